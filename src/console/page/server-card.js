@@ -210,10 +210,11 @@ function createChild({ pid, server }) {
   const details = h('span.muted');
   return {
     element: h('li', {}, h('strong', {}, `pid ${pid}`), details),
-    update({ memoryBytes, restarts, session, upMs }) {
+    update({ memoryBytes, restarts, session, sharedBy, upMs }) {
+      const sharers = sharedBy > 1 ? counted(sharedBy, 'session') : 'all clients';
       setParts(details, [
         `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · `,
-        ...(session === undefined ? ['shared by all clients'] : ['session ', { server, session }]),
+        ...(session === undefined ? [`shared by ${sharers}`] : ['session ', { server, session }]),
         ` · up ${wholeSeconds(upMs)} · ${counted(restarts, 'restart')}`,
       ]);
     },

@@ -4,6 +4,7 @@ import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
 import { isFailing, type RecentCalls } from '../record/calls/call-rates.ts';
 import type { Gauges } from '../record/calls/history.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
+import type { ObservedBackend } from '../record/observed-backends.ts';
 import type { ReportedSessions } from '../sessions/other-sessions.ts';
 import type { OwnSessions } from '../sessions/session-answers.ts';
 import { clientNameOf } from '../sessions/session-client.ts';
@@ -258,8 +259,8 @@ export class SnapshotBuilder {
     const measured = this.#sources.memoryOf(() => this.#pids(), maxAgeUnseenMs);
     if (measured === this.#summed.measured) return this.#summed.byServer;
     const byServer = new Map<string, number>();
-    for (const { server, pid } of this.#sources.record.backends.live()) {
-      const bytes = pid === undefined ? undefined : measured.get(pid);
+    for (const [pid, [{ server }]] of this.#processes()) {
+      const bytes = measured.get(pid);
       if (bytes !== undefined) byServer.set(server, (byServer.get(server) ?? 0) + bytes);
     }
     this.#summed = { measured, byServer };
@@ -267,20 +268,37 @@ export class SnapshotBuilder {
   }
 
   #pids(): ReadonlySet<number> {
-    const pids = new Set<number>();
-    for (const { pid } of this.#sources.record.backends.live()) if (pid !== undefined) pids.add(pid);
-    return pids;
+    return new Set(this.#processes().keys());
+  }
+
+  /** The processes, each with the backends of the sessions that use it. */
+  #processes(): ReadonlyMap<number, [ObservedBackend, ...ObservedBackend[]]> {
+    const processes = new Map<number, [ObservedBackend, ...ObservedBackend[]]>();
+    for (const backend of this.#sources.record.backends.live()) {
+      if (backend.pid === undefined) continue;
+      const users = processes.get(backend.pid);
+      if (users === undefined) processes.set(backend.pid, [backend]);
+      else users.push(backend);
+    }
+    return processes;
   }
 
   #children(): ReadonlyMap<string, ChildView[]> {
     const now = performance.now();
     const byServer = new Map<string, ChildView[]>();
     const memory = this.#sources.memoryOf(() => this.#pids(), maxAgeSeenMs);
-    for (const { server, session, pid, restarts, openedAt } of this.#sources.record.backends.live()) {
-      if (pid === undefined) continue;
-      const own = byServer.get(server) ?? [];
-      byServer.set(server, own);
-      own.push({ pid, memoryBytes: memory.get(pid), restarts, session, upMs: Math.round(now - openedAt) });
+    for (const [pid, [first, ...others]] of this.#processes()) {
+      const own = byServer.get(first.server) ?? [];
+      byServer.set(first.server, own);
+      const users = [first, ...others];
+      own.push({
+        pid,
+        memoryBytes: memory.get(pid),
+        restarts: Math.max(...users.map(({ restarts }) => restarts)),
+        session: others.length === 0 ? first.session : undefined,
+        sharedBy: users.length,
+        upMs: Math.round(now - Math.min(...users.map(({ openedAt }) => openedAt))),
+      });
     }
     return byServer;
   }

@@ -97,8 +97,10 @@ export interface ChildView {
   readonly pid: number;
   readonly memoryBytes: number | undefined;
   readonly restarts: number;
-  /** The session that has the process; undefined if all clients share it. */
+  /** The session that has the process; undefined if several sessions or all clients share it. */
   readonly session: string | undefined;
+  /** The number of sessions that share the process, or 1 if all clients share it. */
+  readonly sharedBy: number;
   readonly upMs: number;
 }
 
