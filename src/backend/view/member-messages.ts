@@ -48,8 +48,9 @@ export class MemberMessages {
     if (message.kind === 'request') return this.#request(message, index);
     if (message.method === 'notifications/message' && this.#hasPrefix[index]) return this.#log(message, index);
     const { cancels } = message;
-    const clientId = cancels === undefined ? undefined : this.#clientIds.get(keyOf(index, cancels));
-    if (clientId === undefined) return message;
+    if (cancels === undefined) return message;
+    // The server's own id could be that of a request of another server.
+    const clientId = this.#clientIds.get(keyOf(index, cancels)) ?? this.#newName(index);
     return changedMessage(message, spliceCancelledId(message.text, JSON.stringify(clientId)), { cancels: clientId });
   }
 
@@ -72,8 +73,12 @@ export class MemberMessages {
     return { index: origin.index, message: changedMessage(notification, text, { progressToken: origin.own }) };
   }
 
+  #newName(index: number): string {
+    return `${this.#names[index]}-${++this.#count}`;
+  }
+
   #request(message: Message, index: number): Message {
-    const name = `${this.#names[index]}-${++this.#count}`;
+    const name = this.#newName(index);
     const own = message.id as RequestId;
     this.#requests.set(name, { index, own });
     this.#clientIds.set(keyOf(index, own), name);

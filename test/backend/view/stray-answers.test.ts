@@ -23,3 +23,17 @@ test('[P2] a server of a view cannot answer a list that the view merges', async 
   b.says({ jsonrpc: '2.0', id: 8, result: { tools: [] } });
   expect(received.items.filter(({ id }) => id === 8)).toEqual([]);
 });
+
+test('[P2] a server of a view cannot cancel the request of another server', async () => {
+  const { a, b, received } = await startView();
+  a.says({ jsonrpc: '2.0', id: 1, method: 'sampling/createMessage', params: {} });
+  const { id } = await received.next(({ method }) => method === 'sampling/createMessage');
+  const cancellation = { jsonrpc: '2.0', method: 'notifications/cancelled' };
+  b.says({ ...cancellation, params: { requestId: id } });
+  a.says({ ...cancellation, params: { requestId: 1 } });
+  const [forged, own] = received.items.slice(-2);
+  expect(forged?.cancels).not.toBe(id);
+  expect(own?.cancels).toBe(id);
+  const { params } = JSON.parse(forged?.text.toString() ?? '');
+  expect(params).toEqual({ requestId: forged?.cancels });
+});
