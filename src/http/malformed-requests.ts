@@ -36,6 +36,16 @@ export const responseOf = (
 export const hasResponse = (socket: Duplex): boolean => responseOf(socket) !== undefined;
 
 /**
+ * Closes a connection if an earlier request on it is not answered, after what is written already. Returns false if there
+ * is no such request.
+ */
+export function endIfUnanswered(socket: Duplex): boolean {
+  if (!hasResponse(socket)) return false;
+  socket.end(() => socket.destroy());
+  return true;
+}
+
+/**
  * A second response inside the first would be read as a part of it. Node.js checks the same before its own response.
  */
 const hasBegunResponse = (socket: Duplex): boolean => responseOf(socket)?.headersSent ?? false;

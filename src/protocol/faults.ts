@@ -705,7 +705,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not valid. The state may have expired, belong to another request, have been used with other answers, or come from an instance with other state keys. Send the newest requestState, or send the request without one.',
+      'Invalid params: requestState expired, is of another request, was used with other answers, or is of an instance with other state keys. Send the newest requestState, or the request without one.',
   },
   no_server_requests: {
     status: 404,

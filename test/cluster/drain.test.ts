@@ -11,7 +11,7 @@ import {
 } from '../resume/counting.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { SseEvent } from '../support/sse-reader.ts';
-import { withDeadline } from '../support/wait-for.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that a test which waits for the end of one fails. */
@@ -116,6 +116,8 @@ describe('[P9] SIGTERM', () => {
       cluster.instances.flatMap((gateway) => gateway.logs()).filter(({ msg }) => msg === 'session taken over').length;
     const before = takeovers();
     await drain(async () => {
+      const isDraining = async () => (await fetch(new URL('/readyz', urlOf(cluster, 0)))).status === 503;
+      await waitFor(isDraining, { what: 'the beginning of the drain' });
       for (const session of [own, one, own]) expect((await session.request('test/lines')).status).toBe(200);
       const opened = await openCounting(urlOf(cluster, 0));
       expect((await opened.request('test/lines')).status).toBe(200);

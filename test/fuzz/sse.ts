@@ -108,7 +108,7 @@ const reader = createFuzzer({
     const whole = read([bytes], 1_000_000);
     const inChunks = read(cut(bytes, places), 1_000_000);
     assert.deepEqual(inChunks, whole);
-    const { events, retryMs } = readByTheRules(bytes);
+    const { events, retryMs } = readByTheRules(bytes, { withIds: true });
     assert.deepEqual(
       whole.events.map(({ type, data }) => ({ type, data })),
       events.map(({ type, data }) => ({ type, data })),

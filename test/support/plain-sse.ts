@@ -5,8 +5,14 @@ export interface Dispatched {
   readonly lastEventId: string;
 }
 
-/** The events that an EventSource dispatches by WHATWG HTML 9.2.6, written independently of the encoder. */
-export function readByTheRules(stream: Uint8Array): {
+/**
+ * The events that an EventSource dispatches by WHATWG HTML 9.2.6, written independently of the encoder.
+ * @param withIds also tells of events that are not dispatched, since they have an id and no data
+ */
+export function readByTheRules(
+  stream: Uint8Array,
+  { withIds = false } = {},
+): {
   events: Dispatched[];
   retryMs: number | undefined;
   ids: string[];
@@ -18,11 +24,14 @@ export function readByTheRules(stream: Uint8Array): {
   const ids: string[] = [];
   let retryMs: number | undefined;
   let [type, data, lastEventId] = ['', '', ''];
+  let hasId = false;
   for (const line of lines) {
     if (line === '') {
       if (data !== '') events.push({ type: type || 'message', data: data.replace(/\n$/, ''), lastEventId });
+      else if (hasId && withIds) events.push({ type: 'message', data: '', lastEventId });
       ids.push(lastEventId);
       [type, data] = ['', ''];
+      hasId = false;
       continue;
     }
     const colon = line.indexOf(':');
@@ -31,7 +40,7 @@ export function readByTheRules(stream: Uint8Array): {
     const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '');
     if (field === 'event') type = value;
     else if (field === 'data') data += `${value}\n`;
-    else if (field === 'id' && !value.includes('\0')) lastEventId = value;
+    else if (field === 'id' && !value.includes('\0')) [lastEventId, hasId] = [value, true];
     else if (field === 'retry' && /^[0-9]+$/.test(value)) retryMs = Number(value);
   }
   return { events, retryMs, ids };

@@ -34,6 +34,9 @@ const cr = 0x0d;
  */
 const maxLinesPerEvent = 1_000_000;
 
+/** The type that an event with an id alone gets. */
+const idOnly = '\0';
+
 /** The length of the longest name of a field that is looked for, with its colon. */
 const maxFieldLength = 'data:'.length;
 
@@ -63,6 +66,10 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     maxBufferSize: maxEventBytes,
     onEvent({ event = 'message', data, id }) {
       if (overflow !== undefined) return;
+      if (event === idOnly && data === '') {
+        if (id !== undefined) completed.push({ type: 'message', data: '', id });
+        return;
+      }
       // A character has at most three bytes in UTF-8, so most texts need not be counted.
       const isTooLong = data.length * 3 > maxEventBytes && Buffer.byteLength(data) > maxEventBytes;
       if (isTooLong) overflow = tooLong;
@@ -92,8 +99,8 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   };
 
   /**
-   * Counts the lines of events. Gives an event with an id alone an empty data line: the parser drops such an event, but
-   * a stream is resumed after its id (HTML, 9.2.6).
+   * Counts the lines of events. Gives an event with an id alone a type and an empty data line: the parser drops such an
+   * event, but a stream is resumed after its id (HTML, 9.2.6).
    */
   const readLines = (text: string): string => {
     let from = 0;
@@ -103,7 +110,7 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
       const isEmpty = end === from && (from > 0 || isAtLineStart);
       if (!isEmpty) noteField(lineHead + text.slice(from, Math.min(end, from + maxFieldLength)));
       else if (hasId && !hasData) {
-        completed += `${text.slice(copied, from)}data:\n`;
+        completed += `${text.slice(copied, from)}event:${idOnly}\ndata:\n`;
         copied = from;
       }
       if (isEmpty) {

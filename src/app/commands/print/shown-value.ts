@@ -50,12 +50,17 @@ function aroundReferences(text: string, change: (text: string) => string): strin
   return change(short).replace(anyMark, (mark) => {
     const index = mark.charCodeAt(0) - firstMark;
     const reference = references[index % maxMarks] ?? mark;
-    return index < maxMarks && !hasUrlSecret.test(reference) ? reference : hideDefault(reference);
+    return index < maxMarks && !hasUrlSecret(reference) ? reference : hideDefault(reference);
   });
 }
 
-/** A URL with a user name, a password or a query, such as the default of a reference. */
-const hasUrlSecret = /:\/\/(?:[^/]*@|.*\?)/s;
+/** True for a URL with a user name, a password or a query, such as the default of a reference. */
+function hasUrlSecret(text: string): boolean {
+  const start = text.indexOf('://') + 3;
+  if (start < 3) return false;
+  const [authority = ''] = text.slice(start).split('/', 1);
+  return authority.includes('@') || text.includes('?', start);
+}
 
 /** Characters for private use (Unicode, chapter 23.5) stand for references. */
 const firstMark = 0xe000;

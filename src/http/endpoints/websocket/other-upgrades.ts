@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Server } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { hasResponse } from '../../malformed-requests.ts';
+import { endIfUnanswered } from '../../malformed-requests.ts';
 
 /** True for a request that wants the connection to become a WebSocket. */
 export const wantsWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
@@ -14,10 +14,7 @@ export const wantsWebSocket = ({ headers }: IncomingMessage): boolean => headers
  * is put back before the rest of the input, and the connection is passed to the server again.
  */
 export function serveWithoutUpgrade(server: Server, incoming: IncomingMessage, socket: Duplex, rest: Buffer): void {
-  if (hasResponse(socket)) {
-    socket.destroy(); // an earlier request of the connection is not answered, and its answer could not come any more
-    return;
-  }
+  if (endIfUnanswered(socket)) return; // the answer to the earlier request could not come any more
   const { method, url, httpVersion, rawHeaders } = incoming;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let i = 0; i < rawHeaders.length; i += 2) {

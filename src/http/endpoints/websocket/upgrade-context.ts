@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestPermit } from '../../../quota/request-permit.ts';
 import { HttpContext } from '../../http-context.ts';
-import { hasResponse } from '../../malformed-requests.ts';
+import { endIfUnanswered } from '../../malformed-requests.ts';
 import type { Refusal } from '../../request-context.ts';
 
 /** Ends a connection whose client has left. The function keeps no context alive while a WebSocket is open. */
@@ -33,10 +33,7 @@ export class UpgradeContext extends HttpContext {
   /** Answers the request, which does not become a WebSocket, and ends its connection. */
   override refuse(refusal: Refusal): void {
     const { outgoing, socket } = this;
-    if (hasResponse(socket)) {
-      socket.destroy(); // an earlier request of the connection is not answered, and no answer may come before its own
-      return;
-    }
+    if (endIfUnanswered(socket)) return; // no answer may come before that to the earlier request
     if (refusal.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
     outgoing.assignSocket(socket);
     outgoing.once('finish', () => socket.destroySoon());

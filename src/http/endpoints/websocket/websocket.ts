@@ -8,7 +8,7 @@ import type { Reason } from '../../../protocol/faults.ts';
 import { contain } from '../../../util/boundary.ts';
 import { loadLibrary } from '../../../util/load-library.ts';
 import type { Endpoint } from '../../http-context.ts';
-import { hasResponse } from '../../malformed-requests.ts';
+import { endIfUnanswered } from '../../malformed-requests.ts';
 import { type AdmissionOptions, behindAdmission } from '../../pipeline/admission.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 import { UpgradeContext } from './upgrade-context.ts';
@@ -52,10 +52,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     });
   const accept = (context: UpgradeContext, { server, authorization, meters }: AdmissionOptions): void => {
     const { incoming, socket, head, sender, permit } = context;
-    if (hasResponse(socket)) {
-      socket.destroy(); // the answer to an earlier request would come in the middle of the WebSocket
-      return;
-    }
+    if (endIfUnanswered(socket)) return; // the answer to the earlier request would come in the middle of the WebSocket
     const perConnection = { server, authorization, sender, permit };
     const begin = (peer: WebSocket): void => {
       const connection = new WebSocketConnection(peer, socket, { ...options, ...perConnection });
