@@ -1,4 +1,5 @@
-import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import { type Message, readServerTexts } from '../../protocol/message/message.ts';
+import { flattenLineBreaks, withoutBom } from '../../protocol/wire/lines.ts';
 import { joinChunks } from '../../util/join-chunks.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
 import type { HttpResponse } from './http-connection.ts';
@@ -33,14 +34,8 @@ export async function readJsonBody(
   } catch (cause) {
     if (bytes <= maxBytes) throw cause;
   }
-  return bytes <= maxBytes ? withoutMark(joinChunks(chunks, bytes)) : undefined;
+  return bytes <= maxBytes ? withoutBom(joinChunks(chunks, bytes)) : undefined;
 }
-
-const byteOrderMark = Buffer.from('\ufeff');
-
-/** A byte order mark before the JSON is ignored (RFC 8259, section 8.1). */
-const withoutMark = (text: Buffer): Buffer =>
-  text.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? text.subarray(byteOrderMark.length) : text;
 
 /**
  * Reads the text of a refusal, which can be the server's error in JSON. Returns undefined if the body is not JSON,
@@ -61,4 +56,14 @@ export async function readRefusalText(
   } catch {
     return undefined;
   }
+}
+
+/** Reads the messages of a refusal, as `readRefusalText` reads its text. Empty if there is none. */
+export async function readRefusalMessages(
+  answer: Pick<HttpResponse, 'mediaType' | 'body'>,
+  flow: BackpressureGroup,
+  maxBytes: number,
+): Promise<readonly Message[]> {
+  const text = await readRefusalText(answer, flow, maxBytes);
+  return text === undefined ? [] : (await readServerTexts([text])).messages;
 }

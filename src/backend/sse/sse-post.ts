@@ -9,7 +9,7 @@ import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
-import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
+import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
@@ -95,8 +95,7 @@ async function readRefusal(answer: HttpResponse, message: Message, parts: SsePos
   const isChallenge = connection.noteChallenge(answer, parts.headers);
   if (message.method === 'initialize' || (isChallenge && !mayBeOrdinaryError(status, headers))) await body.drain();
   else {
-    const text = await readRefusalText(answer, flow, maxLineBytes);
-    const { messages } = await readServerTexts(text === undefined ? [] : [text]);
+    const messages = await readRefusalMessages(answer, flow, maxLineBytes);
     if (answeredIn(messages).some((id) => unanswered.has(id))) {
       onMessages(messages);
       if (unanswered.size === 0) return { ok: true };

@@ -14,7 +14,7 @@ import {
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
-import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
+import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
@@ -194,8 +194,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const { status, headers, body } = answer;
     if (isInitialize || !mayBeOrdinaryError(status, headers)) await body.drain();
     else {
-      const text = await readRefusalText(answer, flow, maxLineBytes);
-      const { messages } = await readServerTexts(text === undefined ? [] : [text]);
+      const messages = await readRefusalMessages(answer, flow, maxLineBytes);
       if (deliverAnswers(messages) && unanswered.size === 0) return { outcome: 'done' };
     }
     return createRefusal(status, 'passed-on');
@@ -204,8 +203,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
     const { status } = answer;
     if ('message' in source && connection.noteChallenge(answer, source.headers)) return readChallenge(answer);
-    const text = await readRefusalText(answer, flow, maxLineBytes);
-    const { messages } = await readServerTexts(text === undefined ? [] : [text]);
+    const messages = await readRefusalMessages(answer, flow, maxLineBytes);
     const isAnswer = deliverAnswers(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
     if (status === 400 && !isAnswer && (await parts.isForgotten())) return { outcome: 'forgotten', isTaken: false };

@@ -61,7 +61,3 @@ function toPostedMessages(body: ReadBody, version: string | undefined): PostedMe
 }
 
 const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);
-
-/** RFC 8259, section 8.1: a byte order mark may be ignored. */
-export const withoutBom = (bytes: Buffer): Buffer =>
-  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;

@@ -1,9 +1,10 @@
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { withoutBom } from '../../protocol/wire/lines.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { RequestContext } from '../request-context.ts';
 import { authorizeMessages, scopesNeededBy } from './authorize-messages.ts';
-import { type PostedMessages, type ReadPost, readMessages, withoutBom } from './read-messages.ts';
+import { type PostedMessages, type ReadPost, readMessages } from './read-messages.ts';
 import type { RequestTracing, TraceRequests } from './trace-requests.ts';
 
 /** How one kind of endpoint treats messages: what differs between the endpoints behind `MessageReceiver`. */

@@ -9,8 +9,11 @@ import { joinChunks } from '../../util/join-chunks.ts';
 const lf = 0x0a;
 const cr = 0x0d;
 const space = 0x20;
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 const emptyBuffer = Buffer.alloc(0);
+
+/** Leaves out a byte order mark at the start of a text (RFC 8259, section 8.1). */
+export const withoutBom = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 
 /** A fragment of at least this size is kept uncopied if it is most of the memory that it keeps alive. */
 const minKeptBytes = 4096;
@@ -119,11 +122,9 @@ export class LineSplitter {
   }
 
   #trim(raw: Buffer): Buffer {
-    const from =
-      this.#atStart && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
+    const line = this.#atStart ? withoutBom(raw) : raw;
     this.#atStart = false;
-    const to = raw[raw.length - 1] === cr ? raw.length - 1 : raw.length;
-    return from === 0 && to === raw.length ? raw : raw.subarray(from, to);
+    return line[line.length - 1] === cr ? line.subarray(0, -1) : line;
   }
 }
 
