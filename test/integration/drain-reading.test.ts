@@ -3,19 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { largeServer } from '../support/large-server.ts';
 
 const megabytes = 30;
-
-/** A server whose tool returns a large text. */
-const server = `
-  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
-    const { id, method, params } = JSON.parse(line);
-    if (id === undefined) return;
-    const serverInfo = { name: 'large', version: '1' };
-    const opened = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo };
-    const called = { content: [{ type: 'text', text: 'x'.repeat(${megabytes} * 1024 * 1024) }] };
-    console.log(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'initialize' ? opened : called }));
-  });`;
 
 const callHeaders = (session: string) => ({
   'content-type': 'application/json',
@@ -27,11 +17,14 @@ const callBody = JSON.stringify({
   jsonrpc: '2.0',
   id: 7,
   method: 'tools/call',
-  params: { name: 'large', arguments: {} },
+  params: { name: 'large', arguments: { bytes: megabytes * 1024 * 1024 } },
 });
 
 test('[P9] a drain waits for a client that is reading its answer', async () => {
-  const gateway = await startGateway({ command: [process.execPath, '-e', server], args: ['--timeouts.drain', '25s'] });
+  const gateway = await startGateway({
+    command: [process.execPath, '-e', largeServer],
+    args: ['--timeouts.drain', '25s'],
+  });
   const { id } = await initialize(gateway.url);
   const headers = callHeaders(id);
   const read = await new Promise<{ bytes: number; expected: number }>((resolve, reject) => {
@@ -56,7 +49,10 @@ test('[P9] a drain waits for a client that is reading its answer', async () => {
 });
 
 test('[P9] while a drain waits for a client that is reading, a new client is not let in', async () => {
-  const gateway = await startGateway({ command: [process.execPath, '-e', server], args: ['--timeouts.drain', '25s'] });
+  const gateway = await startGateway({
+    command: [process.execPath, '-e', largeServer],
+    args: ['--timeouts.drain', '25s'],
+  });
   const { id } = await initialize(gateway.url);
   const bytes = new Promise<number>((resolve, reject) => {
     const post = request(gateway.url, { method: 'POST', headers: callHeaders(id) }, async (response) => {

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { largeServer } from '../support/large-server.ts';
 import { scrape, waitForMetric } from '../support/metrics.ts';
 import { callModern, modernBody, modernHeaders, openModern } from '../support/modern-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
@@ -114,19 +115,6 @@ describe('requests that a client sends without waiting for the answers', () => {
   });
 });
 
-/** A server whose tool returns a text of `bytes` after `ms`. */
-const large = `
-  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
-    const { id, method, params } = JSON.parse(line);
-    if (id === undefined) return;
-    const serverInfo = { name: 'large', version: '1' };
-    const opened = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo };
-    const { bytes = 10, ms = 0 } = params.arguments ?? {};
-    const called = { content: [{ type: 'text', text: 'x'.repeat(bytes) }] };
-    const result = method === 'initialize' ? opened : called;
-    setTimeout(() => console.log(JSON.stringify({ jsonrpc: '2.0', id, result })), ms);
-  });`;
-
 describe('behind a call that is not answered yet', () => {
   const callLarge = (session: string, id: number, args: object): string =>
     head(
@@ -142,7 +130,7 @@ describe('behind a call that is not answered yet', () => {
 
   test('a second one may take longer than the client may take to read the first answer', async () => {
     const args = ['--advanced.timeouts.slowReader', '1s'];
-    const gateway = await startGateway({ command: [process.execPath, '-e', large], args });
+    const gateway = await startGateway({ command: [process.execPath, '-e', largeServer], args });
     const { id } = await initialize(gateway.url);
     const { socket, text } = await openSocket(gateway);
     socket.write(callLarge(id, 7, { bytes: 20_000_000 }) + callLarge(id, 8, { ms: 3_000 }));
@@ -152,7 +140,7 @@ describe('behind a call that is not answered yet', () => {
   });
 
   test.each(['websocket', 'h2c'])('an upgrade to %s ends the connection: its answer would be the first', async (to) => {
-    const gateway = await startGateway({ command: [process.execPath, '-e', large] });
+    const gateway = await startGateway({ command: [process.execPath, '-e', largeServer] });
     const { id } = await initialize(gateway.url);
     const { socket, text, isClosed } = await openSocket(gateway);
     const key = { 'Sec-WebSocket-Version': 13, 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };

@@ -92,8 +92,8 @@ export class ServerSet {
 
   /**
    * Replaces the configured servers. Unchanged servers continue untouched. A changed server, and each view of it, starts
-   * anew for new sessions; existing sessions keep the old configuration until they end or `replacedServerMs` has passed. Throws an
-   * error for the operator if a server cannot be started, and changes nothing then.
+   * anew for new sessions; existing sessions keep the old configuration until they end or `replacedServerMs` has
+   * passed. Throws an error for the operator if a server cannot be started, and changes nothing then.
    */
   replace(servers: readonly ServerConfig[]): ServerChanges {
     const before = this.#current;
