@@ -25,9 +25,14 @@ export type ServerEvent = Readonly<
   | { type: 'spare-output-dropped'; server: string }
   /** A message of a process was dropped, because several sessions use the process and none can be known to be meant. */
   | { type: 'shared-output-dropped'; server: string }
-  /** A single server answered the startup ping; the era is given if the answer shows it. */
-  | { type: 'server-answered'; server: string; era?: Era | undefined }
-  /** A single server has not answered the startup ping yet. `output` is from the time before the first client. */
+  /**
+   * A single server answered the startup ping. The era is given if the answer shows it. `wasSlow` is true after
+   * `server-slow`.
+   */
+  | { type: 'server-answered'; server: string; era?: Era | undefined; wasSlow?: boolean }
+  /** A single server has not answered the startup ping yet, and still may. */
+  | { type: 'server-slow'; server: string; detail: string }
+  /** A single server has not answered the startup ping within the limit for its start. `output` is from the time before the first client. */
   | { type: 'server-silent'; server: string; detail: string; help: string; output: readonly string[] }
   /** The command of a server does not exist. Its sessions will fail. */
   | { type: 'command-not-found'; server: string; detail: string }

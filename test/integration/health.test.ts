@@ -186,8 +186,24 @@ describe('an only server that no client uses', () => {
   const node = (code: string): readonly string[] => [process.execPath, '-e', code];
   const lastOf = async (baseUrl: string) => (await readyOf(baseUrl)).servers[0].last;
 
-  it('and that hangs at its start is told of soon, with what to do', async () => {
-    const gateway = await startGateway({ command: node('console.error("waits for it"); process.stdin.resume()') });
+  it('and that starts slowly is mentioned, and causes no warning', async () => {
+    const slow = `setTimeout(() => require('node:readline').createInterface({ input: process.stdin }).on('line', (line) =>
+      console.log(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(line).id, result: {} }))), 9_000)`;
+    const gateway = await startGateway({ command: node(slow) });
+    const lineOf = (message: string) =>
+      waitFor(() => gateway.logs().find(({ msg }) => msg === message), { what: message, deadlineMs: 60_000 });
+    expect(await lineOf('the server has not answered yet')).toMatchObject({
+      level: 30,
+      detail: expect.stringContaining('(--defaults.timeouts.start)'),
+    });
+    expect(await lastOf(gateway.baseUrl)).toBeNull();
+    await lineOf('the server answers');
+    expect(gateway.logs().filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  });
+
+  it('and that hangs at its start is told of after the limit, with what to do', async () => {
+    const command = node('console.error("waits for it"); process.stdin.resume()');
+    const gateway = await startGateway({ command, args: ['--defaults.timeouts.start', '5s'] });
     expect(await lastOf(gateway.baseUrl)).toBeNull();
     const warning = await waitFor(() => gateway.logs().find(({ msg }) => msg === 'server does not answer'), {
       what: 'the warning',

@@ -79,7 +79,9 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   'server-answered': [
     { type: 'server-answered', server },
     { type: 'server-answered', server, era: 'modern' },
+    { type: 'server-answered', server, wasSlow: true },
   ],
+  'server-slow': [{ type: 'server-slow', server, detail: 'npx may download.' }],
   'server-silent': [{ type: 'server-silent', server, detail: 'No answer.', help: 'Look.', output: ['out'] }],
   'command-not-found': [{ type: 'command-not-found', server, detail: 'No such command.' }],
   'era-seen': [{ type: 'era-seen', server, era: 'legacy' }],

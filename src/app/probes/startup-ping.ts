@@ -8,14 +8,19 @@ import { version } from '../version.ts';
 /** A server without a client is pinged after this time. Most clients connect earlier, and their sessions show more. */
 export const pingAfterMs = 3_000;
 
-/** A server that has not answered the ping after this time is reported. */
-export const silentMs = 5_000;
+/** A ping that is open for this long is mentioned: a person who watches the log should know what the gateway waits for. */
+export const slowMs = 5_000;
 
 /** The options of a startup ping. */
 export interface StartupPingOptions {
   readonly era: Era | 'auto';
-  onAnswered(): void;
-  /** The server has not answered this method for `silentMs`. It still may. */
+  /** How long the server may take from its start to its first answer: `timeouts.start`. */
+  readonly startTimeoutMs: number;
+  /** The server answered. `wasSlow` is true after `onSlow`. */
+  onAnswered(wasSlow: boolean): void;
+  /** The server has not answered for `slowMs`, and may take longer: `npx` downloads packages at the first start. */
+  onSlow(): void;
+  /** The server has not answered this method within `startTimeoutMs` of its start. It still may. */
   onSilent(method: string): void;
 }
 
@@ -39,19 +44,41 @@ const id = 'mcp-gangway-first';
  * `ping` may come before `initialize` (2025-11-25, basic/lifecycle), and any response of a modern server counts as an
  * answer too. The answer is hidden from the client, even if it arrives when a client already has the process.
  */
-export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOptions): StartupPing {
+export function createStartupPing({
+  era,
+  startTimeoutMs,
+  onAnswered,
+  onSlow,
+  onSilent,
+}: StartupPingOptions): StartupPing {
   const method = era === 'modern' ? 'server/discover' : 'ping';
   let isFirst = true;
   let sendPing: (() => void) | undefined;
   let state: 'before' | 'sent' | 'over' = 'before';
   let timer: NodeJS.Timeout | undefined;
+  let wasSlow = false;
+  /** A server whose limit is short is only reported once it is over. */
+  const restMs = Math.max(startTimeoutMs - pingAfterMs, 0);
+
+  const awaitAnswer = (): void => {
+    const report = (): void => onSilent(method);
+    if (restMs <= slowMs) {
+      timer = setTimeout(report, restMs).unref();
+      return;
+    }
+    timer = setTimeout(() => {
+      wasSlow = true;
+      onSlow();
+      timer = setTimeout(report, restMs - slowMs).unref();
+    }, slowMs).unref();
+  };
 
   const isAnswer = ({ kind, id: answered }: Message): boolean => {
     // Only this request is open, so an error with a null id must be its answer.
     if (kind !== 'response' || (answered !== id && answered !== null)) return false;
     state = 'over';
     clearTimeout(timer);
-    onAnswered();
+    onAnswered(wasSlow);
     return true;
   };
   const withoutAnswer = (events: BackendEvents): BackendEvents => ({
@@ -81,7 +108,7 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
       const backend = open(withoutAnswer(events), opening);
       sendPing = () => {
         state = 'sent';
-        timer = setTimeout(() => onSilent(method), silentMs).unref();
+        awaitAnswer();
         backend.send(createPing(method));
       };
       return backend;

@@ -1,21 +1,23 @@
+import { basename } from 'node:path';
 import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
-import { helpIfEnded } from '../../ops/health/start-help.ts';
+import { formatDuration } from '../../config/units.ts';
+import { helpIfDownloading, helpIfEnded } from '../../ops/health/start-help.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
 import { detach } from '../../util/boundary.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import { discover, explainSilence, initialize, openProbeSession, type ProbeSession } from '../probes/probe-session.ts';
-import { createStartupPing, silentMs } from '../probes/startup-ping.ts';
+import { createStartupPing, pingAfterMs } from '../probes/startup-ping.ts';
 import { explainForcedEra } from './explain-forced-era.ts';
 import { type RunningServer, runServer, type ServerTelemetry } from './run-server.ts';
 
 /** An unused server that survives this time counts as started: `npx` needs seconds to find a typo in a name. */
 export const probeMs = 10_000;
 
-/** The first process ends after this time without a client. */
+/** The first process ends after this time without a client, but not while it may still start. */
 const firstSpareMs = 60_000;
 
 /** The number of the server's last output lines that a failure shows. */
@@ -90,7 +92,8 @@ async function awaitAnswer({ config, gateway, environment, telemetry }: StartPro
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const { config, gateway, environment, telemetry, onUseless } = probe;
-  const { name: server } = config;
+  const { name: server, startTimeoutMs } = config;
+  const spareMs = Math.max(firstSpareMs, startTimeoutMs + pingAfterMs);
   let startedAt = performance.now();
   let hasStarted = false;
   /** True once a session has used a process of the server. From then on, sessions report the ends of processes. */
@@ -101,14 +104,23 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const output: string[] = [];
   const ping = createStartupPing({
     era: config.era,
-    onAnswered() {
-      telemetry.emit({ type: 'server-answered', server });
+    startTimeoutMs,
+    onAnswered(wasSlow) {
+      telemetry.emit({ type: 'server-answered', server, ...(wasSlow && { wasSlow }) });
       if (!mustNotBeReused()) return;
       running.pool.renew();
-      running.pool.addSpare(firstSpareMs);
+      running.pool.addSpare(spareMs);
+    },
+    onSlow() {
+      const limit = `The gateway waits up to ${formatDuration(startTimeoutMs)} (--defaults.timeouts.start).`;
+      const launcher = downloaderOf(config);
+      const detail = launcher === undefined ? limit : `${launcher} may be downloading the package. ${limit}`;
+      telemetry.emit({ type: 'server-slow', server, detail });
     },
     onSilent(method) {
-      const { message: detail, help } = explainSilence(method, silentMs);
+      const { message: detail, help: known } = explainSilence(method, startTimeoutMs);
+      const launcher = output.length === 0 ? downloaderOf(config) : undefined;
+      const help = launcher === undefined ? known : helpIfDownloading(launcher);
       telemetry.emit({ type: 'server-silent', server, detail, help, output });
     },
   });
@@ -123,7 +135,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       if (isOurs && ping.isOpen) {
         // Some servers exit on any request before `initialize`. That is not a fault, and the next process gets no ping.
         startedAt = performance.now();
-        running.pool.addSpare(firstSpareMs);
+        running.pool.addSpare(spareMs);
       } else if (!hasStarted)
         detach(
           'background',
@@ -155,8 +167,18 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       ping.end();
       return running.pool.open(events, options);
     };
-    running.pool.addSpare(firstSpareMs);
+    running.pool.addSpare(spareMs);
   });
+}
+
+/** Programs that download what they run. */
+const downloaders = new Set(['npx', 'npm', 'pnpm', 'bunx', 'yarn', 'uvx', 'uv', 'pipx', 'docker', 'podman']);
+
+/** The name of the program that may still be downloading the server; undefined if the server runs without one. */
+function downloaderOf(config: ServerConfig): string | undefined {
+  if (config.address !== undefined) return undefined;
+  const name = basename(config.command);
+  return downloaders.has(name) ? name : undefined;
 }
 
 function explain({ reason, detail, lastOutput = [] }: BackendEnd, lifetimeMs: number): string {

@@ -28,6 +28,10 @@ export const helpIfSilent =
 /** Help for a server that does not answer, but writes text that is not MCP. */
 export const helpIfTalking = `If the text is a menu or a prompt, add the argument that starts the STDIO mode of the server. ${helpIfSilent}`;
 
+/** Help for a server that has written nothing in the whole time, and whose launcher downloads packages. */
+export const helpIfDownloading = (launcher: string): string =>
+  `${launcher} has written nothing, so it may still be downloading the package. Check that this machine can reach the package registry (HTTPS_PROXY, for npx also npm_config_registry). If downloads are only slow, raise --defaults.timeouts.start.`;
+
 /** Adds the command that shows the output of the server, for readers who have not seen it. */
 export const withCheck = (help: string): string => `${help} Run mcp-gangway check to see its output.`;
 

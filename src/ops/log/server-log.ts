@@ -39,6 +39,13 @@ export function createServerLog(
       }
       case 'spare-ended':
         return logger.warn(spareFields(event), 'spare server ended');
+      case 'server-slow': {
+        const { server, detail } = event;
+        return logger.info({ server, detail }, 'the server has not answered yet');
+      }
+      case 'server-answered':
+        if (event.wasSlow) logger.info({ server: event.server }, 'the server answers');
+        return;
       case 'server-silent': {
         const { server, detail, output, help } = event;
         const fields = { server, detail, lastOutput: omitEmpty(output), help: withCheck(help) };

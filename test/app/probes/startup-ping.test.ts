@@ -1,19 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createStartupPing, pingAfterMs, silentMs } from '../../../src/app/probes/startup-ping.ts';
+import { createStartupPing, pingAfterMs, slowMs } from '../../../src/app/probes/startup-ping.ts';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+const startTimeoutMs = 30_000;
 const hello = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } };
 
-function createFixture({ era = 'auto' }: { era?: 'auto' | 'modern' } = {}) {
+function createFixture({ era = 'auto', limitMs = startTimeoutMs }: { era?: 'auto' | 'modern'; limitMs?: number } = {}) {
   const told: string[] = [];
   const heard: unknown[] = [];
   const question = createStartupPing({
     era,
-    onAnswered: () => void told.push('answered'),
+    startTimeoutMs: limitMs,
+    onAnswered: (wasSlow) => void told.push(wasSlow ? 'answered late' : 'answered'),
+    onSlow: () => void told.push('slow'),
     onSilent: (method) => void told.push(`silent on ${method}`),
   });
   const server: FakeServer = createFakeServer();
@@ -38,7 +41,7 @@ describe('the first question', () => {
     expect(sent()).toMatchObject([{ method: 'ping' }]);
     const [{ id }] = sent() as [{ id: string }];
     server.backend.says(hello, { jsonrpc: '2.0', id, result: {} }, hello);
-    vi.advanceTimersByTime(silentMs);
+    vi.advanceTimersByTime(startTimeoutMs);
     expect([told, heard]).toEqual([['answered'], [hello, hello]]);
   });
 
@@ -59,15 +62,34 @@ describe('the first question', () => {
     expect(sent()).toMatchObject([{ method: 'server/discover', params: { _meta: expect.any(Object) } }]);
   });
 
-  it('has no answer: that is told once, and so is the answer that comes after all', () => {
+  it('is mentioned while it is open, and only reported after the limit for the start', () => {
     const { server, told, sent } = createFixture();
-    vi.advanceTimersByTime(pingAfterMs + silentMs - 1);
+    vi.advanceTimersByTime(pingAfterMs + slowMs - 1);
     expect(told).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(told).toEqual(['slow']);
+    vi.advanceTimersByTime(startTimeoutMs - pingAfterMs - slowMs - 1);
+    expect(told).toEqual(['slow']);
     vi.advanceTimersByTime(60_000);
-    expect(told).toEqual(['silent on ping']);
+    expect(told).toEqual(['slow', 'silent on ping']);
     const [{ id }] = sent() as [{ id: string }];
     server.backend.says({ jsonrpc: '2.0', id, result: {} });
-    expect(told).toEqual(['silent on ping', 'answered']);
+    expect(told).toEqual(['slow', 'silent on ping', 'answered late']);
+  });
+
+  it('with a short limit is only reported', () => {
+    const { told } = createFixture({ limitMs: pingAfterMs + slowMs });
+    vi.advanceTimersByTime(60_000);
+    expect(told).toEqual(['silent on ping']);
+  });
+
+  it('of a slow server is answered late, and not reported', () => {
+    const { server, told, sent } = createFixture();
+    vi.advanceTimersByTime(pingAfterMs + slowMs);
+    const [{ id }] = sent() as [{ id: string }];
+    server.backend.says({ jsonrpc: '2.0', id, result: {} });
+    vi.advanceTimersByTime(60_000);
+    expect(told).toEqual(['slow', 'answered late']);
   });
 
   it('is not asked of a process that a client has, and one that has it later does not hear the answer', () => {
