@@ -1,6 +1,20 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { scanJson, scanList, scanMember, scanObject } from '../../src/protocol/json/scan.ts';
+import { chooseKernel, setKernel } from '../../src/protocol/json/kernel/choose-kernel.ts';
+import { ValueKernel } from '../../src/protocol/json/kernel/value-kernel.ts';
+import { routedKeys } from '../../src/protocol/json/known-keys.ts';
+import {
+  defaultLimits,
+  type MessagesOutcome,
+  type ScanLimits,
+  type Scanned,
+  SteppedScan,
+  scanJson,
+  scanList,
+  scanMember,
+  scanMessages,
+  scanObject,
+} from '../../src/protocol/json/scan.ts';
 import { type ReadMessage, readBody } from '../../src/protocol/message/message.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
 import {
@@ -243,4 +257,57 @@ const folding = createFuzzer({
   },
 });
 
-export const fuzzers = [scan, messages, parts, nesting, folding];
+/** Few keys, so that the same ones often come again at the same place. Some are long enough for the kernel. */
+const alike = fc.constantFrom('name', 'Name', 'id', 'iD', 'x', 'X', 'zz', 'zZ', 'tas\u212a', 'cursor', '\\u0078');
+const alikeObject = fc
+  .oneof(
+    { weight: 9, arbitrary: fc.array(alike, { maxLength: 4 }) },
+    fc.array(alike, { maxLength: 2 }).map((keys) => [...Array.from({ length: 20 }, (_, at) => `k${at}`), ...keys]),
+  )
+  .map((keys) => keys.map((key) => `"${key}":1`));
+const alikeText = fc
+  .tuple(alikeObject, alikeObject, alikeObject, fc.boolean())
+  .map(([message, params, meta, isFirst]) => {
+    const inner = `{${[...params, `"_meta":{${meta.join()}}`].join()}}`;
+    const members = isFirst ? [`"params":${inner}`, ...message] : [...message, `"params":${inner}`];
+    return Buffer.from(`{${members.join()}}`);
+  });
+const checked: ScanLimits = { maxBatch: 100, maxMembers: 4_096, foldsKeys: true };
+const smallKernel = new ValueKernel({ minBytes: 1, windowBytes: 64 });
+
+/** What a scan says: whether the text is taken, and where the members of each level lie that routing looks at. */
+function toldBy(scanText: (onScanned: (scanned: Scanned) => void) => MessagesOutcome): unknown {
+  let found: unknown;
+  const outcome = scanText(({ message, params, meta }) => {
+    found = [message, params, meta].map((members, level) =>
+      Array.from(routedKeys[level] ?? [], (key) => {
+        const at = members?.indexOf(key) ?? -1;
+        return at < 0 ? undefined : [members?.startOf(at), members?.endOf(at)];
+      }),
+    );
+  });
+  return outcome.ok ? found : outcome.fault;
+}
+
+const sequences = createFuzzer({
+  name: 'texts in a row: what one leaves in the scanner decides nothing about another',
+  share: 3,
+  cases: fc.tuple(fc.array(fc.tuple(alikeText, fc.boolean()), { minLength: 2, maxLength: 8 }), fc.boolean()),
+  check([texts, withKernel]) {
+    setKernel(withKernel ? smallKernel : undefined);
+    try {
+      for (const [text, isChecked] of texts) {
+        const limits = isChecked ? checked : defaultLimits;
+        const told = toldBy((onScanned) => scanMessages(text, 100, onScanned, limits));
+        const alone = toldBy(
+          (onScanned) => new SteppedScan(text, 100, onScanned, limits).step() ?? assert.fail('the text is small'),
+        );
+        assert.deepEqual(told, alone);
+      }
+    } finally {
+      chooseKernel('auto');
+    }
+  },
+});
+
+export const fuzzers = [scan, messages, parts, nesting, folding, sequences];

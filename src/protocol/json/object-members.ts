@@ -30,6 +30,7 @@ export class FoundMembers {
   #seen: Set<string> | undefined;
   /**
    * At each index, the key of the last object that had one there, if its text had no escapes: most messages are alike.
+   * What the next two lists say at an index is always about this key: `#remember` writes all three together.
    */
   #guesses: (string | undefined)[] = [];
   /** At each index, the known keys that contain the guess: the same key there need not be looked up again. */
@@ -82,10 +83,7 @@ export class FoundMembers {
    */
   begin(key: string, isPlain: boolean, known?: KnownKeys): boolean {
     const count = this.#count;
-    if (this.#guesses[count] !== key) {
-      this.#knownAmong[count] = undefined;
-      this.#foldedAt[count] = undefined;
-    }
+    if (this.#guesses[count] !== key) this.#remember(count, isPlain ? key : undefined);
     if (known !== undefined && this.#knownAmong[count] !== known) {
       if (known.exact.has(key)) this.#knownAmong[count] = known;
       else if (!this.#isNewFolded(key, known)) return false;
@@ -94,9 +92,15 @@ export class FoundMembers {
     if (this.#seen?.has(key) ?? this.#find(key) >= 0) return false;
     this.#seen?.add(key);
     this.#keys[count] = key;
-    this.#guesses[count] = isPlain ? key : undefined;
     this.#count = count + 1;
     return true;
+  }
+
+  /** Forgets all about the key that was guessed at this index, before anything about another one is known or refused. */
+  #remember(index: number, guess: string | undefined): void {
+    this.#guesses[index] = guess;
+    this.#knownAmong[index] = undefined;
+    this.#foldedAt[index] = undefined;
   }
 
   #isNewFolded(key: string, known: KnownKeys): boolean {

@@ -116,6 +116,7 @@ function scanText(
   keepsAll: boolean,
 ): MessagesOutcome {
   if (!isUtf8(text)) return failures.not_json;
+  const scanner = limits.foldsKeys ? checkedScanner : uncheckedScanner;
   scanner.keepsAll = keepsAll;
   const isValid = scanner.read(text, maxDepth, onScanned, limits);
   return isValid ? (scanner.batch ? wholeBatch : wholeMessage) : failures[scanner.fault];
@@ -219,8 +220,8 @@ interface InterruptedMember {
 }
 
 /**
- * Reads one message, the messages of one batch, or an object or list that is not a message. It keeps nothing of a text,
- * so all texts share one scanner.
+ * Reads one message, the messages of one batch, or an object or list that is not a message. What it remembers of a text
+ * saves work and decides nothing about the next text, so texts of all peers share a scanner.
  */
 class MessageScanner extends JsonReader implements Scanned {
   batch = false;
@@ -593,6 +594,8 @@ class MessageScanner extends JsonReader implements Scanned {
 /** The keys that the kernel marks in texts whose keys are compared without case. */
 const foldedRoutedKeys = routedKeys.map((keys) => new Set(Array.from(keys, foldKey)));
 
-const scanner = new MessageScanner();
-/** Reads parts of a message, also while the other scanner is in the middle of that message. */
+/** Checked texts, which come from clients, have own memory: no text of a server comes near a check. */
+const checkedScanner = new MessageScanner();
+const uncheckedScanner = new MessageScanner();
+/** Reads parts of a message, also while another scanner is in the middle of that message. */
 const partScanner = new MessageScanner();

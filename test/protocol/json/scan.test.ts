@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Members } from '../../../src/protocol/json/object-members.ts';
-import { type ScanOutcome, scanJson } from '../../../src/protocol/json/scan.ts';
+import { defaultLimits, type ScanOutcome, scanJson } from '../../../src/protocol/json/scan.ts';
 import { cpuMsOf } from '../../support/cpu-time.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../../support/json-texts.ts';
 import { assertScan, parses } from '../../support/plain-json.ts';
@@ -503,6 +503,19 @@ describe('keys of a text that is judged', () => {
       const text = Buffer.from(`{"id":1,"${key}":2}`);
       expect(scanJson(text, 100).ok).toBe(true);
       expect(scanJson(text, 100, judged).ok).toBe(key === 'method' || key.toLowerCase() === 'x');
+    }
+  });
+
+  it.each([
+    ['{"x":1,"Name":2}', '{"zzz":1,"zzZ":2}', '{"name":1,"Name":2}', false],
+    ['{"cursor":1}', '{"Name":1}', '{"cursor":1}', true],
+    ['{"ref":1}', '{"Name":1}', '{"ref":1}', true],
+  ])('[S-03] are judged alone, whatever was read or refused before: %s %s %s', (first, refused, last, isTaken) => {
+    const [before, between, text] = [first, refused, last].map((params) => Buffer.from(`{"params":${params}}`));
+    for (const firstLimits of [defaultLimits, judged]) {
+      scanJson(before as Buffer, 100, firstLimits);
+      expect(scanJson(between as Buffer, 100, judged).ok).toBe(false);
+      expect(scanJson(text as Buffer, 100, judged).ok).toBe(isTaken);
     }
   });
 });
