@@ -57,8 +57,8 @@ export abstract class BackendDecorator implements Backend, BackendEvents {
     this.events.onMessages(messages, relatedRequests);
   }
 
-  onNoise(text: Buffer): void {
-    this.events.onNoise(text);
+  onNoise(text: Buffer, more?: number): void {
+    this.events.onNoise(text, more);
   }
 
   onUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {

@@ -105,8 +105,9 @@ export interface BackendEvents {
   /**
    * Reports a text of the server of which something is no message. Its messages, if it is an array that has some, are
    * reported too.
+   * @param more how many further texts this one stands for: of many texts, only the first are kept
    */
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
 
   /**
    * Reports requests that the server will not answer, with the reason; the backend goes on. All messages about these

@@ -36,8 +36,8 @@ export abstract class GuardedEvents implements BackendEvents {
     this.#guard(() => reportUnits(this.events, units));
   }
 
-  onNoise(text: Buffer): void {
-    this.#guard(() => this.events.onNoise(text));
+  onNoise(text: Buffer, more?: number): void {
+    this.#guard(() => this.events.onNoise(text, more));
   }
 
   onUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {

@@ -61,7 +61,7 @@ function openEither(
           sent = [];
           events.onMessages(messages, relatedRequests);
         },
-        onNoise: (text) => events.onNoise(text),
+        onNoise: (text, more) => events.onNoise(text, more),
         onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
         onState: (state) => events.onState?.(state),
         onEnd(end) {

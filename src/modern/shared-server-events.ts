@@ -81,6 +81,15 @@ export type SharedServerEvent = Readonly<
   | { type: 'shared-server-closed'; server: string; dropped: DropCounts }
   /** A fault of the gateway itself. */
   | { type: 'shared-server-failed'; server: string; cause: unknown }
-  /** A message was dropped. `text` is the message, for debugging only: it may hold anything. */
-  | { type: 'shared-message-dropped'; server: string; reason: ModernDropReason; text: Buffer | undefined }
+  /**
+   * A message was dropped. `text` is the message, for debugging only: it may hold anything. `count`: how many such
+   * messages there were, 1 by default.
+   */
+  | {
+      type: 'shared-message-dropped';
+      server: string;
+      reason: ModernDropReason;
+      count?: number;
+      text: Buffer | undefined;
+    }
 >;

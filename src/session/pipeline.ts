@@ -63,8 +63,8 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
     );
   }
 
-  onNoise(text: Buffer): void {
-    this.#context.drop('noise', text);
+  onNoise(text: Buffer, more = 0): void {
+    this.#context.drop('noise', text, 1 + more);
   }
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {

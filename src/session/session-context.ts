@@ -125,11 +125,14 @@ export class SessionContext {
     this.record.amend();
   }
 
-  /** Counts and reports a message that goes nowhere. */
-  drop(reason: SessionDropReason, text?: Buffer): void {
-    this.dropped[reason] = (this.dropped[reason] ?? 0) + 1;
+  /**
+   * Counts and reports a message that goes nowhere.
+   * @param count how many such messages there were; `text` is one of them
+   */
+  drop(reason: SessionDropReason, text?: Buffer, count = 1): void {
+    this.dropped[reason] = (this.dropped[reason] ?? 0) + count;
     const isAtStart = this.handshake === undefined;
-    this.parts.telemetry.emit({ type: 'session-message-dropped', name: this.name, reason, text, isAtStart });
+    this.parts.telemetry.emit({ type: 'session-message-dropped', name: this.name, reason, count, text, isAtStart });
   }
 
   report(cause: unknown): void {

@@ -75,13 +75,14 @@ export type SessionEvent = Readonly<
   /** A lost backend was replaced, or a hibernated session has a backend again. */
   | { type: 'backend-restored'; name: SessionName; pid: number | undefined; restoration: Restoration }
   /**
-   * `text` is the dropped message, for debugging only: it may hold anything. `isAtStart`: the session's first backend
-   * has not answered `initialize`.
+   * `text` is the dropped message, for debugging only: it may hold anything. `count`: how many such messages there
+   * were, 1 by default. `isAtStart`: the session's first backend has not answered `initialize`.
    */
   | {
       type: 'session-message-dropped';
       name: SessionName;
       reason: SessionDropReason;
+      count?: number;
       text: Buffer | undefined;
       isAtStart: boolean;
     }

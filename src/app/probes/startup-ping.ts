@@ -82,7 +82,7 @@ export function createStartupPing({
     return true;
   };
   const withoutAnswer = (events: BackendEvents): BackendEvents => ({
-    onNoise: (text) => events.onNoise(text),
+    onNoise: (text, more) => events.onNoise(text, more),
     onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
     onState: (state) => events.onState?.(state),
     onMessages(messages, relatedRequests) {

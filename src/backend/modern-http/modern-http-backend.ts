@@ -146,8 +146,8 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
         hasAnswered = true;
         if (messages.length > 0) events.onMessages(messages, [id]);
       },
-      onNoise(text) {
-        if (isStillOpen()) events.onNoise(text);
+      onNoise(text, more) {
+        if (isStillOpen()) events.onNoise(text, more);
       },
     });
     release();

@@ -6,6 +6,7 @@ import {
   type Message,
   readGatewayMessage,
   readServerTexts,
+  reportNoise,
   type ServerMessages,
 } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
@@ -57,7 +58,7 @@ export interface ModernRequestPost extends ModernPost {
   onAccepted(): void;
   /** Notifications that come before the response, in order. */
   onNotifications(messages: readonly Message[]): void;
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
 }
 
 /** How a request ended. */
@@ -187,13 +188,15 @@ function readStream(
     const handleEvents = (events: readonly MessageEvent[]): void => {
       if (linger !== undefined) return;
       const notifications: Message[] = [];
+      const others: ServerMessages[] = [];
       let response: Message | undefined;
       for (const found of events) {
         response = responseTo(found, post.id);
         if (response !== undefined) break;
-        for (const text of found.noise) post.onNoise(text);
+        others.push(found);
         notifications.push(...found.messages);
       }
+      reportNoise(post, others);
       if (notifications.length > 0) post.onNotifications(notifications);
       if (response !== undefined) {
         linger = setTimeout(() => body.destroy(), lingerMs);

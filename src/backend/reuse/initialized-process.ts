@@ -394,9 +394,9 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return noDelivery;
   }
 
-  onNoise(text: Buffer): void {
+  onNoise(text: Buffer, more?: number): void {
     const [first] = this.#members;
-    first?.receiver.onNoise(text);
+    first?.receiver.onNoise(text, more);
   }
 
   onUnanswered(ids: RequestIds, reason: Parameters<BackendEvents['onUnanswered']>[1], isFinal?: boolean): void {

@@ -169,8 +169,8 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     reportUnits(this.#events, units);
   }
 
-  onNoise(text: Buffer): void {
-    this.#events.onNoise(text);
+  onNoise(text: Buffer, more?: number): void {
+    this.#events.onNoise(text, more);
   }
 
   onUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {

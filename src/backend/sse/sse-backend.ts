@@ -128,8 +128,8 @@ export function openSse(
     openPosts.noteAnswers(messages);
     if (!isOver) events.onMessages(messages);
   };
-  const onNoise = (text: Buffer): void => {
-    if (!isOver) events.onNoise(text);
+  const onNoise = (text: Buffer, more?: number): void => {
+    if (!isOver) events.onNoise(text, more);
   };
 
   /** Reports a failed POST to its unanswered requests. */

@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
-import { type Message, readServerTexts } from '../../protocol/message/message.ts';
+import { type Message, readServerTexts, reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import { noTokenReason, reasonOfStatus } from '../connect-failure.ts';
@@ -45,7 +45,7 @@ export interface SsePostOptions {
   readonly maxLineBytes: number;
   /** Messages in the response to the POST, as some servers send them. */
   onMessages(messages: readonly Message[]): void;
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
   /** The response is larger than a message may be. */
   onTooLong(detail: string): void;
 }
@@ -136,7 +136,7 @@ async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Pr
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   const takeEvents = (events: readonly MessageEvent[]): void => {
     const found = events.flatMap(({ messages }) => messages);
-    for (const text of events.flatMap(({ noise }) => noise)) onNoise(text);
+    reportNoise({ onNoise }, events);
     if (found.length > 0) onMessages(found);
     if (reader.overflow === undefined) return;
     onTooLong(reader.overflow);

@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, reportNoise } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import { type BackendEnd, closedByGateway } from '../backend.ts';
@@ -41,7 +41,7 @@ export interface SseStreamOptions {
 export interface SseStreamEvents {
   onEndpoint(url: URL): void;
   onMessages(messages: readonly Message[]): void;
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
 }
 
 /** A stream that is being read. */
@@ -99,13 +99,17 @@ export function openSseStream(
   const handleEvents = (read: readonly MessageEvent[]): void => {
     if (end !== undefined) return;
     let messages: Message[] = [];
+    let noisy: MessageEvent[] = [];
     const deliver = (): void => {
+      reportNoise(events, noisy);
+      noisy = [];
       if (messages.length > 0) events.onMessages(messages);
       messages = [];
     };
-    for (const { type, data, ...found } of read) {
-      messages.push(...found.messages);
-      for (const text of found.noise) events.onNoise(text);
+    for (const event of read) {
+      const { type, data } = event;
+      messages.push(...event.messages);
+      if (event.noise.length > 0) noisy.push(event);
       if (type === 'endpoint') {
         deliver();
         handleEndpoint(data);

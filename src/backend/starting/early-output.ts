@@ -27,10 +27,10 @@ export class EarlyOutput implements BackendEvents {
     if (kept.length > 0) this.#reports.push((events) => events.onMessages(kept, relatedRequests));
   }
 
-  onNoise(text: Buffer): void {
+  onNoise(text: Buffer, more?: number): void {
     if (!this.#hasRoomFor(text.length)) return;
     const kept = detachedCopy(text);
-    this.#reports.push((events) => events.onNoise(kept));
+    this.#reports.push((events) => events.onNoise(kept, more));
   }
 
   onState(state: string): void {

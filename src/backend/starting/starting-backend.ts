@@ -84,7 +84,7 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
     onMessages: (messages, relatedRequests) =>
       hasStarted ? events.onMessages(messages, relatedRequests) : receiveEarly(messages, relatedRequests),
     onUnits: (units) => (hasStarted ? reportUnits(events, units) : receiveEarly(messagesOf(units), undefined)),
-    onNoise: (text) => receiver?.onNoise(text),
+    onNoise: (text, more) => receiver?.onNoise(text, more),
     onState: (state) => receiver?.onState?.(state),
     onUnanswered: (ids, reason, isFinal) => receiver?.onUnanswered(ids, reason, isFinal),
     onEnd(end) {

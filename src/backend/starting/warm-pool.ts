@@ -118,7 +118,7 @@ function openSpare(open: OpenBackend, early: EarlyOutput, onUnusedEnd: (end: Bac
   const backend = open({
     onMessages: (messages, relatedRequests) => receiver.onMessages(messages, relatedRequests),
     onUnits: (units) => reportUnits(receiver, units),
-    onNoise: (text) => receiver.onNoise(text),
+    onNoise: (text, more) => receiver.onNoise(text, more),
     onUnanswered: (ids, reason, isFinal) => receiver.onUnanswered(ids, reason, isFinal),
     onState: (state) => receiver.onState?.(state),
     onEnd(end) {

@@ -1,5 +1,5 @@
 // src/backend/stdio: runs STDIO servers as local processes.
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, reportNoise } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, reportUnits } from '../backend.ts';
 import { failedBackend } from '../failed-backend.ts';
@@ -192,9 +192,10 @@ class StdioBackend implements Backend, Termination {
     this.#inOrder.take(this.#output.read(chunk), (read) => this.#deliver(read));
   }
 
-  #deliver({ messages, units, noise }: ReadOutput): void {
+  #deliver(read: ReadOutput): void {
     if (this.#isDiscarding) return;
-    for (const line of noise) this.#events.onNoise(line);
+    const { messages, units } = read;
+    reportNoise(this.#events, [read]);
     if (units !== undefined) reportUnits(this.#events, units);
     else if (messages.length > 0) this.#events.onMessages(messages);
     if (!this.#output.overflowed) return;

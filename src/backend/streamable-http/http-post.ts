@@ -38,7 +38,7 @@ export interface HttpPostOptions {
   /** Asks a server that refused a request whether it has forgotten the session. Never rejects. */
   isForgotten(): Promise<boolean>;
   onMessages(messages: readonly Message[], relatedRequests: RequestIds): void;
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
   /** A stream that answers requests has its first event id, or a further one. */
   onCursor(isFirst: boolean): void;
 }

@@ -1,5 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, reportNoise } from '../../protocol/message/message.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
@@ -41,7 +41,7 @@ export interface ResumableStreamOptions {
   /** True once no further message is needed. */
   isComplete(): boolean;
   onMessages(messages: readonly Message[]): void;
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
   /** The event with this id was read, and all before it. */
   onCursor(cursor: string): void;
 }
@@ -123,8 +123,8 @@ async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions)
     for (const event of events) {
       lastEventId = event.id ?? lastEventId;
       messages.push(...event.messages);
-      for (const text of event.noise) onNoise(text);
     }
+    reportNoise({ onNoise }, events);
     if (messages.length > 0) onMessages(messages);
     if (lastEventId !== undefined && lastEventId !== previousId) onCursor(lastEventId);
     if (reader.overflow !== undefined) body.destroy();

@@ -175,8 +175,8 @@ export function openStreamableHttp(
   const deliver = (messages: readonly Message[], relatedRequests: RequestIds): void => {
     if (!isOver && messages.length > 0) events.onMessages(messages, relatedRequests);
   };
-  const onNoise = (text: Buffer): void => {
-    if (!isOver) events.onNoise(text);
+  const onNoise = (text: Buffer, more?: number): void => {
+    if (!isOver) events.onNoise(text, more);
   };
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());

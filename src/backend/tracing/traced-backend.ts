@@ -44,7 +44,7 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
           }
           events.onMessages(messages, relatedRequests);
         },
-        onNoise: (text) => events.onNoise(text),
+        onNoise: (text, more) => events.onNoise(text, more),
         onUnanswered(ids, reason, isFinal) {
           for (const id of ids) failSpan(id, reason);
           events.onUnanswered(ids, reason, isFinal);

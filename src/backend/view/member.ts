@@ -30,7 +30,7 @@ export interface MemberListener {
     relatedRequests: RequestIds | undefined,
     request: Message | undefined,
   ): void;
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
   /** A cancelled request counts as ended, although its server has not answered it. */
   onDropped(member: Member): void;
@@ -216,8 +216,8 @@ export class Member implements BackendEvents {
     }
   }
 
-  onNoise(text: Buffer): void {
-    this.#options.listener.onNoise(text);
+  onNoise(text: Buffer, more?: number): void {
+    this.#options.listener.onNoise(text, more);
   }
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {

@@ -167,8 +167,8 @@ class ViewBackend implements Backend, MemberListener {
     if (this.#isPaused && member.receivedBytes > quietBytes) member.pause();
   }
 
-  onNoise(text: Buffer): void {
-    this.#events.onNoise(text);
+  onNoise(text: Buffer, more?: number): void {
+    this.#events.onNoise(text, more);
   }
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {

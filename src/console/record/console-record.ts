@@ -126,10 +126,10 @@ export class ConsoleRecord {
         this.#addExit(event.server, event.end);
         break;
       case 'session-message-dropped':
-        if (event.reason === 'noise') this.incidents.addNoise(event.name.server, event.text);
+        if (event.reason === 'noise') this.incidents.addNoise(event.name.server, event.text, event.count);
         break;
       case 'shared-message-dropped':
-        if (event.reason === 'noise') this.incidents.addNoise(event.server, event.text);
+        if (event.reason === 'noise') this.incidents.addNoise(event.server, event.text, event.count);
         break;
       case 'server-removed':
         this.#calls.forget(event.server);

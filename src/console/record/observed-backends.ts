@@ -66,10 +66,10 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
     reportUnits(this.events, units);
   }
 
-  override onNoise(text: Buffer): void {
-    this.#owned.messages += 1;
+  override onNoise(text: Buffer, more = 0): void {
+    this.#owned.messages += 1 + more;
     if (this.#tap.isWatched) this.#tap.passedNoise(this.#owned.owner, text);
-    this.events.onNoise(text);
+    this.events.onNoise(text, more);
   }
 
   override onEnd(end: BackendEnd): void {

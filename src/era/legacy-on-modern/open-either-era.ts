@@ -75,7 +75,7 @@ class EitherEraServer {
     return this.options.translated(
       {
         onMessages: (messages, relatedRequests) => events.onMessages(messages, relatedRequests),
-        onNoise: (text) => events.onNoise(text),
+        onNoise: (text, more) => events.onNoise(text, more),
         onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
         onState: (state) => events.onState?.(state),
         onEnd,
@@ -188,8 +188,8 @@ class UndecidedBackend implements Backend, BackendEvents {
     else this.onMessages(messagesOf(units));
   }
 
-  onNoise(text: Buffer): void {
-    this.#handleEvent(undefined, () => this.#events.onNoise(text));
+  onNoise(text: Buffer, more?: number): void {
+    this.#handleEvent(undefined, () => this.#events.onNoise(text, more));
   }
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {

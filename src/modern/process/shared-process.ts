@@ -23,7 +23,7 @@ export interface SharedProcessOptions {
   /** As `BackendEvents.onMessages`. */
   onMessages(messages: readonly Message[], requestIds: RequestIds | undefined): void;
   /** As `BackendEvents.onNoise`. */
-  onNoise(text: Buffer): void;
+  onNoise(text: Buffer, more?: number): void;
   /** A process has answered `server/discover`: waiting requests can be sent. */
   onReady(details: {
     readonly revisions: readonly string[];

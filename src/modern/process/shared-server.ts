@@ -89,7 +89,7 @@ export class SharedServer {
       after: options.after,
       nextNumber: () => ++this.#lastNumber,
       onMessages: (messages, requestIds) => this.#attribution.deliver(messages, requestIds),
-      onNoise: (text) => this.#drop('noise', text),
+      onNoise: (text, more = 0) => this.#drop('noise', text, 1 + more),
       onReady: ({ revisions, capabilities, startMs }) => {
         this.#capabilities = capabilities;
         this.#handleReady(revisions, startMs);
@@ -361,10 +361,10 @@ export class SharedServer {
     }
   }
 
-  #drop(reason: ModernDropReason, text?: Buffer): void {
-    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + 1);
+  #drop(reason: ModernDropReason, text?: Buffer, count = 1): void {
+    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count);
     const { server, emit } = this.#options;
-    emit({ type: 'shared-message-dropped', server: server.name, reason, text });
+    emit({ type: 'shared-message-dropped', server: server.name, reason, count, text });
   }
 
   #takeCounts(): DropCounts {

@@ -102,7 +102,45 @@ export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = d
 /** What a server has sent: its messages in order, and the texts of which something is no message. */
 export interface ServerMessages {
   readonly messages: readonly Message[];
+  /** The first texts of which something is no message, at most `maxNoiseTexts`. */
   readonly noise: readonly Buffer[];
+  /** The number of further such texts, which are only counted. */
+  readonly unkeptNoise?: number;
+}
+
+/**
+ * How many texts of noise one read keeps (P8). A chunk of 64 KiB can hold 32,768 of them, and each is an event of the
+ * session. A person who reads the log needs the first ones and their number.
+ */
+export const maxNoiseTexts = 16;
+
+/** A receiver of noise; see `BackendEvents.onNoise`. */
+interface NoiseReceiver {
+  onNoise(text: Buffer, more?: number): void;
+}
+
+/**
+ * Reports the noise of one or more reads: the first `maxNoiseTexts` texts. The last of them carries the number of the
+ * others.
+ */
+export function reportNoise(receiver: NoiseReceiver, reads: readonly Omit<ServerMessages, 'messages'>[]): void {
+  let last: Buffer | undefined;
+  let kept = 0;
+  let more = 0;
+  for (const { noise, unkeptNoise = 0 } of reads) {
+    more += unkeptNoise;
+    for (const text of noise) {
+      kept += 1;
+      if (kept > maxNoiseTexts) more += 1;
+      else {
+        if (last !== undefined) receiver.onNoise(last);
+        last = text;
+      }
+    }
+  }
+  if (last === undefined) return;
+  if (more > 0) receiver.onNoise(last, more);
+  else receiver.onNoise(last);
 }
 
 /**
@@ -133,12 +171,15 @@ async function readInTurns(texts: readonly Buffer[]): Promise<ServerMessages> {
 /** The messages in texts of a server. */
 class FoundMessages implements ServerMessages {
   readonly messages: Message[] = [];
-  noise: readonly Buffer[] = [];
+  readonly noise: Buffer[] = [];
+  unkeptNoise = 0;
 
   add(text: Buffer, body: ReadBody): void {
     if (body.ok) for (const read of body.messages) if (read.ok) this.messages.push(read.message);
     const isNoise = !body.ok || body.messages.length === 0 || body.messages.some(({ ok }) => !ok);
-    if (isNoise) this.noise = [...this.noise, text];
+    if (!isNoise) return;
+    if (this.noise.length < maxNoiseTexts) this.noise.push(text);
+    else this.unkeptNoise += 1;
   }
 }
 

@@ -311,8 +311,8 @@ export class BackendSupervisor implements BackendEvents {
     else this.onMessages(messagesOf(units));
   }
 
-  onNoise(text: Buffer): void {
-    this.#listener.onNoise(text);
+  onNoise(text: Buffer, more?: number): void {
+    this.#listener.onNoise(text, more);
   }
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {

@@ -53,10 +53,11 @@ describe('a server on WebSocket', () => {
     send('1');
     const peer = await peers.next();
     await once(peer, 'message');
-    for (let i = 0; i < 100; i++) peer.send(String(i));
+    const texts = Array.from({ length: 100 }, (_, i) => `{"jsonrpc":"2.0","method":"m${i}"}`);
+    for (const text of texts) peer.send(text);
     await waitFor(() => messages.items.length === 100, { what: 'all messages' });
     expect(portions.length).toBeLessThan(50);
-    expect(messages.items).toEqual(Array.from({ length: 100 }, (_, i) => String(i)));
+    expect(messages.items).toEqual(texts);
   });
 
   test.each([

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { readServerTexts, type ServerMessages } from '../../../src/protocol/message/message.ts';
+import {
+  maxNoiseTexts,
+  readServerTexts,
+  reportNoise,
+  type ServerMessages,
+} from '../../../src/protocol/message/message.ts';
 
 const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}';
 const nested = '['.repeat(1_001) + ']'.repeat(1_001);
@@ -30,6 +35,32 @@ describe('[R6.03] [F17] server output that is no message', () => {
   it('[P8] is noise if it is large, too', async () => {
     const large = 'x'.repeat(600 * 1024);
     expect(await read(large, log)).toEqual({ messages: [log], noise: [large] });
+  });
+});
+
+describe('[P8] a flood of lines that are no messages', () => {
+  it('is one read of a few texts and a number', async () => {
+    const { noise, unkeptNoise } = await readServerTexts(Array.from({ length: 32_768 }, () => Buffer.from('x')));
+    expect([noise.length, unkeptNoise]).toEqual([maxNoiseTexts, 32_768 - maxNoiseTexts]);
+  });
+
+  it('is told as a few lines, of which the last carries the number of the others', () => {
+    const [a, b] = ['a', 'b'].map((text) => Buffer.from(text)) as [Buffer, Buffer];
+    const told: [string, number | undefined][] = [];
+    const receiver = { onNoise: (text: Buffer, more?: number) => void told.push([text.toString(), more]) };
+    reportNoise(receiver, []);
+    reportNoise(receiver, [{ noise: [a] }, { noise: [] }, { noise: [b], unkeptNoise: 3 }]);
+    expect(told).toEqual([
+      ['a', undefined],
+      ['b', 3],
+    ]);
+    told.length = 0;
+    reportNoise(
+      receiver,
+      Array.from({ length: 100 }, () => ({ noise: [a] })),
+    );
+    expect(told).toHaveLength(maxNoiseTexts);
+    expect(told.reduce((sum, [, more = 0]) => sum + 1 + more, 0)).toBe(100);
   });
 });
 

@@ -95,6 +95,7 @@ export class OutputReader {
 function joinParts(parts: readonly Part[]): ReadOutput {
   const units: ServerUnit[] = [];
   const noise: Buffer[] = [];
+  let unkeptNoise = 0;
   let hasRuns = false;
   for (const part of parts) {
     if (part instanceof ProgressRun) {
@@ -104,6 +105,8 @@ function joinParts(parts: readonly Part[]): ReadOutput {
     }
     for (const message of part.messages) units.push(message);
     for (const text of part.noise) noise.push(text);
+    unkeptNoise += part.unkeptNoise ?? 0;
   }
-  return hasRuns ? { messages: [], units, noise } : { messages: units as ServerMessages['messages'], noise };
+  const found = hasRuns ? { messages: [], units } : { messages: units as ServerMessages['messages'] };
+  return { ...found, noise, unkeptNoise };
 }

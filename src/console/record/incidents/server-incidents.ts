@@ -64,14 +64,14 @@ export class ServerIncidents {
     if (log.exitTimes.length > maxExits) log.exitTimes.shift();
   }
 
-  /** Records a line on stdout that is not a message. */
-  addNoise(server: string, line: Uint8Array = Buffer.alloc(0)): void {
+  /** Records a line on stdout that is not a message, and `count - 1` others like it. */
+  addNoise(server: string, line: Uint8Array = Buffer.alloc(0), count = 1): void {
     const log = this.#logOf(server);
     if (!this.#isRecent(log.noiseAt)) {
       log.noise = 0;
       log.noiseSince = this.#now();
     }
-    log.noise += 1;
+    log.noise += count;
     log.noiseAt = this.#now();
     log.noiseLines.push(Buffer.from(line.subarray(0, maxLineBytes)).toString());
     if (log.noiseLines.length > maxLines) log.noiseLines.shift();

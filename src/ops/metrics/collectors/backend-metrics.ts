@@ -93,9 +93,9 @@ class CountedBackend extends BackendDecorator {
     reportUnits(this.events, units);
   }
 
-  override onNoise(text: Buffer): void {
-    countText(this.#counts.received, text);
-    this.events.onNoise(text);
+  override onNoise(text: Buffer, more = 0): void {
+    countTexts(this.#counts.received, 1 + more, text.length);
+    this.events.onNoise(text, more);
   }
 
   override onEnd(end: BackendEnd): void {

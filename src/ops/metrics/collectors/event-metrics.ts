@@ -15,7 +15,7 @@ const startFailures: ReadonlySet<SessionEndReason> = new Set([
 
 /** Counts all events that are too rare for a meter, except those of calls. */
 export function countEvents(metrics: Metrics): GatewaySink {
-  const { add, startSeconds } = counters(metrics);
+  const { add, addDropped, startSeconds } = counters(metrics);
   return (event) => {
     switch (event.type) {
       case 'session-started':
@@ -35,7 +35,7 @@ export function countEvents(metrics: Metrics): GatewaySink {
       case 'session-hibernated':
         return add('hibernations', event.name.server);
       case 'session-message-dropped':
-        return add('dropped', event.name.server, event.reason);
+        return addDropped(event.name.server, event.reason, event.count);
       case 'stream-resumed':
         return add('resumes', event.server, event.outcome);
       case 'session-failed':
@@ -50,7 +50,7 @@ export function countEvents(metrics: Metrics): GatewaySink {
       case 'client-cut':
         return add('clientsCut', event.server);
       case 'shared-message-dropped':
-        return add('dropped', event.server, event.reason);
+        return addDropped(event.server, event.reason, event.count);
       case 'shared-server-failed':
         return add('internalErrors', 'shared_process');
       case 'spare-output-dropped':
@@ -82,6 +82,9 @@ function counters(metrics: Metrics) {
   return {
     add(key: Parameters<Metrics['tallies']>[0], ...labels: string[]): void {
       metrics.tallies(key).of(...labels).value += 1;
+    },
+    addDropped(server: string, reason: string, count = 1): void {
+      metrics.tallies('dropped').of(server, reason).value += count;
     },
     startSeconds(server: string, ms: number): void {
       metrics
