@@ -71,8 +71,8 @@ export interface GatewayParts {
 export interface Gateway {
   /** The current endpoints of each server. */
   readonly urls: readonly ServerUrls[];
-  /** Arguments that curl needs to use those URLs from this machine. */
-  readonly curlArguments: readonly string[];
+  /** The file of the certificate, if no authority has signed it and clients must be told to trust it. */
+  readonly ca: string | undefined;
   /** The base URL for a proxy on this machine, if clients use another one. */
   readonly localUrl: string | undefined;
   /** The URL of the status page with its secret token, for the operator only. Undefined if there is no page. */
@@ -312,7 +312,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   const file = watchFiles(source.files, configuration.reload, source.states);
   return {
-    curlArguments: publicBase.curl,
+    ca: publicBase.ca,
     localUrl: publicBase.local,
     sharing: describeSharing(config.servers, knownUsers()),
     statusPage: admin && page?.secretUrlAt(admin.url),

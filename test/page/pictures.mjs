@@ -42,7 +42,7 @@ const gateway = spawn(
 let printed = '';
 for await (const chunk of gateway.stdout.setEncoding('utf8')) {
   printed += chunk;
-  if (/^Status page.*:\n.*\n/m.test(printed)) break;
+  if (/^Status page: .*\n/m.test(printed)) break;
 }
 const [statusPage] = /http\S+#[\w-]{43}/.exec(printed);
 const browser = await chromium.launch({

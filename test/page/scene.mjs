@@ -70,7 +70,7 @@ async function startGateway(options) {
   let printed = '';
   for await (const chunk of child.stdout.setEncoding('utf8')) {
     printed += chunk;
-    if (/^Status page.*:\n.*\n/m.test(printed)) break;
+    if (/^Status page: .*\n/m.test(printed)) break;
   }
   child.stdout.resume();
   return {

@@ -163,7 +163,8 @@ export async function startGateway({
         const lines = output.wholeLines();
         // With a public URL, the gateway says where a proxy reaches it.
         const [, ownScheme, ownPort] = /^Listening on (https?:\/\/).*(:\d+) for the proxy$/m.exec(lines) ?? [];
-        const [, scheme, port = '', path] = /^ {2}.*?(https?:\/\/)[^\s/]+?(:\d+)?(\/\S*)/m.exec(lines) ?? [];
+        const [, scheme, port = '', path] =
+          /^(?:Ready: | {2}.*?)(https?:\/\/)[^\s/]+?(:\d+)?(\/\S*)/m.exec(lines) ?? [];
         if (scheme === undefined || (port === '' && ownPort === undefined)) return;
         resolve(`${ownScheme ?? scheme}127.0.0.1${ownPort ?? port}${path}`);
         // In a long run, the whole output would be read again for each line.

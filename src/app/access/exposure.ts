@@ -83,9 +83,8 @@ export function describeSharing(
   if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
   if (share === 'request' || share === 'session') return `Sessions do not share server processes (--share ${share}).`;
   if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them.';
-  if (known === 'local')
-    return 'All clients on this machine count as one user, and share server processes. To prevent this: --share session';
-  return 'Anyone can be a client, so sessions share no server processes. If all clients are yours: --share all';
+  if (known === 'local') return 'Clients on this machine share server processes (--share session separates them).';
+  return 'They share no server processes, because anyone can be a client.';
 }
 
 /** True if the gateway encrypts, or the configuration implies a proxy that does. */

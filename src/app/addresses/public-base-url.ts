@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { isLoopback, type OriginRules } from '../../auth/origin-rules.ts';
+import type { OriginRules } from '../../auth/origin-rules.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { displayHost } from './listen.ts';
 
@@ -17,12 +17,12 @@ export interface PublicBaseUrlOptions {
   readonly certificate: ServerCertificate | undefined;
 }
 
-/** The base of the printed URLs, and the arguments that curl needs to use them from this machine. */
+/** The base of the printed URLs, and what a client on this machine needs to use it. */
 export interface PublicBaseUrl {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
-  /** Arguments for curl; empty where the URL alone is enough. */
-  readonly curl: readonly string[];
+  /** The file of a certificate that no authority has signed, which clients must be told to trust. */
+  readonly ca: string | undefined;
   /** The base at which a proxy on this machine reaches the gateway; undefined if it is `url`. */
   readonly local?: string;
 }
@@ -30,7 +30,7 @@ export interface PublicBaseUrl {
 /**
  * The base of the URLs that are printed and offered for copying. The gateway accepts its host in the Host header. The
  * certificate is valid for that host, if there is such a name. A public URL has precedence: a proxy serves it.
- * @param certificatePath the file of the certificate, for curl
+ * @param certificatePath the file of the certificate
  */
 export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: string): PublicBaseUrl {
   const { host, port, allowHost, publicUrl, rules, certificate } = options;
@@ -46,11 +46,8 @@ export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: s
   const certified = accepted.find((each) => parsed === undefined || isValidFor(parsed, hostOf(each)));
   const authority = certified ?? accepted[0] ?? `${own}:${port}`;
   const local = `${parsed === undefined ? 'http' : 'https'}://${authority}`;
-  if (publicUrl !== undefined && publicUrl !== local) return { url: publicUrl, curl: [], local };
-  return {
-    url: local,
-    curl: [...resolveArguments(authority, own, port), ...caArguments(parsed, certificatePath)],
-  };
+  if (publicUrl !== undefined && publicUrl !== local) return { url: publicUrl, ca: undefined, local };
+  return { url: local, ca: parsed?.checkIssued(parsed) === true ? certificatePath : undefined };
 }
 
 /** The DNS names of a certificate that a URL can contain, without wildcards. */
@@ -61,16 +58,3 @@ const hostOf = (authority: string): string => authority.replace(/:\d+$/, '').rep
 
 const isValidFor = (certificate: X509Certificate, host: string): boolean =>
   (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
-
-/** DNS may not resolve the name on this machine, and the port may be that of a proxy. */
-function resolveArguments(authority: string, own: string, port: number): string[] {
-  const name = hostOf(authority);
-  const named = authority.split(':').at(-1);
-  if (named !== String(port)) return ['--connect-to', `${authority}:${own}:${port}`];
-  if (isIP(name) !== 0 || isLoopback(name) || name === hostOf(own)) return [];
-  return ['--resolve', `${name}:${named}:${hostOf(own)}`];
-}
-
-/** No authority vouches for a self-signed certificate, so curl needs the certificate itself. */
-const caArguments = (certificate: X509Certificate | undefined, path: string | undefined): string[] =>
-  path !== undefined && certificate?.checkIssued(certificate) === true ? ['--cacert', path] : [];

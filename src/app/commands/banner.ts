@@ -1,60 +1,79 @@
+import { basename, relative } from 'node:path';
 import { quote } from 'shell-quote';
 import type { GatewayConfig } from '../../config/config.ts';
+import { flagOf } from '../../config/options/option-names.ts';
 import { storeDirectoryOf } from '../../config/store-directory-option.ts';
-import { protocolVersionKey } from '../../protocol/message/message.ts';
-import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
-import { modernRevisions } from '../../protocol/revisions.ts';
 import type { ServerUrls } from '../addresses/server-urls.ts';
+
+/** The scope that shows the status page. */
+const pageScope = 'gangway:status';
 
 /** Further details of the banner. */
 export interface BannerDetails {
+  /** How this program was started, for commands that can be copied: see `programOf`. */
+  readonly program: string;
   /** Clients must authenticate. */
   readonly needsKey: boolean;
-  /** Arguments that curl needs to reach the gateway from this machine. */
-  readonly curlArguments?: readonly string[];
+  /** The key file, if there is one. */
+  readonly keysFile?: string | undefined;
+  /** The certificate that Node.js must trust to reach the gateway, if no authority has signed it. */
+  readonly ca?: string | undefined;
   /** The base URL for a proxy on this machine, if clients use another one. */
   readonly localUrl?: string | undefined;
   /** The URL of the status page, if there is one. */
   readonly statusPage?: string | undefined;
   /** The configuration file, if one was read. */
   readonly file?: string | undefined;
-  /** One sentence: which clients share server processes. */
-  readonly sharing?: string;
-  /** One sentence: where sessions are kept. */
-  readonly keeping?: string;
+  /** Sentences about sessions: where they are kept, and which clients share server processes. */
+  readonly sessions?: string;
 }
 
 /**
- * Renders the text that is printed when the gateway is ready: its URLs and a command that tries one. Servers with a
- * known failure are listed separately, with the remedy. Only a single server is tried at the start. With several, the
- * text says so and names the `check` command.
+ * Renders the text that is printed when the gateway is ready: its URLs, the status page, what happens to sessions, and a
+ * command that tries the first server. A single server takes one line. Servers with a known failure are listed
+ * separately, with the remedy. Only a single server is tried at the start. With several, the text says so and names the
+ * `check` command.
  */
-export function renderBanner(
-  urls: readonly ServerUrls[],
-  { needsKey, curlArguments = [], localUrl, statusPage, file, sharing, keeping }: BannerDetails,
-): string {
-  const width = Math.max(...urls.map(({ server }) => server.length));
-  const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
+export function renderBanner(urls: readonly ServerUrls[], details: BannerDetails): string {
+  const { localUrl, sessions, program, file } = details;
   const well = urls.filter(({ failure }) => failure === undefined);
-  const untried = urls.length > 1 && file !== undefined ? `  ${untriedLine(file)}\n` : '';
-  const endpoints = well.map((each) => row(each.server, each.url + describeOthers(each))).join('');
-  const failing = urls
-    .map(({ server, url, failure }) => (failure === undefined ? '' : row(server, url) + row('', failure)))
-    .join('');
-  const behind = localUrl === undefined ? '' : `Listening on ${localUrl} for the proxy\n`;
-  const page =
-    statusPage === undefined
-      ? ''
-      : `Status page${needsKey ? `, for a key or token with the scope gangway:status` : ''}:\n  ${statusPage}\n`;
-  const shared = sharing === undefined ? '' : `Processes: ${sharing}\n`;
-  const kept = keeping === undefined ? '' : `Sessions: ${keeping}\n`;
-  const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
-  const trial =
-    first === undefined
-      ? ''
-      : `Try it${needsKey ? ', with a key of yours in place of KEY' : ''}:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
-  return `${behind}${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${shared}${kept}${page}${trial}`;
+  const lines = [
+    ...(localUrl === undefined ? [] : [`Listening on ${localUrl} for the proxy`]),
+    ...(urls.length === 1 && first !== undefined ? [`Ready: ${first.url}${describeOthers(first)}`] : tableOf(urls)),
+    ...(urls.length > 1 && file !== undefined && first !== undefined
+      ? [`The servers were not checked. To check them: ${program} check --config ${quote([file])}`]
+      : []),
+    ...pageLines(details),
+    ...(sessions === undefined ? [] : [`Sessions: ${sessions}`]),
+    ...(first === undefined ? [] : [`Try it: ${trialOf(first, details)}`]),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** One row for each server, first those that work. */
+function tableOf(urls: readonly ServerUrls[]): string[] {
+  const width = Math.max(...urls.map(({ server }) => server.length));
+  const row = (server: string, text: string): string => `  ${server.padEnd(width)}  ${text}`;
+  const well = urls.filter(({ failure }) => failure === undefined);
+  const failing = urls.flatMap(({ server, url, failure }) =>
+    failure === undefined ? [] : [row(server, url), row('', failure)],
+  );
+  return [
+    ...(well.length === 0 ? [] : ['Ready:', ...well.map((each) => row(each.server, each.url + describeOthers(each)))]),
+    ...(failing.length === 0 ? [] : ['Not ready:', ...failing]),
+  ];
+}
+
+/** The status page, and the command that makes a key for it if clients need keys. */
+function pageLines({ statusPage, needsKey, keysFile, program }: BannerDetails): string[] {
+  if (statusPage === undefined) return [];
+  if (!needsKey) return [`Status page: ${statusPage}`];
+  const file = keysFile === undefined ? 'FILE' : quote([keysFile]);
+  return [
+    `Status page: ${statusPage}`,
+    `  It needs a key with the scope ${pageScope}: ${program} key NAME --scope ${pageScope} --add ${file}`,
+  ];
 }
 
 /** The other endpoints of a server by their paths, so that a server has one line. */
@@ -68,33 +87,27 @@ function describeOthers({ named, sse, ws }: ServerUrls): string {
   return others.length === 0 ? '' : `  (${others.join(', ')})`;
 }
 
-const untriedLine = (file: string): string =>
-  `The servers were not checked. To check them: mcp-gangway check --config ${quote([file])}`;
-
 /** Describes where the sessions of a gateway are kept, and what their loss would take. */
 export function describeKeeping(config: Pick<GatewayConfig, 'store' | 'redis'>): string {
   if (config.redis !== undefined) return 'kept in Redis.';
   const directory = storeDirectoryOf(config);
   return directory === undefined
-    ? 'kept in memory, and lost on restart. --replay.store file:DIRECTORY keeps them.'
+    ? `kept in memory, and lost on restart (${flagOf('store')} file:DIRECTORY keeps them).`
     : `kept in ${directory}.`;
 }
 
-/**
- * A command that asks the server for its tools, so its output shows that the gateway and the server behind it work. A
- * 2026-07-28 request needs no session, and the gateway translates it for servers of other revisions.
- */
-function curlLine({ url }: ServerUrls, needsKey: boolean, curlArguments: readonly string[]): string {
-  const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
-  const more = curlArguments.length > 0 ? ` ${quote([...curlArguments])}` : '';
-  return `curl -i${more} -X POST ${url} -H 'Content-Type: application/json'${key} ${listTools()}`;
+/** A command that connects to the server as a client does, and lists its tools. */
+function trialOf({ url }: ServerUrls, { program, needsKey, ca }: BannerDetails): string {
+  const trust = ca === undefined ? '' : `NODE_EXTRA_CA_CERTS=${quote([ca])} `;
+  const key = needsKey ? ` ${flagOf('headers')} 'Authorization: Bearer KEY'` : '';
+  return `${trust}${program} check ${url}${key}`;
 }
 
-/** The headers of a 2026-07-28 request repeat its method (2026-07-28, basic/transports). */
-function listTools(): string {
-  const method = 'tools/list';
-  const [protocolVersion] = modernRevisions.slice(-1);
-  const _meta = { [protocolVersionKey]: protocolVersion, [clientCapabilitiesKey]: {} };
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { _meta } });
-  return `-H 'MCP-Protocol-Version: ${protocolVersion}' -H 'Mcp-Method: ${method}' -d '${body}'`;
+/**
+ * The words that start this program again: the name on the PATH, or the file in a checkout.
+ * @param script the path of the program's file, as Node.js got it
+ */
+export function programOf(script: string, folder: string): string {
+  const inFolder = relative(folder, script);
+  return basename(script) === 'main.js' && !inFolder.startsWith('..') ? `node ${quote([inFolder])}` : 'mcp-gangway';
 }

@@ -7,7 +7,7 @@ import type { Log } from '../../ops/log/log.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
-import { describeKeeping, renderBanner } from './banner.ts';
+import { describeKeeping, programOf, renderBanner } from './banner.ts';
 import { endOnSignals } from './end-on-signals.ts';
 import { endWithNpx } from './end-with-npx.ts';
 import { failed } from './exit-codes.ts';
@@ -57,16 +57,18 @@ export async function serveUntilSignal(config: GatewayConfig, source: Configurat
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
   // An audit log on stdout must not be mixed with other text.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
-  const { urls, statusPage, curlArguments, localUrl, sharing } = gateway;
+  const { urls, statusPage, ca, localUrl, sharing } = gateway;
   const details = {
+    program: programOf(process.argv[1] ?? '', process.cwd()),
     needsKey: hasAuthentication(config),
-    curlArguments,
+    keysFile: config.apiKeysFile,
+    ca,
     localUrl,
     statusPage,
     file: source.file,
-    sharing,
+    sessions: `${describeKeeping(config)} ${sharing}`,
   };
-  output.write(renderBanner(urls, { ...details, keeping: describeKeeping(config) }));
+  output.write(renderBanner(urls, details));
   if (config.open) detach('admin', openStatusPage(statusPage, logger));
 }
 

@@ -32,23 +32,10 @@ describe('the base of the URLs that are printed', () => {
   it('[P-03] is the public URL, whose host the gateway accepts', () => {
     const publicUrl = 'https://mcp.example.com/tools';
     const rules = createOriginRules({ host: '127.0.0.1', allowHost: [], allowOrigin: [], publicUrl });
-    const { url, local, curl } = publicBaseUrl({ ...optionsFor('127.0.0.1'), publicUrl, rules });
-    expect([url, local, curl]).toEqual([publicUrl, 'http://127.0.0.1:8080', []]);
+    const { url, local, ca } = publicBaseUrl({ ...optionsFor('127.0.0.1'), publicUrl, rules });
+    expect([url, local, ca]).toEqual([publicUrl, 'http://127.0.0.1:8080', undefined]);
     expect(rules.allowsHost('mcp.example.com')).toBe(true);
     expect(rules.allowsHost('other.example.com')).toBe(false);
-  });
-
-  it('[P-03] gives curl the address of a name that this machine may not know', () => {
-    expect(publicBaseUrl(optionsFor('0.0.0.0', ['mcp.example.com'])).curl).toEqual([
-      '--resolve',
-      'mcp.example.com:8080:127.0.0.1',
-    ]);
-    expect(publicBaseUrl(optionsFor('0.0.0.0', ['mcp.example.com:9000'])).curl).toEqual([
-      '--connect-to',
-      'mcp.example.com:9000:127.0.0.1:8080',
-    ]);
-    expect(publicBaseUrl(optionsFor('0.0.0.0', ['localhost'])).curl).toEqual([]);
-    expect(publicBaseUrl(optionsFor('127.0.0.1')).curl).toEqual([]);
   });
 });
 
@@ -57,16 +44,13 @@ describe('the base of URLs with TLS', () => {
   afterAll(() => folder.remove());
 
   it.each([
-    ['IP:127.0.0.1', 'https://127.0.0.1:8080', []],
-    ['DNS:mcp.example.com', 'https://mcp.example.com:8080', ['--resolve', 'mcp.example.com:8080:127.0.0.1']],
-    ['DNS:*.example.com', 'https://127.0.0.1:8080', []],
-  ])('[P-03] has a host that a certificate for %s is valid for: %s', async (names, url, resolved) => {
+    ['IP:127.0.0.1', 'https://127.0.0.1:8080'],
+    ['DNS:mcp.example.com', 'https://mcp.example.com:8080'],
+    ['DNS:*.example.com', 'https://127.0.0.1:8080'],
+  ])('[P-03] has a host that a certificate for %s is valid for: %s', async (names, url) => {
     const made = await folder.make('first', names);
     const certificate = { cert: readFileSync(made.cert, 'utf8'), key: readFileSync(made.key, 'utf8') };
-    // The certificate has signed itself, so curl is given it.
-    expect(publicBaseUrl({ ...optionsFor('0.0.0.0'), certificate }, made.cert)).toEqual({
-      url,
-      curl: [...resolved, '--cacert', made.cert],
-    });
+    // The certificate has signed itself, so clients must be told to trust it.
+    expect(publicBaseUrl({ ...optionsFor('0.0.0.0'), certificate }, made.cert)).toEqual({ url, ca: made.cert });
   });
 });

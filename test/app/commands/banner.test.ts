@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeSharing } from '../../../src/app/access/exposure.ts';
 import type { ServerUrls } from '../../../src/app/addresses/server-urls.ts';
-import { renderBanner } from '../../../src/app/commands/banner.ts';
+import { type BannerDetails, programOf, renderBanner } from '../../../src/app/commands/banner.ts';
 
 const at = (server: string, rest: Partial<ServerUrls> = {}): ServerUrls => ({
   server,
@@ -9,53 +9,76 @@ const at = (server: string, rest: Partial<ServerUrls> = {}): ServerUrls => ({
   era: 'legacy',
   ...rest,
 });
+const program = 'mcp-gangway';
 const two = [at('files'), at('git')];
-const readyOf = (banner: string): string => /^Ready:\n((?: .*\n)+)/.exec(banner)?.[1] ?? '';
+const linesOf = (urls: readonly ServerUrls[], details: Partial<BannerDetails> = {}): string[] =>
+  renderBanner(urls, { program, needsKey: false, ...details }).split('\n');
 
-test('of several servers it says that they were not tried, and what tries them', () => {
-  expect(readyOf(renderBanner(two, { needsKey: false, file: 'gangway.json' })).split('\n')).toEqual([
-    '  files  http://127.0.0.1:8080/files/mcp',
-    '  git    http://127.0.0.1:8080/git/mcp',
-    '  The servers were not checked. To check them: mcp-gangway check --config gangway.json',
+test('of a single server it is four lines: the URL, the status page, the sessions, and a command', () => {
+  const url = 'https://mcp.example.com/tools/mcp';
+  const [sse, ws] = ['https://mcp.example.com/tools/sse', 'wss://mcp.example.com/tools/ws'];
+  const urls = [at('files', { url, sse, ws, named: 'https://mcp.example.com/tools/files/mcp' })];
+  const statusPage = 'http://127.0.0.1:9464/#secret';
+  expect(linesOf(urls, { statusPage, sessions: 'kept in Redis.', file: 'gangway.json' })).toEqual([
+    `Ready: ${url}  (also /tools/files/mcp, HTTP+SSE: /tools/sse, WebSocket: /tools/ws)`,
+    `Status page: ${statusPage}`,
+    'Sessions: kept in Redis.',
+    `Try it: mcp-gangway check ${url}`,
     '',
   ]);
 });
 
-test('a server has one line with all its endpoints', () => {
-  const url = 'https://mcp.example.com/tools/mcp';
-  const [sse, ws] = ['https://mcp.example.com/tools/sse', 'wss://mcp.example.com/tools/ws'];
-  const urls = [at('files', { url, sse, ws, named: 'https://mcp.example.com/tools/files/mcp' })];
-  const banner = renderBanner(urls, { needsKey: false, localUrl: 'http://127.0.0.1:8080' });
-  expect(banner.split('\n').slice(0, 3)).toEqual([
+test('of several servers it says that they were not tried, and what tries them', () => {
+  expect(linesOf(two, { file: 'gangway.json', localUrl: 'http://127.0.0.1:8080' }).slice(0, 5)).toEqual([
     'Listening on http://127.0.0.1:8080 for the proxy',
     'Ready:',
-    `  files  ${url}  (also /tools/files/mcp, HTTP+SSE: /tools/sse, WebSocket: /tools/ws)`,
+    '  files  http://127.0.0.1:8080/files/mcp',
+    '  git    http://127.0.0.1:8080/git/mcp',
+    'The servers were not checked. To check them: mcp-gangway check --config gangway.json',
   ]);
 });
 
 test('a file whose name a shell would split is quoted', () => {
-  const banner = renderBanner(two, { needsKey: false, file: "my servers' list.json" });
-  expect(banner).toContain(`check --config "my servers' list.json"\n`);
-});
-
-test('a single server, which is tried at the start, gets no such line, of a file or not', () => {
-  for (const file of ['gangway.json', undefined])
-    expect(renderBanner([at('files')], { needsKey: false, file })).not.toContain('Not tried');
+  expect(linesOf(two, { file: "my servers' list.json" }).join('\n')).toContain(
+    `check --config "my servers' list.json"\n`,
+  );
 });
 
 test('servers that are known not to work stand apart, and the line is of the others', () => {
   const failure = 'The command of the server was not found.';
   const [one, other] = [at('files'), at('git', { failure })];
-  const banner = renderBanner([one, other], { needsKey: false, file: 'gangway.json' });
-  expect(readyOf(banner)).toMatch(/^ {2}files .*\n {2}The servers were not checked\. /);
-  expect(banner).toContain(`Not ready:\n  git    ${other.url}\n         ${failure}\n`);
-  const failing = [at('files', { failure }), other];
-  expect(renderBanner(failing, { needsKey: false, file: 'gangway.json' })).not.toMatch(/Ready:\n|Not tried|Try it/);
+  expect(linesOf([one, other], { file: 'gangway.json' })).toEqual([
+    'Ready:',
+    `  files  ${one.url}`,
+    'Not ready:',
+    `  git    ${other.url}`,
+    `         ${failure}`,
+    expect.stringMatching(/^The servers were not checked\. /),
+    `Try it: mcp-gangway check ${one.url}`,
+    '',
+  ]);
+  for (const failing of [[at('files', { failure }), other], [other]])
+    expect(linesOf(failing, { file: 'gangway.json' }).join('\n')).not.toMatch(/Ready:|not checked|Try it/);
 });
 
-test('where clients need a key the line that tries it has a place for one', () => {
-  expect(renderBanner(two, { needsKey: true })).toContain("-H 'Authorization: Bearer KEY'");
-  expect(renderBanner(two, { needsKey: false })).not.toContain('Bearer');
+test('where clients need a key, it has the command that makes one for the page, and the header of the check', () => {
+  const lines = linesOf([at('files')], { needsKey: true, statusPage: 'https://x/', keysFile: 'k s.json', ca: 'c.pem' });
+  expect(lines).toEqual([
+    'Ready: http://127.0.0.1:8080/files/mcp',
+    'Status page: https://x/',
+    "  It needs a key with the scope gangway:status: mcp-gangway key NAME --scope gangway:status --add 'k s.json'",
+    "Try it: NODE_EXTRA_CA_CERTS=c.pem mcp-gangway check http://127.0.0.1:8080/files/mcp --header 'Authorization: Bearer KEY'",
+    '',
+  ]);
+});
+
+test.each([
+  ['/srv/app/dist/main.js', '/srv/app', 'node dist/main.js'],
+  ['/srv/app/dist/main.js', '/srv', 'node app/dist/main.js'],
+  ['/app/dist/main.js', '/srv', 'mcp-gangway'],
+  ['/usr/bin/mcp-gangway', '/usr', 'mcp-gangway'],
+])('%s, started in %s, is started again with %s', (script, folder, command) => {
+  expect(programOf(script, folder)).toBe(command);
 });
 
 test.each([
@@ -78,8 +101,8 @@ test.each([
 
 test.each([
   [['auto'], 'users', /^Each user has separate server processes/],
-  [['auto'], 'local', /^All clients on this machine count as one user.*--share session$/],
-  [['auto'], 'unknown', /^Anyone can be a client/],
+  [['auto'], 'local', /^Clients on this machine share server processes \(--share session/],
+  [['auto'], 'unknown', /anyone can be a client\.$/],
   [['session'], 'users', /do not share server processes \(--share session\)/],
   [['all'], 'unknown', /^All clients share server processes, regardless of their user/],
   [['auto', 'all'], 'users', /^Which clients share processes depends/],
@@ -89,5 +112,4 @@ test.each([
     known,
   );
   expect(sharing).toMatch(line);
-  expect(renderBanner([at('files')], { needsKey: false, sharing })).toContain(`\nProcesses: ${sharing}\n`);
 });
