@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { configDefaults, defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 /**
  * Long runs, with a command of their own (`npm run test:long`) that a job runs each week, since all checks must end within 25
@@ -52,49 +52,64 @@ const withoutMaps = {
       : null,
 };
 
+const projects: TestProjectInlineConfiguration[] = [
+  { test: { name: 'imports', include: ['test/{imports,pages,style}.test.ts'], testTimeout: 20_000 } },
+  {
+    test: {
+      name: 'unit',
+      include: [
+        'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,registry,era,http,ops,config,console,app}/**/*.test.ts',
+        'test/cluster/*/**/*.test.ts',
+        'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
+        'test/soak/{ledger,report,talker}.test.ts',
+        'test/judges/judge.test.ts',
+        'test/simulation/simulation.test.ts',
+      ],
+      testTimeout: 20_000,
+      server: { deps: { inline: [workflowParser] } },
+    },
+    plugins: [withoutMaps],
+  },
+  scannerProject('on'),
+  scannerProject('off'),
+  { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'] } },
+  {
+    test: {
+      name: 'integration',
+      include: [
+        'test/{integration,hardening,fault,resume,conformance,bench,examples}/**/*.test.ts',
+        'test/cluster/*.test.ts',
+        'test/soak/stage.test.ts',
+      ],
+      exclude: [...configDefaults.exclude, ...alone, ...long],
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+    },
+  },
+  {
+    // One file after the other, when all else is done.
+    test: { name: 'alone', include: alone, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
+  },
+  { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
+  {
+    // One browser after the other: each takes a core.
+    test: {
+      name: 'page',
+      include: ['test/page/**/*.test.ts'],
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      fileParallelism: false,
+    },
+  },
+];
+
+/** `npm test -- --without redis` skips, and counts, the tests that need what is not there. */
+const runner = process.env['TESTS_WITHOUT'] ? { runner: './test/support/skipping-runner.ts' } : {};
+
 export default defineConfig({
   test: {
     // Most tests wait for processes and times of others more than they work: two workers leave two cores idle for a third of the time.
     maxWorkers: availableParallelism() + 1,
-    projects: [
-      { test: { name: 'imports', include: ['test/{imports,pages,style}.test.ts'], testTimeout: 20_000 } },
-      {
-        test: {
-          name: 'unit',
-          include: [
-            'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,registry,era,http,ops,config,console,app}/**/*.test.ts',
-            'test/cluster/*/**/*.test.ts',
-            'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
-            'test/soak/{ledger,report,talker}.test.ts',
-            'test/judges/judge.test.ts',
-            'test/simulation/simulation.test.ts',
-          ],
-          testTimeout: 20_000,
-          server: { deps: { inline: [workflowParser] } },
-        },
-        plugins: [withoutMaps],
-      },
-      scannerProject('on'),
-      scannerProject('off'),
-      { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'] } },
-      {
-        test: {
-          name: 'integration',
-          include: [
-            'test/{integration,hardening,fault,resume,conformance,bench,examples}/**/*.test.ts',
-            'test/cluster/*.test.ts',
-            'test/soak/stage.test.ts',
-          ],
-          exclude: [...configDefaults.exclude, ...alone, ...long],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        // One file after the other, when all else is done.
-        test: { name: 'alone', include: alone, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
-      },
-      { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
-    ],
+    projects: projects.map(({ test, ...project }) => ({ ...project, test: { ...test, ...runner } })),
   },
 });

@@ -142,5 +142,5 @@ it('README.md has the two commands of a checkout on its first screen, and fits o
   expect(lines.length).toBeLessThanOrEqual(151);
   const firstScreen = lines.slice(0, 42).join('\n');
   expect(firstScreen).toMatch(/^## Try it\n(?:(?!## ).*\n)*?```sh\nnpm ci && npm run demo\n```/m);
-  expect(firstScreen).toMatch(/^## Run the tests\n\n```sh\nnpm ci && npm run check\n```/m);
+  expect(firstScreen).toMatch(/^## Run the tests\n\n```sh\nnpm ci && npm test\n```/m);
 });

@@ -35,11 +35,18 @@ export function explainSpawnFailure(error: unknown, program: Program): SpawnFail
   const other = limits[code] ?? explainUser(code, program) ?? explainWorkingDirectory(program);
   if (other !== undefined) return { detail: other, isNotFound: false };
   const path = locate(program);
-  if (path === undefined && (code === 'ENOENT' || code === 'ENOTDIR'))
+  if (path === undefined && isMissing(code, program))
     return { detail: explainMissingCommand(program), isNotFound: true };
-  const detail = path && explainCommand(code, path, program);
-  return { detail: detail ?? `The command ${program.command} could not be started (${code}).`, isNotFound: false };
+  const detail = (path && explainCommand(code, path, program)) ?? explainOther(code, program.command);
+  return { detail, isNotFound: false };
 }
+
+/**
+ * Whether the error means that there is no such command, if no file was found. The operating system reports EACCES for a
+ * name that is in no folder of PATH, if one of these folders cannot be entered: often root's, after `su` or `sudo`.
+ */
+const isMissing = (code: string, { command }: Program): boolean =>
+  code === 'ENOENT' || code === 'ENOTDIR' || (code === 'EACCES' && !command.includes('/'));
 
 /** The name of a setting, in the form the operator wrote it. */
 const nameSetting = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
@@ -80,6 +87,11 @@ function explainCommand(code: string, path: string, program: Program): string | 
     return `The command ${path} is neither a program for this machine nor a script that starts with #!. Correct the command.`;
   return undefined;
 }
+
+const explainOther = (code: string, command: string): string =>
+  code === 'EACCES'
+    ? `The gateway's user may not run the command ${command}, or may not enter its folder. Grant the user access.`
+    : `The command ${command} could not be started (${code}).`;
 
 function explainMissingCommand(program: Program): string {
   const { command, env, isOnCommandLine = false } = program;

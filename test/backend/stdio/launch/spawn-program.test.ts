@@ -87,6 +87,24 @@ describe('a program that cannot be started', () => {
     expect(explained).toEqual({ detail: expect.stringMatching(detail), isNotFound: false });
   });
 
+  it('[F12] explains a name that is in no folder of PATH, one of which cannot be entered', () => {
+    const explain = (command: string) =>
+      explainSpawnFailure(Object.assign(new Error('spawn'), { code: 'EACCES' }), {
+        command,
+        args: [],
+        env: { PATH: `${directory}/closed:${directory}` },
+      });
+    expect(explain('no-such-cmd')).toEqual({
+      detail: expect.stringMatching(/^The command no-such-cmd was not found in PATH\. Install it/),
+      isNotFound: true,
+    });
+    expect(explain('plain').detail).toMatch(/plain is not executable/);
+    expect(explain('./no-such-cmd')).toEqual({
+      detail: expect.stringMatching(/may not run the command .*, or may not enter its folder\. Grant/),
+      isNotFound: false,
+    });
+  });
+
   it('P12: tells no argument and no value of the environment', async () => {
     const opened = openProgram({ command: 'no-such', args: ['canary'], env: { PATH: '/bin', KEY: 'canary\0' } });
     const { detail } = await opened.end();
