@@ -83,6 +83,7 @@ export const questions: readonly Question[] = [
     question: 'Do clients that resume a stream get all missed events? (`history_lost` means no)',
     queries: [happened('server, outcome', 'resumes_total')],
   },
+  { question: 'Can the store in files not be written? (1 or 0)', queries: ['1 - mcp_gangway_file_store_up'] },
   {
     question: 'Is Redis unreachable (1 or 0), slow (seconds, p99), or refusing commands?',
     queries: [

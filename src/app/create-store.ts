@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
 import { storeDirectoryOf } from '../config/store-directory-option.ts';
 import type { Branches } from '../config/tree/branches.ts';
+import type { StoreState } from '../ops/admin/console-hook.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { type FileStore, openFileStore } from '../store/memory/journal/file-store.ts';
@@ -21,6 +22,18 @@ export interface OpenStore {
   readonly shared: ClusterStore | undefined;
   /** The same store if it can outlive this process, so that sessions of lost instances can be taken over. */
   readonly lasting: ClusterStore | undefined;
+}
+
+/** Returns the function that reports where sessions are kept, and whether they can be. */
+export function storeStateOf(
+  config: GatewayConfig,
+  { shared, lasting }: Pick<OpenStore, 'shared' | 'lasting'>,
+): () => StoreState {
+  const isUp = (store: ClusterStore): boolean => store.healthyForMs() > 0;
+  if (shared !== undefined) return () => ({ kind: 'redis', isUp: isUp(shared) });
+  if (lasting === undefined) return () => ({ kind: 'memory', isUp: true });
+  const directory = storeDirectoryOf(config);
+  return () => ({ kind: 'files', isUp: isUp(lasting), directory });
 }
 
 /** How the store reports its commands, and counts its events. */

@@ -34,7 +34,7 @@ import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { chooseScanner } from './choose-scanner.ts';
 import { createRoutes, type RouteParts } from './create-routes.ts';
-import { createConnectedStore, createStore } from './create-store.ts';
+import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
@@ -195,7 +195,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 
   const originRules = createOriginRules(config);
-  const readinessNow = () => readinessReport(sessions.readiness, health.statuses, sessions.peerLinks);
+  const storeState = storeStateOf(config, { shared, lasting });
+  const readinessNow = () => {
+    const { kind, isUp } = storeState();
+    return readinessReport(sessions.readiness, health.statuses, sessions.peerLinks, kind !== 'files' || isUp);
+  };
   const secrets = { keys: stateSealing.keys, store: shared };
   const access = await createAccess(config, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
@@ -293,7 +297,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     web: web.server,
     base,
     shared,
-    storeKind: shared ? 'redis' : lasting ? 'files' : 'memory',
+    storeState,
     configuration,
     playground: logged('playground'),
     readinessNow,

@@ -18,6 +18,8 @@ export interface About {
   readonly needsToken: boolean;
   /** True if the page shows the contents of messages. */
   readonly inspects: boolean;
+  /** The pages of the documentation to which the page links. */
+  readonly docs: { readonly page: string; readonly troubleshooting: string };
 }
 
 /** The actions that the credentials of a page allow. The page does not offer the others. */

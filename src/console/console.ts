@@ -1,11 +1,13 @@
 import { hostname } from 'node:os';
 import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts, ConsoleServer, StatusPage } from '../ops/admin/console-hook.ts';
+import type { FailureDetails } from '../ops/health/server-failure.ts';
 import type { ServerStatus } from '../ops/health/server-health.ts';
 import { ownsOrShares, type Principal } from '../protocol/principal.ts';
 import { type SessionName, sessionName } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { detach } from '../util/boundary.ts';
+import { docsPage } from '../util/docs-page.ts';
 import { type AccessPolicy, denyAll, makeStartToken, requireScope, requireStartToken } from './access-policy.ts';
 import { findConsoleEndpoint } from './console-routes.ts';
 import { OperatorActions } from './operator-actions.ts';
@@ -14,6 +16,7 @@ import { PageSubscriptions } from './page-subscriptions.ts';
 import { relayToEndpoint } from './playground/endpoint-relay.ts';
 import { PlaygroundSessions } from './playground/playground-sessions.ts';
 import type { ConsoleRecord } from './record/console-record.ts';
+import { redactCredentials, redactStart } from './record/redacted-content.ts';
 import { OtherSessions } from './sessions/other-sessions.ts';
 import { KnownInstances } from './snapshot/known-instances.ts';
 import { ProcessMemory } from './snapshot/process-memory.ts';
@@ -44,7 +47,9 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     store: parts.store,
     servers() {
       const calls = new Map(parts.servers().map((server) => [server.name, server.callsInFlight]));
-      return parts.health().map((status) => serverStateOf(status, calls.get(status.server)));
+      return parts
+        .health()
+        .map((status) => serverStateOf(status, parts.failureDetails(status.server), calls.get(status.server)));
     },
     memoryOf: (pids, maxAgeMs) => memory.of(pids, maxAgeMs),
   });
@@ -127,6 +132,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     servers: parts.servers().map(({ name, path }) => ({ name, url: base + path })),
     needsToken: parts.operators !== undefined,
     inspects: record.inspects,
+    docs: { page: docsPage('status-page.md'), troubleshooting: docsPage('troubleshooting.md') },
   });
   const urlAt = (adminUrl: string): string | undefined => (access === denyAll ? undefined : `${adminUrl}/`);
   return {
@@ -156,20 +162,31 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
 }
 
 /** The state of a server, with the calls that modern clients have in flight. */
-function serverStateOf(status: ServerStatus, sharedCalls = 0): ServerState {
+function serverStateOf(status: ServerStatus, details: FailureDetails | undefined, sharedCalls = 0): ServerState {
   const { server: name, transport, era = 'unknown' } = status;
-  return { name, transport, era, sharedCalls, health: healthOf(status), isProbed: status.probe !== undefined };
+  return { name, transport, era, sharedCalls, health: healthOf(status, details), isProbed: status.probe !== undefined };
 }
 
+/** How much of the output of a failed server is shown (P8). */
+const maxOutputLines = 5;
+const maxOutputLine = 500;
+
 /** The health of a server: the result of the last probe, else of the last start. */
-function healthOf({ last, probe }: ServerStatus): ServerHealthView {
+function healthOf({ last, probe }: ServerStatus, details: FailureDetails | undefined): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
     state: probe ?? found ?? 'unknown',
-    ...(last?.state === 'failed' && { why: last.why, help: last.help }),
+    ...(last?.state === 'failed' &&
+      (details === undefined ? { why: last.why, help: last.help } : shownDetails(details))),
     at: last?.at.getTime(),
   };
 }
+
+const shownDetails = ({ detail, help, output }: FailureDetails): Omit<ServerHealthView, 'state'> => ({
+  why: redactCredentials(detail),
+  help,
+  output: output.slice(-maxOutputLines).map((line) => redactStart(line, maxOutputLine)),
+});
 
 /**
  * With authentication, operators need a key or token on every address: servers, and clients through tools, can reach a

@@ -1,5 +1,8 @@
-import { rm } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { platform, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
@@ -10,6 +13,7 @@ import { findFreePort } from '../support/redis-process.ts';
 import { pageHeaders } from '../support/status-page.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+const childCommand = (name: string): string[] => [process.execPath, `${root}test/fixtures/children/${name}.mjs`];
 const childAt = (name: string, ...args: string[]) => ({
   ...{ command: process.execPath, args: [`${root}test/fixtures/children/${name}.mjs`, ...args] },
 });
@@ -43,6 +47,30 @@ const initializeBody = {
   method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 };
+
+describe.runIf(platform() === 'linux')('a store in files that cannot be written', () => {
+  it('is a reason of /readyz, and a number, until it can be written again', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-full-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const adminPort = await findFreePort();
+    const args = ['--replay.store', `file:${folder}/store`];
+    const gateway = await startGateway({ command: childCommand('mini-server'), args, adminPort });
+    const isUp = async () => (await scrape(adminPort)).value('mcp_gangway_file_store_up');
+    expect([(await readyOf(gateway.baseUrl)).status, await isUp()]).toEqual([200, 1]);
+    // A limit on the size of files fails as a full disk does.
+    const limitFiles = (limit: string) => execFileSync('prlimit', ['--pid', String(gateway.pid), `--fsize=${limit}:`]);
+    limitFiles('1');
+    expect((await post(gateway.url, initializeBody)).status).toBe(503);
+    const reasons = [{ reason: 'store_unavailable', detail: expect.stringContaining('store in files') }];
+    expect(await readyOf(gateway.baseUrl)).toMatchObject({ status: 503, reasons });
+    expect(await isUp()).toBe(0);
+    limitFiles('unlimited');
+    const isReady = async () => (await readyOf(gateway.baseUrl)).status === 200;
+    await waitFor(isReady, { what: 'the store', deadlineMs: 30_000 });
+    expect(await isUp()).toBe(1);
+    await initialize(gateway.url);
+  });
+});
 
 const crashing = { command: process.execPath, args: ['-e', 'console.error("waits for it"); process.exit(1)'] };
 

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { statusPageOf } from '../support/status-page.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { closeBrowser, logIn, openBrowser, openPage, startWatched } from './browser.ts';
@@ -89,7 +90,7 @@ describe('the overview', () => {
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
     const session = await initialize(gateway.url);
     for (let call = 0; call < 20; call += 1) await session.callTool('echo', { text: 'hello' });
-    await server.getByText('1 session: raw-test-client').waitFor();
+    await server.getByText('1 session · client raw-test-client').waitFor();
     await page.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'hidden' });
     await server.getByText(/^1 process, /).waitFor();
     await server.getByText(/^pid \d+/).waitFor();
@@ -111,7 +112,7 @@ describe('the overview', () => {
     const mcpServers = { broken: { command, args: ['-e', script] }, everything: { command, args } };
     writeFileSync(join(folder, 'gangway.json'), JSON.stringify({ mcpServers }));
     const { admin, gateway } = await startWatched({ command: [], args: ['--config', join(folder, 'gangway.json')] });
-    const page = await openPage(admin);
+    const page = await openPage(admin, 'overview', { expected: '502 (Bad Gateway)' });
     await fetch(`${gateway.baseUrl}/broken/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -128,6 +129,31 @@ describe('the overview', () => {
     await server.getByRole('heading', { name: 'broken' }).click();
     await server.getByLabel('Last lines of stderr').waitFor({ state: 'hidden' });
     await server.locator('summary').getByText('no such database').waitFor();
+    await page.evaluate('location.hash = "playground/broken"');
+    await page.getByRole('button', { name: 'Connect' }).click();
+    await page.getByText(/^broken: .*exit.* 3/).waitFor();
+    await page.getByLabel('Last lines of the server').getByText('no such database').waitFor();
+    await page.getByRole('link', { name: 'Show the server on the overview' }).click();
+    await server.locator('summary').getByText('no such database').waitFor();
+  });
+
+  test('says where a server that nobody can reach should be, and /readyz does not', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-page-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const [command, ...args] = everythingFixture;
+    const url = `http://127.0.0.1:${await findFreePort()}/mcp`;
+    const mcpServers = { away: { url }, everything: { command, args } };
+    writeFileSync(join(folder, 'gangway.json'), JSON.stringify({ mcpServers }));
+    const { admin, gateway } = await startWatched({ command: [], args: ['--config', join(folder, 'gangway.json')] });
+    const page = await openPage(admin, 'playground/away', { expected: '502 (Bad Gateway)' });
+    await page.getByRole('button', { name: 'Connect' }).click();
+    await page.getByText(`away: ${new URL(url).origin} refused the connection`).waitFor();
+    await page.evaluate('location.hash = "overview"');
+    const server = page.getByRole('article', { name: 'away' });
+    await server.getByText(/refused the connection: nothing listens there/).waitFor();
+    const ready = await (await fetch(`${gateway.baseUrl}/readyz`)).text();
+    expect(ready).toContain('could not be reached, or refused access');
+    expect(ready).not.toContain(new URL(url).host);
   });
 
   test('says without a click which tool fails, who is refused, where sessions are kept, and whether memory grows', async () => {
@@ -159,7 +185,11 @@ describe('the overview', () => {
   test('drains the instance when it is asked twice', async () => {
     const { admin, gateway } = await startWatched();
     const page = await openPage(admin, 'overview', { expected: 'net::ERR' });
+    const session = await initialize(gateway.url);
+    expect(session.id).toBeDefined();
+    await page.getByText('1 session · client raw-test-client').waitFor();
     await page.getByRole('button', { name: 'Drain…' }).click();
+    await page.getByText('There is no other instance. Its session ends, and its client opens a new one.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Drain…' }).click();
@@ -531,6 +561,12 @@ describe('the page', () => {
     const page = await openPage(admin, 'overview', { expected: 'Failed to load resource' });
     await gateway.stop('SIGKILL');
     await page.getByText('Not connected').waitFor();
+    await page
+      .locator('.figures')
+      .getByText(/^No connection since \d\d:\d\d:\d\d$/)
+      .waitFor();
+    await page.getByRole('alert').getByText('This page shows what was known then.').waitFor();
+    expect(await page.getByText('Ready', { exact: true }).count()).toBe(0);
     // Another start has another word; the page asks for it, and goes on where it was.
     const again = await restart();
     await page.getByText('This code is not valid.').waitFor();

@@ -44,7 +44,7 @@ export interface OperatorParts {
   readonly base: string;
   /** The store in Redis; undefined if sessions are elsewhere. */
   readonly shared: ClusterStore | undefined;
-  readonly storeKind: StoreState['kind'];
+  storeState(): StoreState;
   readonly configuration: Reloader;
   /** Answers requests of the playground like those of clients. */
   readonly playground: Endpoint;
@@ -60,7 +60,7 @@ export interface OperatorPort {
 
 /** Opens the operator port of a gateway that listens. */
 export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPort> {
-  const { config, certificate, logger, metrics, sessions, set, health, shared, readinessNow } = parts;
+  const { config, certificate, logger, metrics, sessions, set, health, readinessNow } = parts;
   const page = await openPage(parts);
   if (metrics === undefined) return { admin: undefined, page };
   const state = {
@@ -74,7 +74,7 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
     peerLinks: () => sessions.peerLinks,
     connections: () => promisify(parts.web.getConnections.bind(parts.web))(),
     lastReload: () => parts.configuration.last,
-    isStoreUp: () => (shared === undefined ? undefined : shared.healthyForMs() > 0),
+    store: parts.storeState,
   };
   const healthOptions = { readiness: readinessNow, servers: health, showsServers: true };
   const admin = await startAdmin({ config, certificate, logger, metrics, state, page, ...healthOptions });
@@ -93,8 +93,9 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
     base: parts.base,
     changes: shared?.changes,
     readiness: () => readinessNow().status,
-    store: () => ({ kind: parts.storeKind, isUp: shared === undefined || shared.healthyForMs() > 0 }),
+    store: parts.storeState,
     health: () => health.statuses,
+    failureDetails: (server) => health.detailsOf(server),
     servers: () =>
       set.current.map((served) => consoleServer(served, endpointPathsOf(set.config, served.config)[0].mcp)),
     sessionCount: () => sessions.count,

@@ -56,7 +56,8 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
     if (logged === news) return;
     logged = news;
     if (failure === undefined) return logger.info({ server: name }, 'server is up according to its probes');
-    const { reason, why: detail, help } = failure;
+    const { reason, why, help } = failure;
+    const detail = health.detailsOf(name)?.detail ?? why;
     // Only the gateway has spoken to the process of a separate session, so its output contains no client data.
     const lastOutput = outcome instanceof ServerUnusableError && outcome.output.length > 0 ? outcome.output : undefined;
     logger.warn({ server: name, reason, detail, lastOutput, help }, 'server is down according to its probes');

@@ -57,7 +57,7 @@ export const endSession = ({ server, session }) =>
   runConfirmed(
     {
       title: `End session ${session}?`,
-      text: `Its open requests end with an error, and its process of “${server}” is stopped.`,
+      text: `Its open requests end with an error. Its process of “${server}” is stopped, unless other sessions use it or a next session of the client may.`,
       yes: 'End session',
     },
     'status/actions/end-session',
@@ -76,12 +76,15 @@ export const restartServer = ({ name }) =>
     { server: name },
   );
 
-/** Drains and ends this instance. */
-export const drainInstance = ({ name }) =>
+/**
+ * Drains and ends this instance.
+ * @param {string} text what will happen
+ */
+export const drainInstance = (text) =>
   runConfirmed(
     {
       title: 'Drain this instance?',
-      text: `${name} accepts no new sessions, finishes requests in flight, hands its sessions over to other instances, and exits. This page then stops working.`,
+      text,
       yes: 'Drain and exit',
     },
     'status/actions/drain',

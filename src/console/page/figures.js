@@ -116,7 +116,10 @@ export const figures = {
         ? text
         : `${text}; answers in ${milliseconds(store.meanMs)}, at most ${milliseconds(store.longestMs)} in the last minute`;
     const href = '#overview/activity/store';
-    if (!store.isUp) return { value: `${value} is away`, detail: 'does not answer', mood: 'bad', href };
+    if (!store.isUp) {
+      if (store.kind === 'redis') return { value: `${value} is away`, detail: 'does not answer', mood: 'bad', href };
+      return { value: 'Files cannot be written', detail: 'no new sessions; the log has the cause', mood: 'bad', href };
+    }
     if (store.kind !== 'redis') return { value, detail, href };
     const isSlow = (store.meanMs ?? 0) >= slowStore.meanMs || (store.longestMs ?? 0) >= slowStore.longestMs;
     return { value: `${value} is ${isSlow ? 'slow' : 'well'}`, detail, mood: isSlow ? 'warn' : 'good', href };
@@ -191,12 +194,16 @@ export function createFigures() {
     const value = h('strong');
     const detail = h('span.muted');
     const link = h('a', {}, name);
+    const setValue = (text, mood = '') => {
+      setText(value, text);
+      value.className = mood;
+    };
     return {
+      setValue,
       element: h('div', {}, h('dt', {}, link), h('dd', {}, value, detail)),
       update(snapshot) {
         const figure = describe(snapshot);
-        setText(value, figure.value);
-        value.className = figure.mood ?? '';
+        setValue(figure.value, figure.mood);
         setParts(detail, [figure.detail].flat());
         detail.title = detail.textContent;
         if (link.hash !== figure.href) link.href = figure.href;
@@ -205,6 +212,10 @@ export function createFigures() {
   });
   return {
     element: h('dl.figures', {}, ...parts.map(({ element }) => element)),
+    /** Says in place of the readiness that nobody knows it, until the next state. */
+    setLost(text) {
+      parts[0].setValue(text, 'bad');
+    },
     update(snapshot) {
       for (const part of parts) part.update(snapshot);
     },

@@ -17,13 +17,14 @@ export class Live {
   #listeners = new Map();
   #onLink;
   #pauseMs = firstPauseMs;
+  #heardAt;
 
   /**
-   * @param {(state: 'live' | 'stale' | 'away' | 'hidden' | 'refused') => void} onLink receives the state of the
-   *   connection
+   * @param {(state: 'live' | 'stale' | 'away' | 'hidden' | 'refused', heardAt: number | undefined) => void} onLink
+   *   receives the state of the connection, and when the gateway was heard last
    */
   constructor(onLink) {
-    this.#onLink = onLink;
+    this.#onLink = (state) => onLink(state, this.#heardAt);
   }
 
   /** @param {'state' | 'happened' | 'flow' | 'watched'} type */
@@ -87,6 +88,7 @@ export class Live {
       timer = expectNext();
       for await (const event of events) {
         clearTimeout(timer);
+        this.#heardAt = Date.now();
         this.#onLink('live');
         timer = expectNext();
         yield event;

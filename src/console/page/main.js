@@ -4,6 +4,7 @@ import { setAllowedActions } from './actions.js';
 import { request, takeStartToken, useToken } from './api.js';
 import { createConnect } from './connect.js';
 import { h, setText } from './dom.js';
+import { time } from './formats.js';
 import { History } from './history.js';
 import { Live } from './live-state.js';
 import { createOverview } from './overview.js';
@@ -19,6 +20,9 @@ const linkTexts = {
   hidden: 'Paused',
   refused: 'Not allowed',
 };
+
+/** In these states, what the page shows is old. */
+const lostStates = new Set(['stale', 'away', 'refused']);
 
 /** Loads the facts that stay the same while the gateway runs, or a refusal with `message`. */
 async function readAbout() {
@@ -83,17 +87,30 @@ async function start() {
   const first = await readAbout();
   const about = first.message === undefined ? first : await signIn(first);
   setAllowedActions(about.allows);
+  const linkTo = (href, text) => h('a', { href, target: '_blank', rel: 'noopener' }, text);
+  const { page, troubleshooting } = about.docs;
+  document.querySelector('footer').append(linkTo(page, 'About this page'), linkTo(troubleshooting, 'Troubleshooting'));
   const link = document.getElementById('link');
-  const live = new Live((state) => {
+  const lost = document.getElementById('lost');
+  const showLoss = (isLost, heardAt) => {
+    lost.hidden = !isLost;
+    document.documentElement.classList.toggle('is-lost', isLost);
+    if (!isLost) return;
+    const text = heardAt === undefined ? 'No connection' : `No connection since ${time(heardAt)}`;
+    setText(lost, `${text}. This page shows what was known then.`);
+    overview.setLost(text);
+  };
+  const live = new Live((state, heardAt) => {
     if (link.dataset.state === state) return;
     link.dataset.state = state;
     setText(link, linkTexts[state]);
+    showLoss(lostStates.has(state), heardAt);
     if (state === 'refused') void signInAgain();
   });
   const history = new History();
   const overview = createOverview(section('overview'), live, history);
   const sessions = createSessions(section('sessions'), live, about);
-  const playground = createPlayground(section('playground'), about);
+  const playground = createPlayground(section('playground'), live, about);
   const connect = createConnect(section('connect'), about);
   const show = () => {
     const [name, ...rest] = location.hash.slice(1).split('/').map(decodeURIComponent);

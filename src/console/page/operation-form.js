@@ -15,7 +15,7 @@ import { createTimeline } from './timeline.js';
 export function createOperationForm(operation, { client, url, needsToken, subscriptions }) {
   const { name, title, description, hints, verb, method, schema } = operation;
   const input = createInput(schema);
-  const send = h('button.primary', { type: 'submit' }, verb);
+  const send = h('button.primary', { type: 'submit', title: 'Ctrl+Enter' }, verb);
   const cancel = h('button', { type: 'button', disabled: true }, 'Cancel the request');
   const cut = h(
     'button',
@@ -75,6 +75,12 @@ export function createOperationForm(operation, { client, url, needsToken, subscr
     } else progress.removeAttribute('value');
     progress.title = message ?? '';
   };
+  // In a field with several lines, Enter is a part of the text.
+  form.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || send.disabled) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const abort = new AbortController();

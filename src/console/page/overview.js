@@ -1,6 +1,7 @@
 import { createActionButton, drainInstance } from './actions.js';
 import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
+import { describeDrain } from './drain-text.js';
 import { createFigures, readinessTexts } from './figures.js';
 import { count, counted } from './formats.js';
 import { createRecentEvents } from './recent-events.js';
@@ -30,7 +31,13 @@ const countConditions = (servers) =>
 /** Creates the view of the instance, its servers and its recent events. */
 export function createOverview(section, live, history) {
   const figures = createFigures();
-  const servers = h('div.servers');
+  // The texts of a row explain themselves, so the heads are for the eye only.
+  const heads = h(
+    'div.server-heads',
+    { 'aria-hidden': 'true' },
+    ...['Server', 'Cause, last output', 'Calls', 'Sessions and processes'].map((text) => h('span', {}, text)),
+  );
+  const servers = h('div.server-rows');
   const conditions = h('span.muted');
   const instances = h('ul.rows', { 'aria-labelledby': 'instances-title' });
   const cluster = h(
@@ -61,7 +68,7 @@ export function createOverview(section, live, history) {
       'section',
       { 'aria-labelledby': 'servers-title' },
       h('h2', { id: 'servers-title' }, 'Servers ', conditions),
-      servers,
+      h('div.servers', {}, heads, servers),
     ),
     charts.element,
     h('div.columns', {}, recentEvents.element, cluster),
@@ -73,7 +80,12 @@ export function createOverview(section, live, history) {
     first.update(snapshot);
     isRoomy = snapshot.servers.length <= maxOpened;
     showList(servers, snapshot.servers, ({ name }) => name, createCard);
-    showList(instances, snapshot.instances, ({ name }) => name, createInstance);
+    showList(
+      instances,
+      snapshot.instances.map((instance) => ({ ...instance, drainText: describeDrain(snapshot) })),
+      ({ name }) => name,
+      createInstance,
+    );
   });
   const goTo = (part, name = '') => {
     if (part === 'charts') charts.goTo(name);
@@ -87,6 +99,8 @@ export function createOverview(section, live, history) {
     if (hash !== '' && hash === location.hash) goTo(...hash.split('/').slice(1).map(decodeURIComponent));
   });
   return {
+    /** Says that the numbers are old. The next state replaces it. */
+    setLost: (text) => figures.setLost(text),
     /** Brings a part of the view to a person who was led there: a chart, the activity, a server or the instances. */
     goTo,
   };
@@ -154,7 +168,7 @@ function createInstance({ isThis }) {
   const name = h('strong');
   const details = h('span.muted');
   let newest;
-  const drain = createActionButton('drain', 'button', { onclick: () => drainInstance(newest) }, 'Drain…');
+  const drain = createActionButton('drain', 'button', { onclick: () => drainInstance(newest.drainText) }, 'Drain…');
   return {
     element: h('li', {}, name, details, isThis ? drain : undefined),
     update(instance) {

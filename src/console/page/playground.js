@@ -1,4 +1,5 @@
 import { ownToken } from './api.js';
+import { createCause } from './causes.js';
 import { h, setText, showList } from './dom.js';
 import { McpClient } from './mcp-client.js';
 import { ModernClient } from './modern-client.js';
@@ -9,7 +10,7 @@ import { createSubscriptions } from './subscriptions.js';
 import { createTranscript } from './transcript.js';
 
 /** Creates the view in which a person tries a server. */
-export function createPlayground(section, { servers, needsToken }) {
+export function createPlayground(section, live, { servers, needsToken }) {
   const server = h('select', { id: 'play-server' }, ...servers.map(({ name }) => h('option', { value: name }, name)));
   const token = h('input', {
     id: 'play-token',
@@ -25,6 +26,7 @@ export function createPlayground(section, { servers, needsToken }) {
   );
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
   const status = h('p', { role: 'status' }, 'Press Connect: the playground becomes a client of the server.');
+  const cause = createCause();
   const bench = h('div.card');
   const serverRequests = h('div', { 'aria-live': 'polite' });
   const subscriptions = createSubscriptions();
@@ -39,6 +41,19 @@ export function createPlayground(section, { servers, needsToken }) {
   );
   let client;
   let operationForm;
+  let states = [];
+  /** What the client was told when it could not connect. The page knows more when it has the state of the server. */
+  let refusal;
+  const showCause = () => {
+    const state = states.find(({ name }) => name === server.value);
+    const isKnown = cause.update(refusal !== undefined || state?.condition.state === 'down' ? state : undefined);
+    if (refusal !== undefined) setText(status, isKnown ? 'Not connected.' : `Not connected: ${refusal}`);
+  };
+  live.on('state', (snapshot) => {
+    states = snapshot.servers;
+    showCause();
+  });
+  server.addEventListener('change', showCause);
   const choose = (operation) => {
     const { url } = servers.find(({ name }) => name === server.value);
     operationForm = createOperationForm(operation, { client, url, needsToken, subscriptions });
@@ -68,6 +83,7 @@ export function createPlayground(section, { servers, needsToken }) {
     ),
     form,
     status,
+    cause.element,
     workshop,
     h('h2', {}, 'Messages'),
     transcript.element,
@@ -81,6 +97,7 @@ export function createPlayground(section, { servers, needsToken }) {
     serverRequests.replaceChildren();
     subscriptions.clear();
     workshop.hidden = true;
+    refusal = undefined;
     setText(status, 'Connecting …');
     const Client = revision.value === 'modern' ? ModernClient : McpClient;
     client = new Client({
@@ -107,7 +124,8 @@ export function createPlayground(section, { servers, needsToken }) {
       bench.replaceChildren(h('p.muted', {}, 'This server has no tools, prompts or resources.'));
       chooser.show(kinds.map(({ title }, index) => ({ title, operations: offered[index] })));
     } catch (error) {
-      setText(status, `Not connected: ${error.message}`);
+      refusal = error.message;
+      showCause();
     } finally {
       connect.disabled = false;
     }
@@ -116,6 +134,7 @@ export function createPlayground(section, { servers, needsToken }) {
     /** Chooses a server by its name. */
     choose(name) {
       if (servers.some((one) => one.name === name)) server.value = name;
+      showCause();
     },
   };
 }

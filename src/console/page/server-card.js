@@ -1,4 +1,5 @@
 import { createActionButton, restartServer } from './actions.js';
+import { describeHelp, describeOutput, describeReason } from './causes.js';
 import { callPlot, currentTimes, memoryPlot, timePlot } from './charts.js';
 import { h, setParts, setText, showList } from './dom.js';
 import { failedShare } from './figures.js';
@@ -109,7 +110,7 @@ export function createServerCard(first) {
       others.title = others.textContent;
       setText(load, describeLoad(server));
       showList(chips, chipsOf(server), (text) => text, createChip);
-      setText(help, health.state === 'down' ? (health.help ?? '') : '');
+      setText(help, describeHelp(server));
       setText(
         numbers,
         [
@@ -131,21 +132,6 @@ export function createServerCard(first) {
   };
 }
 
-/** Says why the server is in trouble; nothing if it works. */
-function describeReason({ condition, health }) {
-  if (condition.state === 'down') return health.why ?? 'The last probe failed.';
-  return condition.reasons.join(' ');
-}
-
-/** So many lines that a server wrote are shown in its row. */
-const maxSaid = 2;
-
-/** Returns the last lines before the last exit: the last one alone often names no cause. */
-function describeOutput({ lastWords, stderr, noise }) {
-  if (lastWords.length > 0) return lastWords.slice(-maxSaid).join('\n');
-  return stderr.at(-1)?.line ?? noise.at(-1) ?? '';
-}
-
 /** Says whose sessions the server has here. */
 function describeUsers({ sessions, users, elsewhere }) {
   const here = elsewhere.length > 0 ? ' here' : '';
@@ -158,10 +144,11 @@ const describeElsewhere = ({ elsewhere }) =>
 
 /** Adds the names of users, and of their clients. */
 function withNames(text, users) {
-  const names = users.map(({ user, client }) =>
-    [user, client && user ? `(${client})` : client].filter(Boolean).join(' '),
-  );
-  return [text, names.filter((name) => name !== '').join(', ')].filter(Boolean).join(': ');
+  const names = users.map(({ user, client }) => {
+    if (!client) return user ?? '';
+    return user ? `${user} (${client})` : `client ${client}`;
+  });
+  return [text, names.filter((name) => name !== '').join(', ')].filter(Boolean).join(' · ');
 }
 
 const describeLoad = ({ childCount, childBytes }) =>

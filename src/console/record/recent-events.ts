@@ -3,7 +3,7 @@ import type { BackendEnd } from '../../backend/backend.ts';
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import type { SessionName } from '../../session/session-events.ts';
 import { describeRefusal } from './incidents/refusals.ts';
-import { redactCredentials } from './redacted-content.ts';
+import { redactStart } from './redacted-content.ts';
 
 /** The kind of an event that is rare enough to be listed one by one. */
 export type RecentEventKind =
@@ -223,10 +223,6 @@ export class RecentEvents {
     return index < 0 ? undefined : this.#kept.splice(index, 1)[0];
   }
 }
-
-/** The start of a text, with likely credentials redacted. The end of it must not split a credential, which would stay. */
-const redactStart = (text: string, length: number): string =>
-  redactCredentials(text.slice(0, 2 * length)).slice(0, length);
 
 /** Describes a reload: `Added: a, b. Removed: c.` */
 function describeChanges(changes: Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>>): string {

@@ -37,6 +37,10 @@ export function redactContent(bytes: Uint8Array): string {
   return truncate(redactCredentials(read), bytes.length > maxRead);
 }
 
+/** The start of a text, with likely credentials redacted. The end of it must not split a credential, which would stay. */
+export const redactStart = (text: string, length: number): string =>
+  redactCredentials(text.slice(0, 2 * length)).slice(0, length);
+
 /** Replaces likely credentials in a text. */
 export function redactCredentials(text: string): string {
   const withoutMembers = text.replace(member, (whole: string, name: string, colon: string) =>

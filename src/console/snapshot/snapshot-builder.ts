@@ -148,6 +148,7 @@ export class SnapshotBuilder {
         ...recent,
         isFailing: isFailing(recent),
         maxSessions,
+        oneStream: all.filter(({ snapshot }) => snapshot.kind === 'one stream').length,
         inFlight: total(servers.map(({ inFlight }) => inFlight)),
         memoryBytes: process.memoryUsage.rss(),
         childBytes: total(servers.map(({ childBytes }) => childBytes)),

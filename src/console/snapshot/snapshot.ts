@@ -21,6 +21,8 @@ export interface Snapshot {
       /** True if so many calls fail that a person should look. */
       readonly isFailing: boolean;
       readonly maxSessions: number;
+      /** The sessions whose client cannot resume its only connection: WebSocket and HTTP+SSE. */
+      readonly oneStream: number;
       /** Calls in flight. */
       readonly inFlight: number;
       /** The memory of the gateway itself. */
@@ -85,9 +87,11 @@ export interface ServerView {
 /** The health of a server. */
 export interface ServerHealthView {
   readonly state: 'up' | 'down' | 'unknown';
-  /** Why the server does not work, in the gateway's own words, and what may help. */
+  /** Why the server does not work, as exactly as the gateway knows, and what may help. */
   readonly why?: string | undefined;
   readonly help?: string | undefined;
+  /** The last lines that the server wrote before it failed, with likely credentials redacted. */
+  readonly output?: readonly string[] | undefined;
   /** The time of the latest outcome, in milliseconds since 1970. */
   readonly at?: number | undefined;
 }

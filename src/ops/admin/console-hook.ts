@@ -10,6 +10,7 @@ import type { SessionSnapshot } from '../../session/session-snapshot.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import type { Meter } from '../../util/telemetry/meter.ts';
 import type { GatewaySink } from '../gateway-events.ts';
+import type { FailureDetails } from '../health/server-failure.ts';
 import type { ServerStatus } from '../health/server-health.ts';
 import type { MetricKey } from '../metrics/catalogue.ts';
 
@@ -47,6 +48,8 @@ export interface ConsoleParts {
   store(): StoreState;
   /** The health of the servers, in the order of the page. */
   health(): readonly ServerStatus[];
+  /** What the operator may read about the last failure of a server. */
+  failureDetails(server: string): FailureDetails | undefined;
   servers(): readonly ConsoleServer[];
   /** The number of sessions. */
   sessionCount(): number;
@@ -65,6 +68,8 @@ export interface ConsoleParts {
 export interface StoreState {
   readonly kind: 'memory' | 'files' | 'redis';
   readonly isUp: boolean;
+  /** The directory of the store in files. */
+  readonly directory?: string | undefined;
 }
 
 /** A configured server that is in use. */

@@ -24,7 +24,7 @@ export const createHealthSink =
         if (event.era !== undefined) health.eraSeen(event.server, event.era);
         return;
       case 'server-silent':
-        return health.failed(event.server, serverFailure('no_answer'));
+        return health.failed(event.server, serverFailure('no_answer'), event);
       case 'view-server-ready':
         return health.started(event.member);
       case 'view-server-down': {
@@ -33,7 +33,7 @@ export const createHealthSink =
         return health.ended(member, end, isAtStart ? { isAtStart, ifClosed: serverFailure('no_answer') } : {});
       }
       case 'command-not-found':
-        return health.failed(event.server, serverFailure('not_found'));
+        return health.failed(event.server, serverFailure('not_found'), { ...event, help: undefined, output: [] });
       case 'spare-ended':
         return health.ended(event.server, event.end, { isAtStart: true });
       case 'transport-found':

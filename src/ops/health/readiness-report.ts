@@ -32,6 +32,11 @@ const reasons = {
     detail:
       'The shared store has not answered for longer than the lease time. This instance opens no sessions until the store answers.',
   },
+  fileStoreDown: {
+    reason: 'store_unavailable',
+    detail:
+      'The store in files cannot be written. This instance opens no sessions until it can. The log shows the cause, such as a full disk.',
+  },
   serverDown: {
     reason: 'server_down',
     detail: 'A server with --defaults.probes.required does not answer its probes.',
@@ -44,19 +49,24 @@ const reasons = {
  * A failed server makes the instance unready only where the operator requires the server. Other instances most likely
  * have the same failure, so a load balancer would have no instance left. Other servers of the instance are not affected
  * either. Only probes count, because a crash that one client met is no measure for all.
+ * @param isFileStoreUp false while the store in files cannot be written; true with any other store
  */
 export function readinessReport(
   readiness: Readiness,
   servers: readonly ServerStatus[],
   peers?: PeerLinkCounts,
+  isFileStoreUp = true,
 ): ReadinessReport {
   const more = peers && { peers };
   const instanceReasons = readiness === 'ready' ? [] : [reasons[readiness]];
-  if (!servers.some(({ isRequired, probe }) => isRequired && probe === 'down'))
-    return { status: readiness, reasons: instanceReasons, ...more };
+  const causes = [
+    ...(isFileStoreUp ? [] : [reasons.fileStoreDown]),
+    ...(servers.some(({ isRequired, probe }) => isRequired && probe === 'down') ? [reasons.serverDown] : []),
+  ];
+  if (causes.length === 0) return { status: readiness, reasons: instanceReasons, ...more };
   return {
     status: readiness === 'draining' ? readiness : 'unavailable',
-    reasons: [...instanceReasons, reasons.serverDown],
+    reasons: [...instanceReasons, ...causes],
     ...more,
   };
 }

@@ -22,6 +22,16 @@ export interface ServerFailure {
   readonly help?: string | undefined;
 }
 
+/** What only an operator may read about a failure: it can contain paths, addresses and output of the server (P12). */
+export interface FailureDetails {
+  /** The cause as a complete sentence. */
+  readonly detail: string;
+  /** How to fix the failure, if `detail` does not say so. */
+  readonly help: string | undefined;
+  /** The last lines that the server wrote outside the protocol. */
+  readonly output: readonly string[];
+}
+
 const sentences: Readonly<Record<FailureReason, string>> = {
   not_found: 'The command of the server was not found.',
   not_started: 'The server could not be started.',
@@ -73,6 +83,12 @@ export function serverFailureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart
       return serverFailure(reason);
   }
 }
+
+/** Returns the details of the end of a backend. The operator sees its output next to the help. */
+export const detailsOfEnd = (
+  { reason, detail, lastOutput: output = [] }: BackendEnd,
+  isAtStart: boolean,
+): FailureDetails => ({ detail, help: reason === 'exited' && isAtStart ? helpIfEnded(output) : undefined, output });
 
 function describeExit(exitCode: BackendEnd['exitCode'], signal: BackendEnd['signal']): string {
   if (typeof exitCode === 'number') return ` with code ${exitCode}`;

@@ -2,7 +2,7 @@
 
 import type { BackendEnd } from '../../backend/backend.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { type ServerFailure, serverFailureOfEnd } from './server-failure.ts';
+import { detailsOfEnd, type FailureDetails, type ServerFailure, serverFailureOfEnd } from './server-failure.ts';
 
 /** The outcome of the latest attempt to use a server, by any client or probe. */
 export type ServerOutcome =
@@ -41,6 +41,7 @@ interface Entry extends MonitoredServer {
   foundTransport: string;
   seenEra: Era | undefined;
   last: ServerOutcome | undefined;
+  details: FailureDetails | undefined;
   probe: 'up' | 'down' | undefined;
 }
 
@@ -51,7 +52,7 @@ export class ServerHealth {
 
   /** Adds a server, or resets a server whose configuration has changed. */
   add(server: string, description: MonitoredServer): void {
-    const unknown = { seenEra: undefined, last: undefined, probe: undefined };
+    const unknown = { seenEra: undefined, last: undefined, details: undefined, probe: undefined };
     this.#servers.set(server, { ...description, ...unknown, foundTransport: description.transport });
     this.#notifyListeners(server);
   }
@@ -85,6 +86,14 @@ export class ServerHealth {
     return last?.state === 'failed' ? last : undefined;
   }
 
+  /**
+   * The details of that failure, for the status page; undefined if nobody knows more. They are no part of `statuses`,
+   * which anyone may read at `/readyz`.
+   */
+  detailsOf(server: string): FailureDetails | undefined {
+    return this.#servers.get(server)?.details;
+  }
+
   /** Calls a listener whenever the health of a server changes. Returns a function that removes the listener. */
   onChange(listener: (server: string) => void): () => void {
     this.#listeners.add(listener);
@@ -99,8 +108,8 @@ export class ServerHealth {
   }
 
   /** Records that the server failed. */
-  failed(server: string, failure: ServerFailure): void {
-    this.#recordOutcome(server, { state: 'failed', at: new Date(), ...failure });
+  failed(server: string, failure: ServerFailure, details?: FailureDetails): void {
+    this.#recordOutcome(server, { state: 'failed', at: new Date(), ...failure }, details);
   }
 
   /**
@@ -110,7 +119,10 @@ export class ServerHealth {
    */
   ended(server: string, end: BackendEnd, { isAtStart = false, ifClosed }: EndDetails = {}): void {
     const failure = serverFailureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio', isAtStart) ?? ifClosed;
-    if (failure !== undefined) this.failed(server, failure);
+    if (failure === undefined) return;
+    // What the gateway closed ended because of the gateway, so its end does not show the cause.
+    const details = end.reason === 'closed' ? undefined : detailsOfEnd(end, isAtStart);
+    this.failed(server, failure, details);
   }
 
   /** Records the result of a probe. */
@@ -137,10 +149,11 @@ export class ServerHealth {
     this.#notifyListeners(server);
   }
 
-  #recordOutcome(server: string, outcome: ServerOutcome): void {
+  #recordOutcome(server: string, outcome: ServerOutcome, details?: FailureDetails): void {
     const entry = this.#servers.get(server);
     if (entry === undefined) return; // a session may outlive the configuration of its server
     entry.last = outcome;
+    entry.details = details;
     this.#notifyListeners(server);
   }
 

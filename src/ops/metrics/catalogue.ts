@@ -268,6 +268,10 @@ export const catalogue = {
     [server, oneOf('outcome', 'resumed', 'complete', 'history_lost', 'unknown', 'failed')],
   ),
 
+  fileStoreUp: gauge(
+    'file_store_up',
+    'Whether the store in files can be written (1) or not (0), for example because the disk is full. The metric is absent without a store in files.',
+  ),
   redisUp: gauge('redis_up', 'Whether Redis answers (1) or not (0). The metric is absent without Redis.'),
   redisSeconds: histogram(
     'redis_command_seconds',

@@ -36,6 +36,15 @@ describe('whether an instance is ready', () => {
     expect(readinessReport('ready', [], peers)).toEqual({ status: 'ready', reasons: [], peers });
   });
 
+  it.each<[Readiness, Readiness, string[]]>([
+    ['ready', 'unavailable', ['store_unavailable']],
+    ['draining', 'draining', ['draining', 'store_unavailable']],
+  ])('%s with files that cannot be written is %s', (readiness, status, reasons) => {
+    const report = readinessReport(readiness, [server()], undefined, false);
+    expect([report.status, report.reasons.map(({ reason }) => reason)]).toEqual([status, reasons]);
+    expect(report.reasons.at(-1)?.detail).not.toMatch(/shared|lease/);
+  });
+
   it('names all reasons, and draining as the state', () => {
     const report = readinessReport('draining', [server({ probe: 'down', isRequired: true })]);
     expect(report.status).toBe('draining');

@@ -36,6 +36,10 @@ describe('how a server does', () => {
     if (said === undefined) expect(lastOf()).toBeUndefined();
     else expect(lastOf()).toMatchObject(said);
     expect(JSON.stringify(health.statuses)).not.toMatch(/secret|hunter2/);
+    const details = { detail: '/srv/secret ended', output: ['token=hunter2'], help: undefined };
+    expect(health.detailsOf('it')).toEqual(said && details);
+    health.started('it');
+    expect(health.detailsOf('it')).toBeUndefined();
   });
 
   it('says what to do about one that did not start, and nothing of what ended later', () => {

@@ -21,8 +21,8 @@ export interface InstanceState {
   connections(): Promise<number>;
   /** The outcome of the latest reload, or of the start. `succeededAtMs` is since the epoch. */
   lastReload(): { readonly isSuccessful: boolean; readonly succeededAtMs: number };
-  /** Whether Redis answers; undefined without Redis. */
-  isStoreUp(): boolean | undefined;
+  /** Where sessions are kept, and whether they can be. */
+  store(): { readonly kind: 'memory' | 'files' | 'redis'; readonly isUp: boolean };
   /**
    * The messages from other instances that wait for this one; undefined without other instances. May reject while the
    * store is unavailable.
@@ -74,8 +74,9 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
     const { isSuccessful, succeededAtMs } = state.lastReload();
     set('reloadSuccessful', Number(isSuccessful));
     set('reloadSuccessAt', succeededAtMs / 1_000);
-    const isUp = state.isStoreUp();
-    if (isUp !== undefined) set('redisUp', Number(isUp));
+    const { kind, isUp } = state.store();
+    if (kind === 'redis') set('redisUp', Number(isUp));
+    if (kind === 'files') set('fileStoreUp', Number(isUp));
     const peers = state.peerLinks();
     if (peers !== undefined) {
       set('peers', peers.direct, 'direct');
