@@ -1,6 +1,6 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
-import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
+import { PageWalk, readListItems, readNextCursor } from '../protocol/message/list-page.ts';
 import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 
@@ -80,12 +80,13 @@ export class MirroredParameters {
 
   async #readList(headers: ForwardedHeaders): Promise<void> {
     const generation = this.#generation;
+    const walk = new PageWalk();
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await this.#options.list(cursor, headers);
       const learned = response && this.#learn(response);
       if (learned === undefined) return;
-      cursor = learned.nextCursor;
+      cursor = walk.next(learned.nextCursor);
       if (cursor === undefined) break;
     }
     this.#isWhole = generation === this.#generation;
@@ -94,19 +95,17 @@ export class MirroredParameters {
   /** Returns the cursor of the next page, if there is one; undefined if the response is no tool list. */
   #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
     if (response.length > maxPageBytes) return undefined;
-    const list = valueAt(response, ['result', 'tools']);
-    const ranges = list && scanList(list);
-    if (list === undefined || ranges === undefined) return undefined;
-    for (const { start, end } of ranges) {
-      const tool = list.subarray(start, end);
+    const page = readListItems(response, 'tools');
+    if (typeof page === 'string') return undefined;
+    for (const { start, end } of page.items) {
+      const tool = response.subarray(start, end);
       const name = scalarAt(tool, ['name']);
       if (typeof name !== 'string' || (this.#byName.size >= maxTools && !this.#byName.has(name))) continue;
       // Clients must not offer a tool that breaks the rules, so none of its parameters are mirrored.
       this.#byName.set(name, readToolParams(tool) ?? []);
     }
     this.#learnedAt = performance.now();
-    const nextCursor = scalarAt(response, ['result', 'nextCursor']);
-    return { nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined };
+    return { nextCursor: readNextCursor(response) };
   }
 }
 

@@ -38,6 +38,8 @@ export type ServerEvent = Readonly<
   | { type: 'command-not-found'; server: string; detail: string }
   /** A server of a view is missing in an answer: it is not there, or was silent for too long. */
   | { type: 'view-server-missing'; server: string; member: string; reason: 'down' | 'silent' }
+  /** A view leaves out tools or prompts, or has names of tools that model APIs refuse. Each name is reported once. */
+  | { type: 'view-names'; server: string; leftOut: readonly string[]; refused: readonly string[] }
   /** A server of a view has started in one session. */
   | { type: 'view-server-ready'; server: string; member: string }
   /** A server of a view has not started, or has ended by itself, in one session. */

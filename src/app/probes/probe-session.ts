@@ -15,8 +15,9 @@ export interface ProbeSession {
   /**
    * Sends a request and resolves with the result, an object. Rejects with a sentence for the operator after an error, a
    * timeout or the end of the server.
+   * @param limitMs how long to wait, if it is less than the session's limit
    */
-  request(method: string, params: object): Promise<object>;
+  request(method: string, params: object, limitMs?: number): Promise<object>;
   notify(method: string): void;
   /** The first lines on the server's stdout that are not MCP messages, truncated. */
   readonly noise: readonly string[];
@@ -56,7 +57,7 @@ export interface DiscoverResult {
 export async function discover(session: ProbeSession): Promise<DiscoverResult> {
   const ask = (): Promise<DiscoverResult> => session.request('server/discover', {}) as Promise<DiscoverResult>;
   const result = await ask().catch((error: Error) => {
-    const discovery = error instanceof Refused ? readDiscovery(error.response) : undefined;
+    const discovery = error instanceof RefusedError ? readDiscovery(error.response) : undefined;
     if (discovery?.era !== 'modern') throw error;
     return discovery.revisions.length > 0 ? ask() : { supportedVersions: discovery.supported };
   });
@@ -68,7 +69,7 @@ export async function discover(session: ProbeSession): Promise<DiscoverResult> {
 }
 
 /** The error of a request that the server answered with an error. */
-class Refused extends Error {
+export class RefusedError extends Error {
   readonly response: Message;
 
   constructor(message: string, response: Message) {
@@ -146,7 +147,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
     }
     const versions = versionsIn((error as ErrorAnswer | null)?.data?.supported);
     const sentence = `The server answered ${waiting.method} with ${errorText(error)}`;
-    waiting.reject(new Refused(versions === '' ? sentence : `${sentence}.${versions}`, response));
+    waiting.reject(new RefusedError(versions === '' ? sentence : `${sentence}.${versions}`, response));
   };
 
   const createRequest = (method: string, params: object): Message => {
@@ -168,7 +169,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   });
 
   return {
-    async request(method, params) {
+    async request(method, params, limitMs = timeoutMs) {
       lastId += 1;
       let timer: NodeJS.Timeout | undefined;
       try {
@@ -178,9 +179,9 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
           timer = setTimeout(() => {
             isSilent = true;
             const closed = backend.close({ isForGood: true });
-            const fail = (): void => reject(explainSilence(method, timeoutMs, noise.with(end?.lastOutput)));
+            const fail = (): void => reject(explainSilence(method, limitMs, noise.with(end?.lastOutput)));
             detach('background', closed.finally(fail));
-          }, timeoutMs);
+          }, limitMs);
           if (end !== undefined) reject(explainEnd(end));
           backend.send(createRequest(method, params));
         });

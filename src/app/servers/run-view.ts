@@ -1,6 +1,8 @@
 import { containFaults } from '../../backend/contain-faults.ts';
+import { FilterRules } from '../../backend/filter/filter-rules.ts';
 import { filterBackends } from '../../backend/filter/filtered-backend.ts';
 import { createWarmPool } from '../../backend/starting/warm-pool.ts';
+import { NameReports } from '../../backend/view/name-troubles.ts';
 import { openView } from '../../backend/view/view-backend.ts';
 import type { ServerConfig } from '../../config/config.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
@@ -21,12 +23,18 @@ export function runView(
   const { name, address, startTimeoutMs, onBackendExit, rerun, affinity } = config;
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const { members, timeoutMs, processes } = address;
+  const nameReports = new NameReports();
   const open = openView({
     identity: { name, version },
     members,
     openerOf: (member) => serverOf(member)?.open,
     timeoutMs,
     startTimeoutMs,
+    toolRules: new FilterRules(config.allowTools, config.denyTools, config.tools),
+    onNameTroubles(troubles) {
+      const { leftOut, refused } = nameReports.newIn(troubles);
+      if (leftOut.length + refused.length > 0) emit({ type: 'view-names', server: name, leftOut, refused });
+    },
     onUnavailable: (member, reason) => emit({ type: 'view-server-missing', server: name, member, reason }),
     onReady: (member) => emit({ type: 'view-server-ready', server: name, member }),
     onDown: (member, end, isAtStart) => emit({ type: 'view-server-down', server: name, member, end, isAtStart }),

@@ -2,6 +2,7 @@ import { foldKey } from '../../protocol/json/fold-key.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
 import { findRange, type Replacement, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
 import { findRemoval, type NewMembers, putMembers } from '../../protocol/message/edit-members.ts';
+import { readListItems, readNextCursor } from '../../protocol/message/list-page.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
 
@@ -13,26 +14,28 @@ export interface FilteredList {
   readonly nextCursor: string | undefined;
 }
 
+/** The outcome of filtering a response, or why there is nothing to filter. */
+type FilterOutcome = FilteredList | 'unreadable' | 'empty' | 'absent';
+
 /** A server that lists more items at once must not block the gateway (P8). Its list counts as unreadable. */
 const maxItems = 100_000;
 
 /**
  * Filters a response to a list request. Items that stay keep their text, but for configured changes (P1). Returns
- * `unreadable` if the list cannot be read with certainty, and `absent` if there is none.
+ * `unreadable` if the list cannot be read with certainty, `empty` if the server says in another way that it has none, and
+ * `absent` if the response says nothing about the list.
  * @param key the member of the result with the list
  */
-export function filterList(text: Buffer, key: string, rules: FilterRules): FilteredList | 'unreadable' | 'absent' {
-  const range = findRange(text, ['result', key]);
-  if (range === 'absent') return 'absent';
-  const list = range === 'duplicate_key' ? undefined : text.subarray(range.start, range.end);
-  const items = list && scanList(list, maxItems);
-  if (list === undefined || items === undefined || range === 'duplicate_key') return 'unreadable';
+export function filterList(text: Buffer, key: string, rules: FilterRules): FilterOutcome {
+  const page = readListItems(text, key, maxItems);
+  if (typeof page === 'string') return page;
+  if (page.list === undefined) return 'empty';
   const visible: NamedItem[] = [];
   const hidden: string[] = [];
   const kept: string[] = [];
   let isChanged = false;
-  for (const { start, end } of items) {
-    const item = list.subarray(start, end);
+  for (const { start, end } of page.items) {
+    const item = text.subarray(start, end);
     // A name that is no string, or is there twice, cannot be checked.
     const name = scalarAt(item, ['name']);
     const named = typeof name === 'string' ? { name, text: item } : undefined;
@@ -46,12 +49,11 @@ export function filterList(text: Buffer, key: string, rules: FilterRules): Filte
     isChanged ||= change !== undefined;
     kept.push((change === undefined ? item : editTool(item, change)).toString());
   }
-  const cursor = scalarAt(text, ['result', 'nextCursor']);
   return {
-    text: isChanged ? replaceParts(text, [{ ...range, by: `[${kept.join()}]` }]) : text,
+    text: isChanged ? replaceParts(text, [{ ...page.list, by: `[${kept.join()}]` }]) : text,
     visible,
     hidden,
-    nextCursor: typeof cursor === 'string' ? cursor : undefined,
+    nextCursor: readNextCursor(text),
   };
 }
 

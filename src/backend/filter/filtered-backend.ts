@@ -193,7 +193,7 @@ class FilteredBackend extends BackendDecorator {
 function filterResponse(message: Message, { filter, headers, isFirstPage }: ListRequest): Message {
   if (message.isError) return message;
   const filtered = filter.filter(message.text, headers, isFirstPage);
-  if (filtered === 'absent') return message;
+  if (filtered === 'absent' || filtered === 'empty') return message;
   if (filtered === 'unreadable') return createFaultResponse('list_unreadable', message.id as RequestId);
   return filtered.text === message.text ? message : changedMessage(message, filtered.text, {});
 }

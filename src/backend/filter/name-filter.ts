@@ -1,4 +1,5 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../../protocol/http/forwarded-headers.ts';
+import { PageWalk } from '../../protocol/message/list-page.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { filterList } from './edit-tools.ts';
 import type { FilterRules } from './filter-rules.ts';
@@ -105,13 +106,16 @@ export class NameFilter {
   async #readAll(known: KnownNames, headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
     // Names of earlier lists that no page has.
     const gone = new Set(known.visible);
+    const walk = new PageWalk();
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await readPage(cursor);
       const filtered = response && this.filter(response, headers, page === 0);
-      if (filtered === undefined || typeof filtered === 'string') return false;
+      if (filtered === undefined || filtered === 'absent' || filtered === 'unreadable') return false;
+      cursor = undefined;
+      if (filtered === 'empty') break;
       for (const { name } of filtered.visible) gone.delete(name);
-      cursor = filtered.nextCursor;
+      cursor = walk.next(filtered.nextCursor);
       if (cursor === undefined) break;
     }
     if (cursor === undefined) for (const name of gone) known.visible.delete(name);

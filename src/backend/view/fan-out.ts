@@ -3,6 +3,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { putMembers } from '../../protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import { PageWalk } from '../../protocol/message/list-page.ts';
 import {
   cancelled,
   changedMessage,
@@ -16,24 +17,25 @@ import {
 import { detach } from '../../util/boundary.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
-import type { UriRoutes } from './uri-routes.ts';
+import type { NameTroubles } from './name-troubles.ts';
 import {
   type Cursors,
+  emptyPage,
   type MemberPage,
   mergePages,
+  type PageReading,
   readCursor,
   readPage,
+  resourceLists,
   type ViewList,
   viewLists,
   writeCursor,
 } from './view-lists.ts';
-import type { ViewNames } from './view-names.ts';
 
 /** What the lists of a view need. */
 export interface FanOutOptions {
   readonly members: readonly Member[];
-  readonly names: ViewNames;
-  readonly routes: UriRoutes;
+  readonly reading: PageReading;
   /** How long a list waits for a server, in milliseconds. */
   readonly timeoutMs: number;
   /** The servers that lists do not wait for now. */
@@ -42,6 +44,8 @@ export interface FanOutOptions {
   respond(response: Message): void;
   /** More URIs can be routed. */
   onLearned(): void;
+  /** A list has names that clients cannot use. */
+  onNameTroubles(troubles: NameTroubles): void;
   /** A server is missing in an answer. */
   onUnavailable(member: Member, reason: 'down' | 'silent'): void;
   /** A server that was left out of a list answers again. */
@@ -80,9 +84,7 @@ export class FanOut {
     const cursor = memberRange(request, 'params', 'cursor') && memberValue(request, 'params', 'cursor');
     const cursors = cursor === undefined || cursor === null ? undefined : readCursor(cursor);
     if (cursor != null && cursors === undefined) return this.#refuse(id, 'bad_cursor');
-    const asked = members.filter((each) =>
-      cursors === undefined ? each.declares(list.capability) : cursors.has(each.name),
-    );
+    const asked = members.filter((each) => (cursors === undefined ? each.mayHave(list) : cursors.has(each.name)));
     const up = asked.filter((each) => each.isReady);
     const prompt = up.filter(({ name }) => !absences.has(name, 'lists'));
     const ready = prompt.length > 0 ? prompt : up;
@@ -101,7 +103,7 @@ export class FanOut {
     const merged = Promise.all(pages.map(({ outcome }) => outcome)).then((responses) => {
       if (!this.#open.delete(id)) return; // cancelled
       // In the order of the servers, so that the first one of two gets a URI.
-      const found = responses.map((response, index) => this.#read(response, list, ready[index] as Member));
+      const found = responses.map((response, index) => this.#read(response, list, ready[index] as Member, cursors));
       const failed = ready.filter((_, index) => found[index] === undefined);
       const next = new Map(
         ready.flatMap(({ name }, index) => {
@@ -153,9 +155,11 @@ export class FanOut {
 
   /**
    * Sends a request of the view. The outcome is undefined if the server does not answer in time.
-   * @param isList true if the server's answer is of use when it is late, too
+   * @param awaited the list that is asked for: its answer is of use when it is late, too. With `all`, the request has no
+   *   time limit of the view: the client waits for this server's answer
    */
-  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined, isList = false): Asked {
+  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined, awaited?: ViewList | 'all'): Asked {
+    const list = typeof awaited === 'object' ? awaited : undefined;
     const id = request.id as RequestId;
     let isLate = false;
     let settle: (response: Message | undefined) => void = () => undefined;
@@ -167,15 +171,20 @@ export class FanOut {
       if (member.drop(id)) member.send(cancelled(id, why), undefined);
       settle(undefined);
     };
-    const timer = setTimeout(() => {
+    const handleTimeout = (): void => {
       const { onUnavailable, absences } = this.#options;
+      if (list !== undefined && !member.declares(list.capability)) {
+        member.noteLacking(list);
+        return cancel('The server does not declare this list.');
+      }
       onUnavailable(member, 'silent');
-      if (isList) absences.note(member.name, 'lists');
-      isLate = isList && this.#late.lacks(member);
+      if (list !== undefined) absences.note(member.name, 'lists');
+      isLate = list !== undefined && this.#late.lacks(member);
       if (!isLate) return cancel('The view does not wait for this server any longer.');
       this.#late.expect(member);
       settle(undefined);
-    }, this.#options.timeoutMs);
+    };
+    const timer = awaited === 'all' ? undefined : setTimeout(handleTimeout, this.#options.timeoutMs);
     const sent = member.send(request, headers, (response) => {
       clearTimeout(timer);
       if (isLate) this.#late.settle(member, response);
@@ -191,7 +200,8 @@ export class FanOut {
   }
 
   #page(request: Message, cursors: Cursors | undefined, member: Member, headers: ForwardedHeaders | undefined): Asked {
-    return this.ask(member, this.#pageRequest(request, cursors, member), headers, true);
+    const list = viewLists.get(request.method);
+    return this.ask(member, this.#pageRequest(request, cursors, member), headers, list);
   }
 
   #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {
@@ -200,28 +210,41 @@ export class FanOut {
     return withId(changedMessage(request, text, {}), this.newId());
   }
 
-  #read(response: Message | undefined, list: ViewList, { index }: Member): MemberPage | undefined {
-    const { names, routes } = this.#options;
-    return response === undefined || response.isError ? undefined : readPage(response, list, index, names, routes);
+  #read(
+    response: Message | undefined,
+    list: ViewList,
+    member: Member,
+    cursors: Cursors | undefined,
+  ): MemberPage | undefined {
+    const { reading, onNameTroubles } = this.#options;
+    if (response === undefined) return member.mayHave(list) ? undefined : emptyPage;
+    const page = readPage(response, list, member.index, reading, cursors?.get(member.name));
+    if (response.isError && page !== undefined) member.noteLacking(list);
+    if (page !== undefined && page.troubles.leftOut.length + page.troubles.refused.length > 0)
+      onNameTroubles(page.troubles);
+    return page;
   }
 
   async #learnAll(headers: ForwardedHeaders | undefined): Promise<void> {
-    const { members, routes } = this.#options;
-    const ready = members.filter((member) => member.isReady && member.declares('resources'));
-    const methods = ['resources/list', 'resources/templates/list'];
-    await Promise.all(ready.flatMap((member) => methods.map((method) => this.#learn(member, method, headers))));
-    routes.isWhole = true;
+    const { members, reading } = this.#options;
+    const ready = members.filter(({ isReady }) => isReady);
+    const asked = ready.flatMap((member) =>
+      resourceLists.filter((list) => member.mayHave(list)).map((list) => ({ member, list })),
+    );
+    await Promise.all(asked.map(({ member, list }) => this.#learn(member, list, headers)));
+    reading.routes.isWhole = true;
   }
 
-  async #learn(member: Member, method: string, headers: ForwardedHeaders | undefined): Promise<void> {
-    const list = viewLists.get(method) as ViewList;
-    const request = createMessage({ id: 0, method, params: {} });
+  async #learn(member: Member, list: ViewList, headers: ForwardedHeaders | undefined): Promise<void> {
+    const request = createMessage({ id: 0, method: list.method, params: {} });
+    const walk = new PageWalk();
     let cursors: Cursors | undefined;
     for (let page = 0; page < maxPages; page++) {
-      const found = this.#read(await this.#page(request, cursors, member, headers).outcome, list, member);
+      const response = await this.#page(request, cursors, member, headers).outcome;
+      const next = walk.next(this.#read(response, list, member, cursors)?.nextCursor);
       this.#options.onLearned();
-      if (found?.nextCursor === undefined) return;
-      cursors = new Map([[member.name, found.nextCursor]]);
+      if (next === undefined) return;
+      cursors = new Map([[member.name, next]]);
     }
   }
 

@@ -13,6 +13,7 @@ import type {
   RequestIds,
 } from '../backend.ts';
 import { openStartingBackend } from '../starting/starting-backend.ts';
+import type { ViewList } from './view-lists.ts';
 
 /** Receives what a server of a view does. All methods are called outside of calls into the view. */
 export interface MemberListener {
@@ -71,6 +72,9 @@ const readsOnly: ReadonlySet<string | undefined> = new Set([
   'completion/complete',
 ]);
 
+/** The capabilities of lists that a careless server may have without declaring anything. */
+const baseLists: ReadonlySet<string> = new Set(['tools', 'prompts', 'resources']);
+
 /** Output of a server before its answer to `initialize` (P8). */
 const maxEarlyBytes = 1024 * 1024;
 /** Text that waits for a server that starts (P8). */
@@ -98,6 +102,8 @@ export class Member implements BackendEvents {
   greeting: Buffer | undefined;
   /** Bytes received since the view was last resumed. */
   receivedBytes = 0;
+  /** The keys of lists that the server was asked for in vain, although it does not declare them. */
+  readonly #lacking = new Set<string>();
   #state: 'starting' | 'ready' | 'down' | 'closed' = 'starting';
   #backend: Backend | undefined;
   #waiting: MemberCall[] = [];
@@ -129,6 +135,17 @@ export class Member implements BackendEvents {
   declares(capability: string): boolean {
     const { capabilities } = this.handshake ?? {};
     return typeof capabilities === 'object' && capabilities !== null && Object.hasOwn(capabilities, capability);
+  }
+
+  /** True if the server declares this list, or declares no list at all: such a server may have one all the same. */
+  mayHave({ key, capability }: ViewList): boolean {
+    if (this.declares(capability)) return true;
+    return baseLists.has(capability) && ![...baseLists].some((each) => this.declares(each)) && !this.#lacking.has(key);
+  }
+
+  /** The server does not have a list that it does not declare. */
+  noteLacking({ key }: ViewList): void {
+    this.#lacking.add(key);
   }
 
   /** Starts the server. */

@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { scalarAt } from '../../protocol/json/splice.ts';
+import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { detachedMessage, type Message, withId } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
@@ -8,6 +9,7 @@ import type { Backend } from '../backend.ts';
 import type { FanOut } from './fan-out.ts';
 import type { Member } from './member.ts';
 import type { UriRoutes } from './uri-routes.ts';
+import { resourceLists } from './view-lists.ts';
 
 /** What the requests for resources need of their view. */
 export interface ResourceRequestsOptions {
@@ -47,6 +49,8 @@ interface UnroutedRequest {
 export class ResourceRequests {
   readonly #options: ResourceRequestsOptions;
   readonly #unrouted = new Map<RequestId, UnroutedRequest>();
+  /** Cancels the reads for which one server after another is asked. */
+  readonly #trying = new Map<RequestId, () => void>();
   readonly #subscriptions = new BoundedMap<string, Subscription>(maxSubscriptions);
 
   constructor(options: ResourceRequestsOptions) {
@@ -97,7 +101,10 @@ export class ResourceRequests {
 
   /** Removes a request that its client has cancelled. False if no such request waits here. */
   cancel(id: RequestId): boolean {
-    return this.#unrouted.delete(id);
+    const cancel = this.#trying.get(id);
+    this.#trying.delete(id);
+    cancel?.();
+    return this.#unrouted.delete(id) || cancel !== undefined;
   }
 
   /** The subscriptions that a server had. */
@@ -106,7 +113,7 @@ export class ResourceRequests {
   }
 
   get #having(): readonly Member[] {
-    return this.#options.members.filter((member) => member.declares('resources'));
+    return this.#options.members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
   }
 
   #noteSubscription(index: number, uri: string, message: Message): Member | undefined {
@@ -122,16 +129,38 @@ export class ResourceRequests {
     this.#try(message, ready, headers);
   }
 
-  /** Reads a resource that no list names: a tool may have returned its URI. The servers are asked one after another. */
+  /**
+   * Reads a resource that no list names: a tool may have returned its URI. The next server is asked only when one says
+   * that it does not have the resource. A read may take long, so the client alone decides how long it waits.
+   */
   #try(message: Message, [member, ...others]: readonly Member[], headers: ForwardedHeaders | undefined): void {
-    const { fanOut, refuse, passLater, answer } = this.#options;
+    const { fanOut, refuse, answer } = this.#options;
     if (member === undefined) return refuse(message);
-    if (others.length === 0) return passLater(member, message, headers);
-    const { outcome } = fanOut.ask(member, withId(message, fanOut.newId()), headers);
+    const id = message.id as RequestId;
+    const { outcome, cancel } = fanOut.ask(member, withId(message, fanOut.newId()), headers, 'all');
+    const cancelTry = (): void => cancel('The client has cancelled the request.');
+    this.#trying.set(id, cancelTry);
     const tried = outcome.then((response) => {
-      if (response === undefined || response.isError) return this.#try(message, others, headers);
-      answer(withId(response, message.id as RequestId));
+      if (this.#trying.get(id) !== cancelTry) return; // cancelled
+      this.#trying.delete(id);
+      if (response === undefined) return answer(createFaultResponse('view_unavailable', id));
+      if (others.length > 0 && saysNotFound(response)) return this.#try(message, others, headers);
+      const uri = scalarAt(message.text, ['params', 'uri']);
+      if (!response.isError && typeof uri === 'string') this.#options.routes.noteReader(uri, member.index);
+      answer(withId(response, id));
     });
     detach('backend', tried);
   }
+}
+
+/** The codes with which servers refuse a URI that they do not have. SDKs of Python use 0 for every failure of a read. */
+const notFoundCodes: ReadonlySet<number | undefined> = new Set([-32002, -32601, -32602, 0]);
+/** What messages of other errors say about such a URI. */
+const notFoundWords = /not found|not exist|no such|unknown|unsupported|not supported|invalid ur[il]|no resource/i;
+
+/** True for an error that says that the server does not have a resource. Another error is the answer to the read. */
+function saysNotFound({ isError, text }: Message): boolean {
+  if (!isError) return false;
+  const message = scalarAt(text, ['error', 'message']);
+  return notFoundCodes.has(errorCodeIn(text)) || (typeof message === 'string' && notFoundWords.test(message));
 }

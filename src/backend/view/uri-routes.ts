@@ -18,6 +18,8 @@ export class UriRoutes {
   readonly #uris = new BoundedMap<string, number>(maxUris);
   readonly #tasks = new BoundedMap<string, number>(maxTasks);
   readonly #templates = new Map<string, Template>();
+  /** The servers that have answered a read of a URI. No list names it, so a change of the lists does not matter. */
+  readonly #readers = new BoundedMap<string, number>(maxUris);
   /** True once the lists of all servers were read, until one of them changes. */
   isWhole = false;
 
@@ -43,7 +45,12 @@ export class UriRoutes {
     const known = this.#uris.get(uri) ?? this.#templates.get(uri)?.index;
     if (known !== undefined) return known;
     for (const { pattern, index } of this.#templates.values()) if (matchesGlob(uri, pattern)) return index;
-    return undefined;
+    return this.#readers.get(uri);
+  }
+
+  /** A server has answered a read of a URI that no list names. */
+  noteReader(uri: string, index: number): void {
+    this.#readers.set(uri, index);
   }
 
   /** The server of a task; undefined if it is not known. */

@@ -21,12 +21,14 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../backend.ts';
+import type { FilterRules } from '../filter/filter-rules.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
 import { closeMembers, Member, type MemberListener } from './member.ts';
 import { MemberGates } from './member-gates.ts';
 import { MemberMessages } from './member-messages.ts';
 import type { ViewIdentity } from './merge-handshakes.ts';
+import type { NameTroubles } from './name-troubles.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { viewLists } from './view-lists.ts';
@@ -43,6 +45,10 @@ export interface ViewOptions {
   readonly timeoutMs: number;
   /** How long a server may take to start, in milliseconds. */
   readonly startTimeoutMs: number;
+  /** The filters and changes that the view itself has for tools. */
+  readonly toolRules: FilterRules;
+  /** A list of the view has names that clients cannot use. */
+  onNameTroubles(troubles: NameTroubles): void;
   /** A server is missing in an answer to a client. */
   onUnavailable(server: string, reason: 'down' | 'silent'): void;
   /** A server has started. */
@@ -183,8 +189,11 @@ class ViewBackend implements Backend, MemberListener {
   /** The lists of a server are available now. */
   #announce(member: Member): void {
     this.#routes.forget(member.index);
-    for (const list of ['tools', 'prompts', 'resources'])
-      if (member.declares(list)) this.#report(createMessage({ method: `notifications/${list}/list_changed` }), []);
+    for (const key of ['tools', 'prompts', 'resources']) {
+      const list = viewLists.get(`${key}/list`);
+      if (list !== undefined && member.mayHave(list))
+        this.#report(createMessage({ method: `notifications/${key}/list_changed` }), []);
+    }
   }
 
   #report(message: Message, relatedRequests: RequestIds | undefined): void {
@@ -213,8 +222,8 @@ class ViewBackend implements Backend, MemberListener {
     });
     this.#fanOut = new FanOut({
       members: this.#members,
-      names: this.#names,
-      routes: this.#routes,
+      reading: { names: this.#names, routes: this.#routes, tools: this.#options.toolRules },
+      onNameTroubles: (troubles) => this.#options.onNameTroubles(troubles),
       timeoutMs,
       absences: this.#absences,
       respond: (response) => contain('backend', () => this.#report(response, [])),

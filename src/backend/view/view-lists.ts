@@ -1,11 +1,14 @@
-import { scanList } from '../../protocol/json/scan.ts';
 import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { readListItems, readNextCursor } from '../../protocol/message/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import type { FilterRules } from '../filter/filter-rules.ts';
+import { isAcceptedName, type NameTroubles, namesToShow } from './name-troubles.ts';
 import type { UriRoutes } from './uri-routes.ts';
 import type { ViewNames } from './view-names.ts';
 
 /** A list that all servers of a view may have. */
 export interface ViewList {
+  readonly method: string;
   /** The member of a result with the items. */
   readonly key: string;
   /** The capability of servers that have the list. */
@@ -14,52 +17,73 @@ export interface ViewList {
   readonly identity: 'name' | 'uri' | 'uriTemplate' | 'taskId';
 }
 
+const lists: readonly ViewList[] = [
+  { method: 'tools/list', key: 'tools', capability: 'tools', identity: 'name' },
+  { method: 'prompts/list', key: 'prompts', capability: 'prompts', identity: 'name' },
+  { method: 'resources/list', key: 'resources', capability: 'resources', identity: 'uri' },
+  { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources', identity: 'uriTemplate' },
+  { method: 'tasks/list', key: 'tasks', capability: 'tasks', identity: 'taskId' },
+];
+
 /** The lists by method. */
-export const viewLists: ReadonlyMap<string | undefined, ViewList> = new Map<string, ViewList>([
-  ['tools/list', { key: 'tools', capability: 'tools', identity: 'name' }],
-  ['prompts/list', { key: 'prompts', capability: 'prompts', identity: 'name' }],
-  ['resources/list', { key: 'resources', capability: 'resources', identity: 'uri' }],
-  ['resources/templates/list', { key: 'resourceTemplates', capability: 'resources', identity: 'uriTemplate' }],
-  ['tasks/list', { key: 'tasks', capability: 'tasks', identity: 'taskId' }],
-]);
+export const viewLists: ReadonlyMap<string | undefined, ViewList> = new Map(lists.map((list) => [list.method, list]));
+
+/** The lists that name resources. */
+export const resourceLists = lists.filter(({ capability }) => capability === 'resources');
 
 /** A page of one server. */
 export interface MemberPage {
   /** The items as clients of the view get them, as JSON text. */
   readonly items: readonly string[];
   readonly nextCursor: string | undefined;
+  readonly troubles: NameTroubles;
 }
+
+/** The page of a server that has none of a list. */
+export const emptyPage: MemberPage = { items: [], nextCursor: undefined, troubles: { leftOut: [], refused: [] } };
 
 /** A server must not block the gateway with one list (P8). A longer list counts as no answer. */
 const maxItems = 100_000;
 
+/** What is needed to read the pages of a view. */
+export interface PageReading {
+  readonly names: ViewNames;
+  readonly routes: UriRoutes;
+  /** The view's own filters and changes of tools, which are applied after the lists are merged. */
+  readonly tools: FilterRules;
+}
+
 /**
  * Reads a page of one server. Items keep their text, but for the prefix of a name (P1). Items that the view cannot lead
  * back to this server are left out: the server that comes first in the view has a URI. Undefined if it is no list.
+ * @param asked the cursor that the page was requested with
  */
 export function readPage(
   { text }: Message,
-  { key, identity }: ViewList,
+  list: ViewList,
   index: number,
-  names: ViewNames,
-  routes: UriRoutes,
+  { names, routes, tools }: PageReading,
+  asked?: string,
 ): MemberPage | undefined {
-  const range = findRange(text, ['result', key]);
-  if (typeof range !== 'object') return undefined;
-  const list = text.subarray(range.start, range.end);
-  const ranges = scanList(list, maxItems);
-  if (ranges === undefined) return undefined;
-  const items = ranges.flatMap(({ start, end }) => {
-    const item = list.subarray(start, end);
+  const { key, identity } = list;
+  const page = readListItems(text, key, maxItems);
+  if (typeof page === 'string') return undefined;
+  const leftOut: string[] = [];
+  const refused: string[] = [];
+  const items = page.items.flatMap(({ start, end }) => {
+    const item = text.subarray(start, end);
     const at = findRange(item, [identity]);
     const id = scalarAt(item, [identity]);
     if (typeof at !== 'object' || typeof id !== 'string') return [];
     if (identity !== 'name') return routes.learn(identity, id, index) ? [item.toString()] : [];
-    if (!names.isReachable(index, id)) return [];
-    return [replaceParts(item, [{ ...at, by: JSON.stringify(names.visible(index, id)) }]).toString()];
+    const name = names.visible(index, id);
+    const isReachable = names.isReachable(index, id);
+    if (!isReachable) leftOut.push(name);
+    else if (key === 'tools' && !isAcceptedName(tools.visibleName(name)) && tools.allows({ name, text: item }))
+      refused.push(tools.visibleName(name));
+    return isReachable ? [replaceParts(item, [{ ...at, by: JSON.stringify(name) }]).toString()] : [];
   });
-  const cursor = scalarAt(text, ['result', 'nextCursor']);
-  return { items, nextCursor: typeof cursor === 'string' ? cursor : undefined };
+  return { items, nextCursor: readNextCursor(text, asked), troubles: { leftOut, refused } };
 }
 
 /** The cursors of the servers that have a next page, by the server's name. */
@@ -89,6 +113,9 @@ const isPair = (pair: unknown): pair is [string, string] =>
 
 /** The key of `_meta` with the names of the servers that are missing in an answer. */
 export const unavailableKey = 'mcp-gangway/unavailable';
+/** The keys of `_meta` with the names that the view leaves out, and with those that model APIs refuse. */
+const leftOutKey = 'mcp-gangway/leftOut';
+const refusedKey = 'mcp-gangway/refusedNames';
 
 /** The response to a list request, made of the pages of several servers. */
 export function mergePages(
@@ -100,6 +127,12 @@ export function mergePages(
 ): Buffer {
   const items = pages.flatMap((page) => page.items).join();
   const cursor = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
-  const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify({ [unavailableKey]: unavailable })}`;
+  const facts: readonly (readonly [string, readonly string[]])[] = [
+    [unavailableKey, unavailable],
+    [leftOutKey, namesToShow(pages.flatMap(({ troubles }) => troubles.leftOut))],
+    [refusedKey, namesToShow(pages.flatMap(({ troubles }) => troubles.refused))],
+  ];
+  const stated = facts.filter(([, names]) => names.length > 0);
+  const meta = stated.length === 0 ? '' : `,"_meta":${JSON.stringify(Object.fromEntries(stated))}`;
   return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{"${key}":[${items}]${cursor}${meta}}}`);
 }

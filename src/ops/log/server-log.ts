@@ -8,6 +8,12 @@ import type { SessionByProcess } from './session-by-process.ts';
 const invalidAnnotations =
   'The x-mcp-header annotations of these tools violate the MCP specification. Correct them in the server.';
 
+const leftOutOfView =
+  "Each of these names leads to another server of the view. Give every server a prefix (remove 'unprefixed'), or rename the tool with 'tools'.";
+
+const refusedByModels =
+  "Model APIs accept 1 to 64 letters, digits, '_' and '-' as the name of a tool, and refuse a request with another name. Use a shorter server name or another 'separator', rename the tool with 'tools', or hide it with 'denyTools'.";
+
 /**
  * Logs the events of servers outside of sessions. Lines of stderr have a log part of their own.
  * @param processes finds the session of a process
@@ -54,6 +60,14 @@ export function createServerLog(
       case 'view-server-missing': {
         const { server, member, reason } = event;
         return logger.debug({ server, member, reason }, 'a server of the view is missing from an answer');
+      }
+      case 'view-names': {
+        const { server, leftOut, refused } = event;
+        if (leftOut.length > 0)
+          logger.warn({ server, names: leftOut, detail: leftOutOfView }, 'the view leaves out names');
+        if (refused.length > 0)
+          logger.warn({ server, names: refused, detail: refusedByModels }, 'the view has names that models refuse');
+        return;
       }
       case 'view-server-down': {
         const { server, member, end } = event;

@@ -1,4 +1,6 @@
 import type { RequestIds } from '../../../src/backend/backend.ts';
+import { FilterRules } from '../../../src/backend/filter/filter-rules.ts';
+import type { NameTroubles } from '../../../src/backend/view/name-troubles.ts';
 import { openView } from '../../../src/backend/view/view-backend.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
@@ -13,6 +15,11 @@ export interface StartedView {
   readonly received: Inbox<Message>;
   /** The requests that the client gets an error of the gateway for. */
   readonly unanswered: Inbox<readonly [ids: RequestIds, reason: Reason]>;
+  /** The names that the view has reported. */
+  readonly nameTroubles: Inbox<NameTroubles>;
+  /** Sends a request of the client, and resolves with the answer. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads answers of every shape
+  request(method: string, params?: object): Promise<any>;
   /** Sends a message of the client. */
   send(message: object): 'sent' | 'full' | 'ended';
 }
@@ -28,13 +35,21 @@ const initialize = {
   },
 };
 
-/** A server that answers nothing but `initialize`. */
-const silentServer = (isFullAfterRestart: boolean): FakeServer => {
-  const server = createFakeServer(({ method, id }, backend) => {
+/** What a server does with a request: the member of its response; undefined for no answer. */
+export type Answering = (method: unknown, params: Record<string, unknown>) => object | undefined;
+
+/** A server that answers nothing but `initialize`, and what a test says. */
+const carefulServer = (
+  isFullAfterRestart: boolean,
+  answering: Answering = () => undefined,
+  capabilities: unknown = { tools: {}, tasks: { list: {} } },
+): FakeServer => {
+  const server = createFakeServer(({ method, id, params = {} }, backend) => {
     if (isFullAfterRestart && server.opened.length > 1) backend.answerToSend = 'full';
-    const capabilities = { tools: {}, tasks: { list: {} } };
     const result = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'server', version: '1' } };
-    if (method === 'initialize') queueMicrotask(() => backend.says({ jsonrpc: '2.0', id, result }));
+    if (id === undefined) return;
+    const answer = method === 'initialize' ? { result } : answering(method, params as Record<string, unknown>);
+    if (answer !== undefined) queueMicrotask(() => backend.says({ jsonrpc: '2.0', id, ...answer }));
   });
   return server;
 };
@@ -45,23 +60,37 @@ export interface ViewSetting {
   readonly isGroup?: boolean;
   /** True if servers that were lost take no requests after they have started again. */
   readonly isFullAfterRestart?: boolean;
+  /** What the servers answer, and what they declare. */
+  readonly answers?: Readonly<Partial<Record<'a' | 'b', Answering>>>;
+  readonly capabilities?: Readonly<Partial<Record<'a' | 'b', unknown>>>;
+  /** The server whose names have no prefix. */
+  readonly unprefixed?: 'a' | 'b';
+  readonly timeoutMs?: number;
 }
 
 /** Starts a view. */
 export async function startView({
   isGroup = false,
   isFullAfterRestart = false,
+  answers = {},
+  capabilities = {},
+  unprefixed,
+  timeoutMs = 2_000,
 }: ViewSetting = {}): Promise<StartedView> {
-  const [serverA, serverB] = [silentServer(isFullAfterRestart), silentServer(isFullAfterRestart)];
+  const serverA = carefulServer(isFullAfterRestart, answers.a, capabilities.a);
+  const serverB = carefulServer(isFullAfterRestart, answers.b, capabilities.b);
   const servers: Readonly<Record<string, FakeServer>> = { a: serverA, b: serverB };
   const received = createInbox<Message>();
   const unanswered = createInbox<readonly [RequestIds, Reason]>();
+  const nameTroubles = createInbox<NameTroubles>();
   const open = openView({
     identity: { name: 'view', version: '1' },
-    members: ['a', 'b'].map((name) => ({ name, prefix: `${name}__` })),
+    members: ['a', 'b'].map((name) => ({ name, prefix: name === unprefixed ? '' : `${name}__` })),
     openerOf: (name) => servers[name]?.open,
-    timeoutMs: 2_000,
+    timeoutMs,
     startTimeoutMs: 2_000,
+    toolRules: new FilterRules([], []),
+    onNameTroubles: nameTroubles.push,
     onUnavailable: () => undefined,
     onReady: () => undefined,
     onDown: () => undefined,
@@ -77,7 +106,13 @@ export async function startView({
   send(initialize);
   await received.next(({ id }) => id === 0);
   send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return { a: serverA.backend, b: serverB.backend, received, unanswered, send };
+  let lastId = 1_000;
+  const request = async (method: string, params: object = {}) => {
+    const id = ++lastId;
+    send({ jsonrpc: '2.0', id, method, params });
+    return JSON.parse((await received.next((message) => message.id === id)).text.toString());
+  };
+  return { a: serverA.backend, b: serverB.backend, received, unanswered, nameTroubles, request, send };
 }
 
 /** A call of a tool under its name in the view. */

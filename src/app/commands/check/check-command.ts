@@ -12,6 +12,7 @@ import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readRedisTls } from '../../tls-files.ts';
 import { type Advice, adviceOn } from './advice.ts';
 import { examine, type Findings } from './examine-server.ts';
+import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
 import type { CheckProgress } from './progress-line.ts';
 import { reportInOrder } from './report-in-order.ts';
 
@@ -77,11 +78,15 @@ export async function check(
     reportProgress();
     return checked;
   };
+  const found = new Map<string, Findings>();
   await reportInOrder(servers, atOnce, tryOne, (checked) => {
     listener.onServer(checked);
     isFine &&= checked.isFine;
-    if (checked.isFine) advice.push(...adviceOnServer(checked.server, checked.findings));
+    if (!checked.isFine) return;
+    found.set(checked.server.name, checked.findings);
+    advice.push(...adviceOnServer(checked.server, checked.findings));
   });
+  advice.push(...config.servers.flatMap((server) => adviceOnView(server, found)));
   const redis = await checkRedis(config);
   if (redis !== undefined) {
     listener.onRedis(redis);
@@ -140,9 +145,9 @@ function isTooOld(version: string | undefined): boolean {
 
 function adviceOnServer(
   { name: about, hibernateAfterMs }: ServerConfig,
-  { warning, noise, declares }: Findings,
+  { warnings = [], noise, declares, lists }: Findings,
 ): Advice[] {
-  const texts = [warning, noise === undefined ? undefined : noiseAdvice(noise)];
+  const texts = [...warnings, noise === undefined ? undefined : noiseAdvice(noise), refusedNamesAdvice(lists.tools)];
   const advice = texts.flatMap((text) => (text === undefined ? [] : [{ about, text }]));
   if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
   const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfterMs')}, results are lost when the session hibernates.`;

@@ -3,6 +3,8 @@ import { decorateBackends } from '../../../backend/backend-decorator.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
+import { errorCodeIn } from '../../../protocol/json/splice.ts';
+import { methodNotFound, PageWalk } from '../../../protocol/message/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
 import {
@@ -13,6 +15,7 @@ import {
   NoAnswerError,
   openProbeSession,
   type ProbeSession,
+  RefusedError,
   StdoutNoise,
   servedRevisions,
 } from '../../probes/probe-session.ts';
@@ -35,8 +38,8 @@ export interface Findings {
   readonly declares: readonly string[];
   /** The first line on stdout that is not an MCP message. */
   readonly noise?: string;
-  /** A warning for the operator about a server that works. */
-  readonly warning?: string;
+  /** Warnings for the operator about a server that works. */
+  readonly warnings?: readonly string[];
 }
 
 /** The kinds of features that a server can list. */
@@ -90,10 +93,8 @@ export async function examineEras(
   // After a refusal the gateway translates for legacy sessions. Without a refusal, legacy clients wait.
   if (legacy instanceof NoAnswerError) {
     const help = 'Set --era modern (in the file: "era": "modern"), so that the gateway translates for legacy clients.';
-    return {
-      ...modern,
-      warning: `Legacy clients cannot connect, or only after a delay. ${legacy.message} ${help}`,
-    };
+    const delayed = `Legacy clients cannot connect, or only after a delay. ${legacy.message} ${help}`;
+    return { ...modern, warnings: [...(modern.warnings ?? []), delayed] };
   }
   if (legacy instanceof Error) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
@@ -177,26 +178,72 @@ function nameOf(serverInfo: unknown): string {
   return `${textOr(name, 'unnamed')} ${textOr(itsVersion, '')}`.trim();
 }
 
-async function listAll(session: ProbeSession, declared: unknown): Promise<Pick<Findings, 'lists' | 'declares'>> {
+/** A list that a server does not declare is waited for only so long: the server need not know the request. */
+const undeclaredMs = 3_000;
+
+/** Reads the declared lists. A server that declares none may have them all the same, and clients list them. */
+async function listAll(
+  session: ProbeSession,
+  declared: unknown,
+): Promise<Pick<Findings, 'lists' | 'declares' | 'warnings'>> {
   const capabilities = isObject(declared) ? declared : {};
   const found: Partial<Record<Listed, readonly string[]>> = {};
-  for (const [what, method, key] of lists) {
-    if (capabilities[what] !== undefined) found[what] = await listOne(session, what, method, key);
+  const warnings: string[] = [];
+  for (const [what, method, key] of lists)
+    if (capabilities[what] !== undefined) found[what] = await listOne(session, what, method, key, warnings);
+  if (Object.keys(found).length === 0) {
+    const [what, method, key] = lists[0];
+    const tools = await listOne(session, what, method, key, warnings, undeclaredMs).catch(() => []);
+    if (tools.length > 0) {
+      found[what] = tools;
+      warnings.push(
+        'The server has tools, but does not declare them in its capabilities. Some clients do not list them.',
+      );
+    }
   }
-  return { lists: found, declares: Object.keys(capabilities) };
+  return { lists: found, declares: Object.keys(capabilities), warnings };
 }
 
-async function listOne(session: ProbeSession, what: Listed, method: string, key: string): Promise<string[]> {
+async function listOne(
+  session: ProbeSession,
+  what: Listed,
+  method: string,
+  key: string,
+  warnings: string[],
+  limitMs?: number,
+): Promise<string[]> {
   const names: string[] = [];
-  let cursor: unknown;
+  const walk = new PageWalk();
+  let cursor: string | undefined;
   for (let page = 0; page < maxPages; page++) {
-    const result = (await session.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
-    const items = result[what];
+    const result = await readPage(session, method, cursor, limitMs);
+    const items = result[what] ?? [];
     if (!Array.isArray(items)) throw new Error(`The server answered ${method} without a list of ${what}.`);
     for (const item of items as readonly unknown[])
       names.push(textOr(isObject(item) ? item[key] : undefined, 'unnamed'));
-    cursor = result['nextCursor'];
-    if (typeof cursor !== 'string') break;
+    const next = result['nextCursor'];
+    cursor = walk.next(typeof next === 'string' ? next : undefined);
+    if (walk.isStuck || next === '') warnings.push(stuckWarning(method, next === ''));
+    if (cursor === undefined) break;
   }
   return names;
+}
+
+const stuckWarning = (method: string, isEmpty: boolean): string =>
+  `The server answers ${method} with ${isEmpty ? 'an empty nextCursor' : 'a nextCursor that it gave before, so the pages never end'}. Many clients then read the list without end. Correct the server: the last page has no nextCursor.`;
+
+/** A page of a list. "Method not found" says that there is none. */
+async function readPage(
+  session: ProbeSession,
+  method: string,
+  cursor: string | undefined,
+  limitMs: number | undefined,
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const result = await session.request(method, cursor === undefined ? {} : { cursor }, limitMs);
+    return result as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    if (error instanceof RefusedError && errorCodeIn(error.response.text) === methodNotFound) return {};
+    throw error;
+  }
 }

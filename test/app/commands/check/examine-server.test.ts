@@ -24,11 +24,12 @@ describe('a check of a modern server', () => {
     ['answers it with nothing', { result: {} }, /cannot connect.*without a protocolVersion.*--era modern/],
   ])('[R6.05] says what helps legacy clients where it %s', async (_, initialized, warning) => {
     const { found, living } = check(initialized);
-    await vi.advanceTimersByTimeAsync(9_000);
+    // Before, the server is asked for tools, because it declares nothing.
+    await vi.advanceTimersByTimeAsync(3_000 + 9_000);
     expect(await found).toMatchObject({
       eras: ['modern'],
       revisions: ['2026-07-28'],
-      warning: expect.stringMatching(warning),
+      warnings: [expect.stringMatching(warning)],
     });
     expect(living).toEqual([]);
   });
@@ -41,6 +42,60 @@ describe('a check of a modern server', () => {
     await vi.advanceTimersByTimeAsync(0);
     const findings = await found;
     expect(findings.eras).toEqual(eras);
-    expect(findings.warning).toBeUndefined();
+    expect(findings.warnings).toEqual([]);
+  });
+});
+
+/** Examines a legacy server that answers `tools/list` with this. */
+async function listedBy(capabilities: object, answer: (cursor: unknown) => object | undefined) {
+  const { open } = createFakeServer(({ id, method, params }, backend) =>
+    queueMicrotask(() => {
+      const cursor = (params as { cursor?: unknown } | undefined)?.cursor;
+      const outcome =
+        method === 'initialize' ? { result: { protocolVersion: '2025-11-25', capabilities } } : answer(cursor);
+      if (id !== undefined && outcome !== undefined) backend.says({ jsonrpc: '2.0', id, ...outcome });
+    }),
+  );
+  const found = examineEras(
+    { era: 'legacy', startTimeoutMs: 9_000 },
+    { open, openModern: undefined, isOverHttp: false },
+  );
+  await vi.advanceTimersByTimeAsync(3_000);
+  return found;
+}
+
+describe('lists that careless servers give', () => {
+  const go = { name: 'go' };
+  it.each<[string, (cursor: unknown) => object, string[], RegExp]>([
+    ['the same cursor', () => ({ result: { tools: [go], nextCursor: '8' } }), ['go', 'go'], /nextCursor.*gave before/],
+    ['an empty cursor', () => ({ result: { tools: [go], nextCursor: '' } }), ['go'], /empty nextCursor/],
+    [
+      'two cursors in a circle',
+      (cursor) => ({ result: { tools: [go], nextCursor: cursor === 'x' ? 'y' : 'x' } }),
+      ['go', 'go', 'go'],
+      /nextCursor.*gave before/,
+    ],
+  ])('%s ends the list with a warning', async (_, answer, tools, warning) => {
+    const { lists, warnings } = await listedBy({ tools: {} }, answer);
+    expect(lists.tools).toEqual(tools);
+    expect(warnings).toEqual([expect.stringMatching(warning)]);
+  });
+
+  it.each([
+    ['an error', { error: { code: -32601, message: 'Method not found' } }],
+    ['an empty result', { result: {} }],
+    ['null', { result: { tools: null } }],
+  ])('%s is an empty list', async (_, outcome) => {
+    expect(await listedBy({ tools: {} }, () => outcome)).toMatchObject({ lists: { tools: [] }, warnings: [] });
+  });
+
+  it('finds the tools of a server that declares nothing, and says so', async () => {
+    const { lists, warnings } = await listedBy({}, () => ({ result: { tools: [go] } }));
+    expect(lists).toEqual({ tools: ['go'] });
+    expect(warnings).toEqual([expect.stringContaining('does not declare')]);
+  });
+
+  it('does not wait long for the tools of a server that declares nothing', async () => {
+    expect(await listedBy({}, () => undefined)).toMatchObject({ lists: {}, warnings: [] });
   });
 });

@@ -1,0 +1,70 @@
+import type { ByteRange } from '../json/byte-range.ts';
+import { scanList } from '../json/scan.ts';
+import { errorCodeIn, findRange, scalarAt } from '../json/splice.ts';
+
+/** The items of a page of a list, as ranges of the response's text. */
+export interface ListItems {
+  /** The list itself; undefined if the response has none, which counts as an empty list. */
+  readonly list: ByteRange | undefined;
+  readonly items: readonly ByteRange[];
+}
+
+/** "Method not found" (JSON-RPC 2.0, 5.1). */
+export const methodNotFound = -32601;
+
+/**
+ * Reads the items of a page. Servers say in several ways that they have none of a list: with an error "method not
+ * found", without the member, or with `null`. All of them are an empty list.
+ * @param key the member of the result with the list
+ * @param maxItems a longer list is not read (P8)
+ * @returns `absent` if the response says nothing about the list; `unreadable` if it cannot be read with certainty
+ */
+export function readListItems(response: Buffer, key: string, maxItems?: number): ListItems | 'absent' | 'unreadable' {
+  const list = findRange(response, ['result', key]);
+  if (list === 'duplicate_key') return 'unreadable';
+  if (list === 'absent') return saysNone(response) ? { list: undefined, items: [] } : 'absent';
+  const text = response.subarray(list.start, list.end);
+  if (isNull(text)) return { list: undefined, items: [] };
+  const ranges = scanList(text, maxItems);
+  if (ranges === undefined) return 'unreadable';
+  const items = ranges.map(({ start, end }) => ({ start: list.start + start, end: list.start + end }));
+  return { list, items };
+}
+
+/** True for a response without a list that means an empty one. */
+function saysNone(response: Buffer): boolean {
+  const code = errorCodeIn(response);
+  if (code !== undefined) return code === methodNotFound;
+  const result = findRange(response, ['result']);
+  if (typeof result !== 'object') return false;
+  const text = response.subarray(result.start, result.end);
+  return isNull(text) || text[0] === 0x7b; // {
+}
+
+const isNull = (text: Buffer): boolean => text.length === 4 && text.toString() === 'null';
+
+/**
+ * The cursor of the page after this one; undefined at the end of the list. A cursor that is empty, or that is the one of
+ * this page, leads nowhere: the list ends there.
+ * @param asked the cursor that this page was requested with
+ */
+export function readNextCursor(response: Buffer, asked?: string): string | undefined {
+  const cursor = scalarAt(response, ['result', 'nextCursor']);
+  return typeof cursor === 'string' && cursor !== '' && cursor !== asked ? cursor : undefined;
+}
+
+/** The cursors of one walk through the pages of a list, so that a server cannot lead the walk in a circle. */
+export class PageWalk {
+  readonly #seen = new Set<string>();
+  /** True if the walk has ended at a cursor that it had followed before. */
+  isStuck = false;
+
+  /** The cursor to follow after a page; undefined at the end of the list. */
+  next(cursor: string | undefined): string | undefined {
+    if (cursor === undefined || cursor === '') return undefined;
+    this.isStuck = this.#seen.has(cursor);
+    if (this.isStuck) return undefined;
+    this.#seen.add(cursor);
+    return cursor;
+  }
+}
