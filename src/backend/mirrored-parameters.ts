@@ -1,6 +1,6 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
-import { PageWalk, readListItems, readNextCursor } from '../protocol/message/list-page.ts';
+import { PageWalk, readListItems, readNextCursor } from '../protocol/list-page.ts';
 import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 

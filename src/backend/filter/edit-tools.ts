@@ -1,8 +1,8 @@
 import { foldKey } from '../../protocol/json/fold-key.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
 import { findRange, type Replacement, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import { findRemoval, type NewMembers, putMembers } from '../../protocol/message/edit-members.ts';
-import { readListItems, readNextCursor } from '../../protocol/message/list-page.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
 

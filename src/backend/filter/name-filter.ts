@@ -1,5 +1,5 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../../protocol/http/forwarded-headers.ts';
-import { PageWalk } from '../../protocol/message/list-page.ts';
+import { PageWalk } from '../../protocol/list-page.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { filterList } from './edit-tools.ts';
 import type { FilterRules } from './filter-rules.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { PageWalk } from '../../protocol/list-page.ts';
 import { putMembers } from '../../protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import { PageWalk } from '../../protocol/message/list-page.ts';
 import {
   cancelled,
   changedMessage,
@@ -17,7 +17,6 @@ import {
 import { detach } from '../../util/boundary.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
-import type { NameTroubles } from './name-troubles.ts';
 import {
   type Cursors,
   emptyPage,
@@ -31,6 +30,7 @@ import {
   viewLists,
   writeCursor,
 } from './view-lists.ts';
+import type { NameTroubles } from './view-names.ts';
 
 /** What the lists of a view need. */
 export interface FanOutOptions {

@@ -28,11 +28,10 @@ import { closeMembers, Member, type MemberListener } from './member.ts';
 import { MemberGates } from './member-gates.ts';
 import { MemberMessages } from './member-messages.ts';
 import type { ViewIdentity } from './merge-handshakes.ts';
-import type { NameTroubles } from './name-troubles.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { viewLists } from './view-lists.ts';
-import { type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
+import { type NameTroubles, type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
 import { ViewStart } from './view-start.ts';
 
 /** Options of the backends of a view. */

@@ -1,10 +1,9 @@
 import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
-import { readListItems, readNextCursor } from '../../protocol/message/list-page.ts';
+import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { FilterRules } from '../filter/filter-rules.ts';
-import { isAcceptedName, type NameTroubles, namesToShow } from './name-troubles.ts';
 import type { UriRoutes } from './uri-routes.ts';
-import type { ViewNames } from './view-names.ts';
+import { isAcceptedName, type NameTroubles, namesToShow, type ViewNames } from './view-names.ts';
 
 /** A list that all servers of a view may have. */
 export interface ViewList {

@@ -1,7 +1,7 @@
 import type { RequestIds } from '../../../src/backend/backend.ts';
 import { FilterRules } from '../../../src/backend/filter/filter-rules.ts';
-import type { NameTroubles } from '../../../src/backend/view/name-troubles.ts';
 import { openView } from '../../../src/backend/view/view-backend.ts';
+import type { NameTroubles } from '../../../src/backend/view/view-names.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
 import { createFakeServer, type FakeBackend, type FakeServer, readMessage } from '../../support/fake-backend.ts';

@@ -4,7 +4,7 @@ import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
 import { errorCodeIn } from '../../../protocol/json/splice.ts';
-import { methodNotFound, PageWalk } from '../../../protocol/message/list-page.ts';
+import { methodNotFound, PageWalk } from '../../../protocol/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
 import {

@@ -1,6 +1,6 @@
-import type { ByteRange } from '../json/byte-range.ts';
-import { scanList } from '../json/scan.ts';
-import { errorCodeIn, findRange, scalarAt } from '../json/splice.ts';
+import type { ByteRange } from './json/byte-range.ts';
+import { scanList } from './json/scan.ts';
+import { errorCodeIn, findRange, scalarAt } from './json/splice.ts';
 
 /** The items of a page of a list, as ranges of the response's text. */
 export interface ListItems {
