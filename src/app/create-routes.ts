@@ -14,6 +14,7 @@ import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import { type AdmissionOptions, behindAdmission } from '../http/pipeline/admission.ts';
 import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
+import { MessagesEndpoint, publicPrefixOf } from '../http/replies/messages-endpoint.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
@@ -34,6 +35,7 @@ export interface RouteParts {
   readonly calls: CallTelemetry | undefined;
   readonly emit: AdmissionOptions['emit'];
   readonly addressOf: AdmissionOptions['addressOf'];
+  readonly isOfProxy: AdmissionOptions['isOfProxy'];
   readonly tracePosts: RequestTracing | undefined;
   connectionMetersOf(server: string): ConnectionMeters | undefined;
   readonly accessTo: AccessTo;
@@ -90,9 +92,15 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
         onWebSocket.set(ws, checked);
       }
       if (legacySse === undefined) continue;
-      const legacySseOptions = { ...checked, messagesPath: legacySse.messages };
-      endpoints.set(legacySse.stream, behindAdmission(checked, new LegacySseStream(legacySseOptions)));
-      endpoints.set(legacySse.messages, behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions)));
+      const { stream: streamPath, messages: messagesPath } = legacySse;
+      const { publicUrl } = config;
+      const named = new MessagesEndpoint({ streamPath, messagesPath, publicUrl });
+      const legacySseOptions = { ...checked, endpoint: named };
+      const messagesEndpoint = behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions));
+      endpoints.set(streamPath, behindAdmission(checked, new LegacySseStream(legacySseOptions)));
+      endpoints.set(messagesPath, messagesEndpoint);
+      // A client that reaches the gateway directly, or through a proxy that keeps the path, posts to the public path.
+      if (publicUrl !== undefined) endpoints.set(publicPrefixOf(publicUrl) + messagesPath, messagesEndpoint);
     }
   }
   const addUnlessTaken = (path: string, endpoint: Endpoint): void => {

@@ -14,7 +14,7 @@ import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer } from '../http/http-server.ts';
-import { createAddressReader } from '../http/peer-address.ts';
+import { createAddressReader, createProxyCheck } from '../http/peer-address.ts';
 import { createRouter } from '../http/router.ts';
 import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
@@ -212,6 +212,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     calls,
     emit,
     addressOf: createAddressReader(config.trustedProxy),
+    isOfProxy: createProxyCheck(config.trustedProxy),
     connectionMetersOf: (server) =>
       meterOf && { streams: meterOf('streams', server), webSockets: meterOf('webSockets', server) },
     tracePosts: tracing?.tracePosts,

@@ -44,5 +44,5 @@ export class LocalClients {
 }
 
 /** True for a request with a header of a proxy. MCP clients speak HTTP/1.1, but nginx speaks HTTP/1.0 by default. */
-const isProxied = ({ headers, httpVersion }: IncomingMessage): boolean =>
+export const isProxied = ({ headers, httpVersion }: IncomingMessage): boolean =>
   httpVersion === '1.0' || proxyHeaders.some((name) => headers[name] !== undefined);

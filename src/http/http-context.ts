@@ -100,13 +100,18 @@ export class HttpContext extends RequestContext {
     this.refuse({ reason, id, wwwAuthenticate, data: others });
   }
 
+  /** Reports that the request is refused, whichever way its client learns of it. */
+  reportRefusal(reason: Reason): void {
+    if (!this.#isRefusalReported) this.#isRefusalReported = reportRefusal(this, reason);
+    this.fault = reason;
+  }
+
   /**
    * Answers with a fault. This is the one place that turns an entry of the fault catalogue into an HTTP response.
    * `MCP-Protocol-Version` tells the era of the client, even if the body was not read.
    */
   respondWithFault(reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): void {
-    if (!this.#isRefusalReported) this.#isRefusalReported = reportRefusal(this, reason);
-    this.fault = reason;
+    this.reportRefusal(reason);
     const { status, retryAfterS, allow } = entryOf(reason);
     const headers: Record<string, string> = {};
     if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);

@@ -1,9 +1,10 @@
-import { scalarAt, valueAt } from './json/splice.ts';
+import { scalarAt, splice, valueAt } from './json/splice.ts';
 import type { Message } from './message/message-type.ts';
+import { legacyRevisions, namesModernRevision } from './revisions.ts';
 
 /** The parts of a server's answer to `initialize` that the gateway needs (2025-11-25, basic/lifecycle). */
 export interface Handshake {
-  /** The revision that the server chose. */
+  /** The revision of the legacy era that the server chose. */
   readonly protocolVersion: string;
   readonly capabilities: unknown;
 }
@@ -31,11 +32,32 @@ export function readHandshake(response: Buffer): Handshake | undefined {
   if (response.length > maxAnswerBytes) return undefined;
   const protocolVersion = scalarAt(response, ['result', 'protocolVersion']);
   if (typeof protocolVersion !== 'string' || protocolVersion.length > maxVersionLength) return undefined;
+  const chosen = namesModernRevision(protocolVersion) ? newestLegacyRevision : protocolVersion;
   const capabilities = valueAt(response, ['result', 'capabilities']);
-  if (capabilities === undefined) return { protocolVersion, capabilities: {} };
+  if (capabilities === undefined) return { protocolVersion: chosen, capabilities: {} };
   if (capabilities.length > maxCapabilitiesBytes) return undefined;
-  return { protocolVersion, capabilities: JSON.parse(capabilities.toString()) ?? {} };
+  return { protocolVersion: chosen, capabilities: JSON.parse(capabilities.toString()) ?? {} };
 }
+
+/**
+ * Returns an `initialize` request, or the answer to one, with a revision of the legacy era. A server that knows only the
+ * client's revision repeats it, and a client with a session of a modern revision would send requests without a session.
+ */
+export function withLegacyRevision(text: Buffer): Buffer {
+  for (const path of revisionPaths) {
+    const version = scalarAt(text, path);
+    if (typeof version === 'string' && namesModernRevision(version))
+      return splice(text, path, JSON.stringify(newestLegacyRevision));
+  }
+  return text;
+}
+
+const revisionPaths = [
+  ['params', 'protocolVersion'],
+  ['result', 'protocolVersion'],
+] as const;
+
+const newestLegacyRevision = legacyRevisions.at(-1) as string;
 
 /**
  * True for an answer to `initialize` that is refused only because it or a part of it is too large. A client would

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../protocol/faults.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
+import { createMessageBatch } from '../reply/event-batch.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
@@ -12,6 +13,11 @@ export interface AwaitedSessionsOptions {
   find(lookup: SessionLookup): Promise<SessionHandle | Reason | 'later'>;
   /** How many clients may wait at once. Each costs a connection and an occasional question to the store (P8). */
   readonly maxWaiting: number;
+  /**
+   * Subscribes to the messages that other instances have for this waiting client. Absent if there is no other instance.
+   * @returns a function that ends the subscription
+   */
+  subscribe?(key: string, onMessage: (text: Buffer) => void): Promise<() => void>;
 }
 
 /** The pauses between lookups on other instances. A session that opens here ends the pause at once. */
@@ -21,6 +27,8 @@ const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5 });
 export class AwaitedSessions {
   readonly #options: AwaitedSessionsOptions;
   readonly #pausesByKey = new Map<string, Set<AbortController>>();
+  /** The streams of the waiting clients, the newest of each key. */
+  readonly #replies = new Map<string, Reply>();
   #size = 0;
   #isClosed = false;
 
@@ -34,17 +42,44 @@ export class AwaitedSessions {
     return this.#size < this.#options.maxWaiting ? undefined : 'too_many_sessions';
   }
 
+  /** True if a client listens here to a session that is not open yet. */
+  has(key: string): boolean {
+    return this.#replies.has(key);
+  }
+
+  /** Sends a message to a client that waits here. Returns false if there is none. */
+  tell(key: string, text: Buffer): boolean {
+    const reply = this.#replies.get(key);
+    reply?.stream().write(createMessageBatch(text));
+    return reply !== undefined;
+  }
+
   /**
    * Listens after the event `after` as soon as the session exists. Answers with a fault if it does not exist in time.
+   * @param open opens the stream of the reply, which names the URL for POSTs; other instances are heard by then
    */
-  async listen(lookup: SessionLookup, withinMs: number, after: EventId, reply: Reply): Promise<void> {
+  async listen(
+    lookup: SessionLookup,
+    withinMs: number,
+    after: EventId,
+    reply: Reply,
+    open: () => void = () => undefined,
+  ): Promise<void> {
+    const { key } = lookup;
     this.#size += 1;
+    this.#replies.set(key, reply);
+    let unsubscribe: (() => void) | undefined;
     try {
+      const subscribed = this.#options.subscribe?.(key, (text) => this.tell(key, text));
+      unsubscribe = subscribed && (await subscribed.catch(() => undefined));
+      if (!reply.isGone) open();
       const session = await this.#find(lookup, performance.now() + withinMs, reply);
       if (typeof session !== 'string') session.listen(after, reply);
       else if (!reply.isGone) reply.fault(session, null);
     } finally {
       this.#size -= 1;
+      if (this.#replies.get(key) === reply) this.#replies.delete(key);
+      unsubscribe?.();
     }
   }
 

@@ -32,6 +32,7 @@ import { type Readiness, readinessOf } from './readiness.ts';
 import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import { Sweep } from './sweep.ts';
+import { type EarlyPost, UnopenedPosts } from './unopened-posts.ts';
 
 /** The shared store, and the limits of the instances that share it. */
 export interface ClusterOfSessions {
@@ -80,6 +81,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
   readonly #cluster: Cluster | undefined;
   /** Clients of one stream that listen before they open their session. */
   readonly #awaited: AwaitedSessions;
+  readonly #unopened: UnopenedPosts;
   readonly #closing = new AbortController();
   readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
   /** True once `drain` was called: no new sessions. */
@@ -99,6 +101,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
     this.#awaited = new AwaitedSessions({
       find: (lookup) => this.#findAnywhere(lookup),
       maxWaiting: options.maxSessions,
+      ...(cluster && { subscribe: (key, onMessage) => this.#hearFor(key, onMessage) }),
+    });
+    this.#unopened = new UnopenedPosts({
+      open: (lookup, initialize, reply) => this.#openWhenReady(lookup, initialize, reply),
+      find: (lookup) => this.#find(lookup),
     });
     this.connected = new ConnectionSessions({
       options,
@@ -238,6 +245,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
 
   /**
    * Listens to the session that a client is about to open under this endpoint token, on any instance.
+   * @param open opens the stream of the reply, as soon as the client may send its first POST
    * @returns the reason if the client may not wait; otherwise the reply is answered, now or later
    */
   listenBeforeOpen(
@@ -246,6 +254,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     principal: Principal,
     after: EventId,
     reply: Reply,
+    open?: () => void,
   ): Reason | undefined {
     const { refusal } = this.#awaited;
     if (refusal !== undefined) return refusal;
@@ -253,8 +262,36 @@ export class Sessions implements ProcessCapacity, SessionHost {
     if (typeof endWaiting === 'string') return endWaiting;
     const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
-    this.#awaited.listen(lookup, withinMs, after, reply).catch(this.#faultHandler(reply)).finally(endWaiting);
+    this.#awaited.listen(lookup, withinMs, after, reply, open).catch(this.#faultHandler(reply)).finally(endWaiting);
     return undefined;
+  }
+
+  /**
+   * Sends a message to a client that listens before it opens its session, on any instance. Returns false if there is no
+   * such client.
+   */
+  tellBeforeOpen(token: string, principal: Principal, text: Buffer): boolean {
+    const key = keyFromToken(token, principal);
+    if (this.#awaited.tell(key, text)) return true;
+    if (this.#cluster === undefined) return false;
+    detach('session', this.#options.store.changes.publish(topicOf(key), text));
+    return true;
+  }
+
+  /**
+   * Passes on messages of a client that listens under this endpoint token and sends no `initialize`: the gateway sends
+   * one. Clients that reconnect their stream go on so, because they do not know that it is another session.
+   */
+  postBeforeOpen(token: string, server: Server, principal: Principal, post: EarlyPost, reply: Reply): void {
+    const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
+    if (!this.#awaited.has(lookup.key)) return reply.fault('unknown_session', post.id);
+    this.#unopened.post(lookup, post, reply).catch(this.#faultHandler(reply));
+  }
+
+  /** Hears what other instances have for a client that waits here. */
+  #hearFor(key: string, onMessage: (text: Buffer) => void): Promise<() => void> {
+    const listener = { onChange: onMessage, onMissed: (): void => undefined };
+    return this.#options.store.changes.subscribe(topicOf(key), listener);
   }
 
   /** Implements `ProcessCapacity`. */
@@ -436,6 +473,9 @@ export class Sessions implements ProcessCapacity, SessionHost {
     this.#recordRenewal.renewDue(this.#byKey);
   }
 }
+
+/** The topic of messages for a client that waits for its session. */
+const topicOf = (key: string): string => `awaited ${key}`;
 
 /** What names the instance to which a client comes back. */
 type Home = readonly string[];

@@ -1,8 +1,8 @@
 import type { OpeningAnswer } from '../call/call-answer.ts';
 import { type Call, failCall } from '../call/session-calls.ts';
-import { isAnswerTooLarge, readHandshake } from '../protocol/handshake.ts';
+import { isAnswerTooLarge, readHandshake, withLegacyRevision } from '../protocol/handshake.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
-import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
+import { changedMessage, type Message, readGatewayMessage } from '../protocol/message/message.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import { SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
@@ -74,8 +74,10 @@ export class SessionOpening implements OpeningHandler {
   }
 
   /** Only after this the session exists for other requests. */
-  async #complete(answer: OpeningAnswer, call: Call, response: Message): Promise<void> {
+  async #complete(answer: OpeningAnswer, call: Call, received: Message): Promise<void> {
     const context = this.#context;
+    const text = withLegacyRevision(received.text);
+    const response = text === received.text ? received : changedMessage(received, text, {});
     const handshake = readHandshake(response.text);
     if (handshake === undefined) {
       this.#refuse(answer, call, response);

@@ -12,7 +12,7 @@ it('a branch has the options of its place in the tree, also those below advanced
     sseLingerMs: 60_000,
     upgradeAfterMs: 100,
     commitAfterMs: 15_000,
-    streamMaxAgeMs: 600_000,
+    streamMaxAgeMs: 0,
     retryMs: 2_000,
   });
   expect(branches.replay).toMatchObject({ logMaxEvents: 1000, storeSyncMs: 1_000 });

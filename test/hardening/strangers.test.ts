@@ -137,6 +137,11 @@ describe('a flood of strangers', () => {
     await stranger.closed({ deadlineMs: 30_000 });
     expect(client.socket.destroyed).toBe(false);
     client.drop();
+    const pooled = await connectRaw(gateway.port);
+    pooled.write(requestText('GET /mcp HTTP/1.1', ['Host: localhost', 'X-Forwarded-For: 192.0.2.7']));
+    const refused = await pooled.answer();
+    expect([refused.status, refused.headers.get('keep-alive')]).toEqual([401, 'timeout=75']);
+    pooled.drop();
     const session = await initialize(gateway.url, { headers: { Authorization: `Bearer ${goodKey}` } });
     expect((await session.request('ping')).status).toBe(200);
   });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { canReplace, declaredListChanges, type Handshake, readHandshake } from '../../src/protocol/handshake.ts';
+import {
+  canReplace,
+  declaredListChanges,
+  type Handshake,
+  readHandshake,
+  withLegacyRevision,
+} from '../../src/protocol/handshake.ts';
 
 const response = (body: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, ...body }));
 const shake = (capabilities: unknown, protocolVersion = '2025-11-25'): Handshake => ({ protocolVersion, capabilities });
@@ -24,6 +30,24 @@ describe('an answer to initialize', () => {
     [{ result: { protocolVersion: 'v'.repeat(65) } }],
   ])('%j is none', (body) => {
     expect(readHandshake(response(body))).toBeUndefined();
+  });
+});
+
+describe('a revision of the modern era in initialize', () => {
+  it.each(['2026-07-28', '2027-01-01'])('is not negotiated: %s', (version) => {
+    const answer = response({ result: { protocolVersion: version, capabilities: {} } });
+    expect(readHandshake(answer)?.protocolVersion).toBe('2025-11-25');
+    expect(JSON.parse(withLegacyRevision(answer).toString()).result).toEqual({
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+    });
+    const request = response({ method: 'initialize', params: { a: 1, protocolVersion: version } });
+    expect(JSON.parse(withLegacyRevision(request).toString()).params).toEqual({ a: 1, protocolVersion: '2025-11-25' });
+  });
+
+  it.each(['2024-11-05', '2025-11-25', 'v'])('leaves %s as it is', (version) => {
+    const answer = response({ result: { protocolVersion: version } });
+    expect(withLegacyRevision(answer)).toBe(answer);
   });
 });
 

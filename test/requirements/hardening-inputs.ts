@@ -50,7 +50,7 @@ export const inputs: readonly Requirement[] = [
   },
   {
     id: 'B16',
-    text: 'A Last-Event-ID that is malformed or names a future event gets 400, and an event id from another session gets 404. The errors disclose nothing.',
+    text: 'A Last-Event-ID that is malformed or names a future event gets 400, and an event id from another session gets 404. The errors disclose nothing. An HTTP+SSE client gets a new stream instead.',
   },
   {
     id: 'B17',

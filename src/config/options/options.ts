@@ -186,9 +186,9 @@ export const globalOptions = {
     'Time that clients should wait before they reconnect. Event streams contain this value.',
   ),
   streamMaxAgeMs: duration(
-    10 * minute,
-    [1, longestMs],
-    'Time after which an event stream is closed so that the client resumes the stream. The limit also removes half-open connections.',
+    0,
+    [0, longestMs],
+    'Time after which an event stream is closed so that the client resumes the stream. Some clients never resume it. 0 means never.',
   ),
   slowReaderMs: duration(
     30 * second,

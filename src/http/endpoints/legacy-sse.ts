@@ -1,10 +1,14 @@
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
+import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
+import { namesModernRevision } from '../../protocol/revisions.ts';
 import type { Sessions } from '../../registry/sessions.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { keyFromToken } from '../../session/session-key.ts';
 import type { HttpContext } from '../http-context.ts';
 import type { AdmissionOptions, AdmittedEndpoint } from '../pipeline/admission.ts';
-import { modernNotServedData } from '../pipeline/modern-not-served.ts';
 import type { ReadPost } from '../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
 import { receivePost } from '../pipeline/receive-post.ts';
@@ -22,7 +26,10 @@ import {
 /** Options of the two endpoints of one server. */
 export interface LegacySseOptions extends AdmissionOptions, LegacySseReplyOptions {
   readonly meters?: AdmissionOptions['meters'];
-  readonly sessions: Pick<Sessions, 'atToken' | 'listenBeforeOpen' | 'openOneStream'>;
+  readonly sessions: Pick<
+    Sessions,
+    'atToken' | 'listenBeforeOpen' | 'openOneStream' | 'postBeforeOpen' | 'tellBeforeOpen'
+  >;
   /** Ends open streams and requests whose credentials have expired. */
   readonly watch: CredentialWatch;
   readonly maxDepth: number;
@@ -40,26 +47,45 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
   }
 
   serve(context: HttpContext): void {
-    const { authorization, server, sessions, watch } = this.#options;
     if (context.method !== 'GET') return context.respondWithFault('only_a_stream');
     if (!context.accepts.sse) return context.respondWithFault('not_acceptable');
-    const position = readPosition(context.header('last-event-id'));
-    if (position === undefined) return context.respondWithFault('bad_event_id');
-    const { token, after } = position;
-    const { identity, principal } = context.sender;
+    const position = parseLegacySseEventId(context.header('last-event-id') ?? '');
+    if (position === undefined) this.#begin(context, newEndpointToken());
+    else if (position.after.epoch === 0) this.#begin(context, position.token);
+    else this.#resume(context, position);
+  }
+
+  /**
+   * Opens a stream whose session the client has yet to open. A client gets such a stream, too, if its event id is of
+   * another gateway, or of a session that has ended: an EventSource would never come back after an error.
+   */
+  #begin(context: HttpContext, token: string): void {
+    const { server, sessions } = this.#options;
     nameSession(context, token);
-    const plain = new LegacySseReply(context, position, this.#options);
-    const reply = expiringReply(filteringReply(plain, authorization.listFilter(identity)), identity, watch, null);
-    if (after.epoch === 0) {
-      const refused = sessions.listenBeforeOpen(token, server, principal, after, reply);
-      if (refused === undefined)
-        reply.stream(); // its `endpoint` event names the URL for `initialize`
-      else reply.fault(refused, null);
-      return;
-    }
-    const session = sessions.atToken(token, server, principal, context.header('mcp-protocol-version'));
+    const reply = this.#replyTo(context, { token, after: beginningOfStream });
+    const open = (): void => {
+      reply.stream();
+    };
+    const { principal } = context.sender;
+    const refused = sessions.listenBeforeOpen(token, server, principal, beginningOfStream, reply, open);
+    if (refused !== undefined) reply.fault(refused, null);
+  }
+
+  #resume(context: HttpContext, position: LegacySseResumePoint): void {
+    const { server, sessions } = this.#options;
+    const { token, after } = position;
+    nameSession(context, token);
+    const reply = this.#replyTo(context, position, () => this.#begin(context, newEndpointToken()));
+    const session = sessions.atToken(token, server, context.sender.principal, legacyVersionOf(context));
     if (typeof session === 'string') reply.fault(session, null);
     else session.listen(after, reply);
+  }
+
+  #replyTo(context: HttpContext, position: LegacySseResumePoint, onUnknown?: () => void): Reply {
+    const { authorization, watch } = this.#options;
+    const { identity } = context.sender;
+    const plain = new LegacySseReply(context, position, this.#options, onUnknown);
+    return expiringReply(filteringReply(plain, authorization.listFilter(identity)), identity, watch, null);
   }
 }
 
@@ -86,29 +112,90 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
   dispatch(context: HttpContext, { messages, isBatch, modern, initialize, id }: ReadPost, reply: Reply): void {
     const { server, sessions } = this.#options;
     const { principal } = context.sender;
-    const version = context.header('mcp-protocol-version');
-    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...modernNotServedData(modern, version) });
     const token = readToken(context.url);
     if (token === undefined) return reply.fault('unknown_token', id);
     nameSession(context, token);
     if (initialize !== undefined && !isBatch)
       return sessions.openOneStream(token, server, principal, initialize, reply);
+    const version = legacyVersionOf(context);
     const session = sessions.atToken(token, server, principal, version);
-    if (typeof session === 'string') reply.fault(session, id);
-    else session.post({ messages, isBatch }, reply);
+    const early = new EarlyPostReply(reply, () => {
+      if (modern === undefined)
+        return sessions.postBeforeOpen(token, server, principal, { messages, isBatch, id, version }, reply);
+      this.#refuseModern(context, token, modern, reply);
+    });
+    if (typeof session === 'string') early.fault(session, id);
+    else session.post({ messages, isBatch }, early);
   }
+
+  /**
+   * Refuses a message of the modern era on the client's stream. Clients that speak both eras begin with one, and take a
+   * POST with an error for the end of the connection.
+   */
+  #refuseModern(context: HttpContext, token: string, message: Message, reply: Reply): void {
+    const data = { ...modernNotServedData(message, context.header('mcp-protocol-version')) };
+    const id = message.kind === 'request' ? (message.id ?? null) : null;
+    const isTold =
+      id === null ||
+      this.#options.sessions.tellBeforeOpen(
+        token,
+        context.sender.principal,
+        Buffer.from(faultMessage('modern_not_served', id, data)),
+      );
+    if (!isTold) return reply.fault('modern_not_served', id, data);
+    context.reportRefusal('modern_not_served');
+    reply.accepted();
+  }
+}
+
+/** The reply to a POST whose session may not exist yet. */
+class EarlyPostReply extends ForwardingReply {
+  readonly #onUnknown: () => void;
+
+  constructor(reply: Reply, onUnknown: () => void) {
+    super(reply);
+    this.#onUnknown = onUnknown;
+  }
+
+  get isContinued(): boolean {
+    return this.reply.isContinued ?? false;
+  }
+
+  json(text: Buffer, headers?: Headers, status?: number): void {
+    this.reply.json(text, headers, status);
+  }
+
+  accepted(): void {
+    this.reply.accepted();
+  }
+
+  nothing(): void {
+    this.reply.nothing();
+  }
+
+  removed(): void {
+    this.reply.removed();
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    if (reason === 'unknown_session') this.#onUnknown();
+    else this.reply.fault(reason, id, data);
+  }
+
+  stream(headers?: Headers): EventSink {
+    return this.reply.stream(headers);
+  }
+}
+
+/** The revision that a request names. The transport has no header for it, so a header of the other era means nothing. */
+function legacyVersionOf(context: HttpContext): string | undefined {
+  const version = context.header('mcp-protocol-version');
+  return namesModernRevision(version) ? undefined : version;
 }
 
 /** Names the session for the request log, if there is one. */
 function nameSession(context: HttpContext, token: string): void {
   if (context.logId !== undefined) context.sessionKey = keyFromToken(token, context.sender.principal);
-}
-
-/** Returns the client's position; a new client is at the beginning of a session that it has yet to open. */
-function readPosition(lastEventId: string | undefined): LegacySseResumePoint | undefined {
-  // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
-  if (lastEventId === undefined || lastEventId === '') return { token: newEndpointToken(), after: beginningOfStream };
-  return parseLegacySseEventId(lastEventId);
 }
 
 /** Returns the endpoint token of a request, which must have exactly one. */

@@ -1,5 +1,6 @@
 // src/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { nextNonceOf } from '../../auth/dpop/next-nonce.ts';
 import {
   type Authenticate,
@@ -49,6 +50,8 @@ export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {
   readonly emit?: Emit<ConnectionEvent> | undefined;
   /** Creates the spans of requests; absent without tracing. */
   readonly tracePosts?: RequestTracing | undefined;
+  /** True for a request from a proxy, whose connection carries the requests of many clients. */
+  readonly isOfProxy?: ((incoming: IncomingMessage) => boolean) | undefined;
 }
 
 /** The result of an admission. After `gone` there is nobody to answer. */
@@ -170,11 +173,15 @@ function createChallenge(result: Exclude<CredentialResult, { ok: true }>): Chall
   return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
 }
 
+/** Connections that have carried an admitted request. */
+const trusted = new WeakSet<Socket>();
+
 /** How long a connection of a refused sender stays open without another request, in seconds. */
 const refusedIdleS = 5;
 
 /**
- * A refused sender must not hold a connection for as long as a client. The connection is not closed at once: unread
+ * A refused sender must not hold a connection for as long as a client. The connection of a proxy is different: it is in
+ * a pool for all clients, and one refusal must not end it while another client's request is on its way. The connection is not closed at once: unread
  * bytes of the body would turn that into a reset, and the client could not read the refusal.
  */
 function shortenKeepAlive(outgoing: ServerResponse): void {
@@ -199,10 +206,16 @@ export function behindAdmission<C extends HttpContext>(
   endpoint: AdmittedEndpoint<C>,
 ): (context: C) => void {
   const admission = new Admission(options);
+  const { isOfProxy } = options;
   const conclude = (context: C, verdict: Verdict): void => {
-    if (verdict === 'admitted') return endpoint.serve(context);
+    const { incoming } = context;
+    if (verdict === 'admitted') {
+      trusted.add(incoming.socket);
+      return endpoint.serve(context);
+    }
     if (verdict === 'gone') return;
-    if (entryOf(verdict.reason).status < 500) shortenKeepAlive(context.outgoing);
+    const mayBeClosed = !trusted.has(incoming.socket) && isOfProxy?.(incoming) !== true;
+    if (mayBeClosed && entryOf(verdict.reason).status < 500) shortenKeepAlive(context.outgoing);
     context.refuse(verdict);
   };
   return (context) => {

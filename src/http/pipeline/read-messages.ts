@@ -54,10 +54,15 @@ function toPostedMessages(body: ReadBody, version: string | undefined): PostedMe
   const [first] = messages;
   if (first === undefined) return createRefusal('empty_batch');
   const id = body.batch ? null : requestId(first);
-  const modern = namesModernRevision(version) ? first : messages.find((message) => message.isModern);
+  const modern = namesModernRevision(version) && !isInitialize(first) ? first : messages.find(isOfModernEra);
   if (modern !== undefined && body.batch) return createRefusal('modern_batch');
-  const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');
+  const initialize = messages.find(isInitialize);
   return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
 }
+
+const isInitialize = ({ method, kind }: Message): boolean => method === 'initialize' && kind === 'request';
+
+/** Only the legacy era has `initialize`. A client that falls back to it may still send a header of the modern era. */
+const isOfModernEra = (message: Message): boolean => message.isModern && !isInitialize(message);
 
 const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);

@@ -114,6 +114,7 @@ const randomizeInterval = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Ma
 export class HttpEventStream implements EventSink {
   readonly #outgoing: ServerResponse;
   readonly #keepAlive: NodeJS.Timeout;
+  #hasBegun = false;
 
   constructor(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers) {
     this.#outgoing = outgoing;
@@ -125,6 +126,7 @@ export class HttpEventStream implements EventSink {
       ...headers,
     });
     outgoing.flushHeaders();
+    queueMicrotask(() => this.#begin());
     const keepAlive = setInterval(() => {
       if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
     }, randomizeInterval(times.keepAliveMs));
@@ -141,8 +143,18 @@ export class HttpEventStream implements EventSink {
     return this.writeText(batch.text);
   }
 
+  /**
+   * Writes a comment if the stream has no event yet. Some clients, proxies and browsers report an open stream only after
+   * its first byte.
+   */
+  #begin(): void {
+    if (this.#hasBegun || this.#outgoing.writableEnded || this.#outgoing.destroyed) return;
+    this.#outgoing.write(keepAliveComment);
+  }
+
   /** Writes the SSE text of whole events; returns like `write`. */
   writeText(text: Buffer): boolean {
+    this.#hasBegun = true;
     return this.#outgoing.write(text) || this.#outgoing.writableLength < unsentBytes;
   }
 

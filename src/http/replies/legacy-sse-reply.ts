@@ -9,6 +9,7 @@ import type { HttpContext } from '../http-context.ts';
 import { respondWithJson } from '../respond.ts';
 import { HttpEventStream, HttpReply, type ReplyTimes } from './http-reply.ts';
 import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
+import type { MessagesEndpoint } from './messages-endpoint.ts';
 import { ResponseDelaySink } from './response-delay-sink.ts';
 
 /** Names of faults where there is no Mcp-Session-Id. */
@@ -22,10 +23,12 @@ const toLegacyReason = (reason: Reason): Reason => legacyReasons.get(reason) ?? 
 const streamOnly: Accepts = { json: false, sse: true };
 const anyForm: Accepts = { json: true, sse: true };
 
+/** The faults of a position that no stream can continue. */
+const unknownPositions: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
+
 /** The times of a stream, and its endpoint. */
 export interface LegacySseReplyOptions extends ReplyTimes {
-  /** The path for POSTs of messages, without the token. */
-  readonly messagesPath: string;
+  readonly endpoint: MessagesEndpoint;
   /** The reconnection time in the `retry:` field. */
   readonly retryMs: number;
 }
@@ -38,12 +41,20 @@ export interface LegacySseReplyOptions extends ReplyTimes {
 export class LegacySseReply extends HttpReply {
   readonly #position: LegacySseResumePoint;
   readonly #options: LegacySseReplyOptions;
+  readonly #onUnknown: (() => void) | undefined;
   #sink: EventSink | undefined;
 
-  constructor(context: HttpContext, position: LegacySseResumePoint, options: LegacySseReplyOptions) {
+  /** @param onUnknown answers the client if its position is not known */
+  constructor(
+    context: HttpContext,
+    position: LegacySseResumePoint,
+    options: LegacySseReplyOptions,
+    onUnknown?: () => void,
+  ) {
     super(context, options);
     this.#position = position;
     this.#options = options;
+    this.#onUnknown = onUnknown;
   }
 
   override get accepts(): Accepts {
@@ -60,17 +71,18 @@ export class LegacySseReply extends HttpReply {
    * the fault.
    */
   override fault(reason: Reason): void {
-    if (this.#sink === undefined) this.context.respondWithFault(toLegacyReason(reason));
-    else this.#sink.end();
+    if (this.#sink !== undefined) this.#sink.end();
+    else if (this.#onUnknown !== undefined && unknownPositions.has(reason)) this.#onUnknown();
+    else this.context.respondWithFault(toLegacyReason(reason));
   }
 
   override stream(headers?: Headers): EventSink {
     if (this.#sink !== undefined) return this.#sink;
     const { token, after } = this.#position;
-    const { messagesPath, retryMs } = this.#options;
+    const { endpoint, retryMs } = this.#options;
     const stream = new HttpEventStream(this.outgoing, this.#options, headers);
     const id = formatLegacySseEventId(token, formatEventId(after.stream, after));
-    stream.writeText(encodeEndpointEvent(id, retryMs, `${messagesPath}?token=${token}`));
+    stream.writeText(encodeEndpointEvent(id, retryMs, `${endpoint.for(this.context.incoming)}?token=${token}`));
     this.#sink = new ResponseDelaySink(new LegacySseSink(stream, token));
     return this.#sink;
   }

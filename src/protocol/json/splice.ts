@@ -50,7 +50,8 @@ export const spliceId = (text: Buffer, idText: string): Buffer => splice(text, [
 export const spliceCancelledId = (text: Buffer, idText: string): Buffer =>
   splice(text, ['params', 'requestId'], idText);
 
-function splice(text: Buffer, path: readonly string[], by: string): Buffer {
+/** Replaces the value that these keys lead to; otherwise like `spliceId`. */
+export function splice(text: Buffer, path: readonly string[], by: string): Buffer {
   const range = findRange(text, path);
   if (typeof range !== 'object') throw new Error(`the message has no ${path.join('.')}`);
   return replaceParts(text, [{ ...range, by }]);

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../call/answer.ts';
 import type { OpeningAnswer } from '../../call/call-answer.ts';
-import type { RequestId } from '../../protocol/faults.ts';
+import { faultMessage, type RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
@@ -11,6 +14,12 @@ import { answerOnStream, eventText } from './logged-target.ts';
 
 /** How many accepted requests are remembered for retries of ingresses: many more than wait for an owner at once. */
 const maxRemembered = 512;
+
+/**
+ * The id of an `initialize` that the gateway sends for a client that sends none. Its answer is not for the client. No
+ * client can know the id.
+ */
+export const ownInitializeId = randomUUID();
 
 const nothing = Buffer.alloc(0);
 
@@ -47,6 +56,16 @@ export class OneStream {
     if (pending.length > 0) this.#delivery.add(getStream, nothing, false, { opens: pending });
     this.#delivery.flush();
     this.confirm(ids, reply);
+  }
+
+  /** Refuses a message of the modern era: on the stream, since clients give up after a POST with an error. */
+  refuseModern(message: Message, reply: Reply): void {
+    const { id, kind } = message;
+    if (kind !== 'request' || id === undefined || id === null) return reply.accepted();
+    const fault = faultMessage('modern_not_served', id, { ...modernNotServedData(message) });
+    this.#delivery.add(getStream, Buffer.from(fault), false);
+    this.#delivery.flush();
+    this.confirm([id], reply);
   }
 
   /** Answers a POST when its events are in the log, or after the time limit of a request. */
@@ -93,7 +112,8 @@ export class OneStream {
       },
       response: (response) =>
         answer(() => {
-          this.#delivery.add(getStream, eventText(response, this.#context.limits.maxEventBytes), false);
+          const text = eventText(response, this.#context.limits.maxEventBytes);
+          if (id !== ownInitializeId) this.#delivery.add(getStream, text, false);
           this.confirm([id], reply);
         }),
       refused: ({ text }) => answer(() => reply.json(text)),

@@ -328,8 +328,10 @@ export class Streams implements CursorOwner {
     const { limits, policy } = this.#context;
     const requests = after?.requests ?? this.#requestNamesOf(stream);
     const cursor = new StreamCursor(this, { stream, after, sink, requests }, start);
+    const { streamMaxAgeMs } = limits;
     // A one-stream client that loses its stream loses its session, so that stream has no maximum age.
-    if (!policy.hasOneStream) cursor.ageTimer = setTimeout(endAged, withJitter(limits.streamMaxAgeMs), cursor);
+    if (streamMaxAgeMs > 0 && !policy.hasOneStream)
+      cursor.ageTimer = setTimeout(endAged, withJitter(streamMaxAgeMs), cursor);
     this.#cursors.set(stream, cursor);
     this.#hadGet ||= stream === getStream;
     if (this.#isClosed) cursor.close(); // its read of the log ended after the session

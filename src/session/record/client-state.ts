@@ -1,3 +1,4 @@
+import { withLegacyRevision } from '../../protocol/handshake.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
@@ -53,7 +54,7 @@ export class ClientState {
    * @param kind of a new client; for a client of an earlier owner it is saved
    */
   constructor(initialize: Buffer, saved?: SavedClient, kind: ClientKind = {}) {
-    this.initialize = detachedCopy(initialize);
+    this.initialize = detachedCopy(withLegacyRevision(initialize));
     const state = saved && parseState(saved.clientState);
     const { isOneStream = false, isGroup = false, topic } = state ?? kind;
     this.isOneStream = isOneStream;

@@ -6,6 +6,7 @@ import {
   LegacySseStream,
 } from '../../../src/http/endpoints/legacy-sse.ts';
 import { formatLegacySseEventId, newEndpointToken } from '../../../src/http/replies/legacy-sse-resume-point.ts';
+import { MessagesEndpoint } from '../../../src/http/replies/messages-endpoint.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
@@ -24,33 +25,43 @@ function send(
   Endpoint: typeof LegacySseStream | typeof LegacyMessagesEndpoint,
   request: FakeRequest,
   refusal?: Reason,
+  isListening = false,
+  publicUrl?: string,
 ) {
   const post = vi.fn((_post: unknown, reply: Reply) => reply.accepted());
   const listen = vi.fn((_after: unknown, reply: Reply) => reply.nothing());
   const openOneStream = vi.fn<LegacySseOptions['sessions']['openOneStream']>((...parts) => parts[4].accepted());
   const atToken = vi.fn(() => refusal ?? ({ post, listen } as unknown as SessionHandle));
-  const listenBeforeOpen = vi.fn(() => refusal);
+  // Another gateway's client waits here unless the session is refused.
+  const listenBeforeOpen = vi.fn<LegacySseOptions['sessions']['listenBeforeOpen']>((...parts) => {
+    if (refusal === undefined || refusal === 'unknown_session') parts[5]?.();
+    return refusal === 'unknown_session' ? undefined : refusal;
+  });
+  const tellBeforeOpen = vi.fn<LegacySseOptions['sessions']['tellBeforeOpen']>(() => isListening);
+  const postBeforeOpen = vi.fn<LegacySseOptions['sessions']['postBeforeOpen']>((...parts) => {
+    if (isListening) parts[4].accepted();
+    else parts[4].fault('unknown_session', 1);
+  });
   const { context, response } = createHttpContext(request);
   context.sender = { identity: { ...alice, scopes: undefined }, principal: alice.principal, forwarded: {} };
   context.logId = 'its id';
   const endpoint = new Endpoint({
     ...createAdmissionOptions(),
-    sessions: { atToken, openOneStream, listenBeforeOpen },
+    sessions: { atToken, openOneStream, listenBeforeOpen, tellBeforeOpen, postBeforeOpen },
     watch: new CredentialWatch(),
     maxDepth: 10,
     keepAliveMs: 60_000,
-    messagesPath: '/messages',
+    endpoint: new MessagesEndpoint({ streamPath: '/sse', messagesPath: '/messages', publicUrl }),
     retryMs: 500,
   });
   endpoint.serve(context);
-  return { context, response, post, listen, openOneStream, atToken, listenBeforeOpen };
+  return { context, response, post, listen, openOneStream, atToken, listenBeforeOpen, tellBeforeOpen, postBeforeOpen };
 }
 
 describe('the stream', () => {
   it.each<[string, FakeRequest, number, string]>([
     ['POST', { method: 'POST' }, 405, 'only_a_stream'],
     ['a client that reads no stream', { headers: { accept: 'application/json' } }, 406, 'not_acceptable'],
-    ['a bad event id', { headers: { 'last-event-id': 'what' } }, 400, 'bad_event_id'],
   ])('is refused to %s', (_, request, status, fault) => {
     const { context, response } = send(LegacySseStream, request);
     expect([response()?.status, context.fault]).toEqual([status, fault]);
@@ -82,19 +93,48 @@ describe('the stream', () => {
     expect(context.sessionKey).toBe(keyFromToken(token, alice.principal));
   });
 
-  it('of an unknown session is refused in the words of its transport', () => {
-    const { context } = send(LegacySseStream, { headers: { 'last-event-id': lastEventId } }, 'unknown_session');
-    expect(context.fault).toBe('unknown_token');
+  it.each([
+    ['a UUID', 'a3bb189e-8bf9-3888-9912-ace4e6543002'],
+    ['a number', '42'],
+    ['an id of a session that has ended', lastEventId],
+  ])('of %s is a new one: an EventSource never comes back after an error', async (_, id) => {
+    const { context, response } = send(LegacySseStream, { headers: { 'last-event-id': id } }, 'unknown_session');
+    await new Promise((resolve) => setImmediate(resolve));
+    context.outgoing.destroy();
+    const [, newToken] = /data: \/messages\?token=([\w-]{43})\n/.exec(response()?.text ?? '') ?? [];
+    expect(newToken).toEqual(expect.any(String));
+    expect(newToken).not.toBe(token);
+  });
+
+  const forwarded = { 'x-forwarded-for': '192.0.2.1' };
+  it.each<[string, Record<string, string>, string | undefined, string]>([
+    ['no proxy', {}, undefined, '/messages'],
+    ['a proxy', forwarded, undefined, 'messages'],
+    ['a proxy that names its path', { ...forwarded, 'x-forwarded-prefix': '/gw/' }, undefined, '/gw/messages'],
+    [
+      'a proxy, to a client that appends it',
+      { ...forwarded, 'user-agent': 'Java-http-client/17' },
+      undefined,
+      '/messages',
+    ],
+    ['a public URL', {}, 'https://mcp.example.com', '/messages'],
+    ['a public URL with a path', forwarded, 'https://mcp.example.com/gw/', '/gw/messages'],
+  ])('names an endpoint that is right behind %s', async (_, headers, publicUrl, endpoint) => {
+    const { context, response } = send(LegacySseStream, { headers }, undefined, false, publicUrl);
+    await new Promise((resolve) => setImmediate(resolve));
+    context.outgoing.destroy();
+    expect(response()?.text).toContain(`data: ${endpoint}?token=`);
   });
 });
 
 describe('a POST of messages', () => {
   const url = `/messages?token=${token}`;
-  const post = async (request: FakeRequest, refusal?: Reason) => {
+  const post = async (request: FakeRequest, refusal?: Reason, isListening?: boolean) => {
     const sent = send(
       LegacyMessagesEndpoint,
       { method: 'POST', url, headers: json, body: [ping], ...request },
       refusal,
+      isListening,
     );
     await vi.waitFor(() => expect(sent.response()).toBeDefined());
     return sent;
@@ -108,7 +148,6 @@ describe('a POST of messages', () => {
     ['no token', { url: '/messages' }, 404, 'unknown_token'],
     ['two tokens', { url: `${url}&token=${token}` }, 404, 'unknown_token'],
     ['a token of another form', { url: '/messages?token=what' }, 404, 'unknown_token'],
-    ['a modern message', { body: [modern] }, 400, 'modern_not_served'],
     ['no JSON', { body: ['{'] }, 400, 'not_json'],
   ])('is refused: %s', async (_, request, status, fault) => {
     const { context, response, atToken } = await post(request);
@@ -131,6 +170,25 @@ describe('a POST of messages', () => {
   it('with initialize in a batch opens no session', async () => {
     const { openOneStream, atToken } = await post({ body: [`[${initialize}]`] });
     expect([openOneStream.mock.calls.length, atToken.mock.calls.length]).toEqual([0, 1]);
+  });
+
+  it('of the modern era is refused on the stream of a client that has no session yet', async () => {
+    const { response, context, tellBeforeOpen } = await post({ body: [modern] }, 'unknown_session', true);
+    expect([response()?.status, context.fault]).toEqual([202, 'modern_not_served']);
+    const error = JSON.parse(tellBeforeOpen.mock.calls[0]?.[2].toString() ?? '');
+    expect(error).toMatchObject({ id: 3, error: { code: -32022, data: { requested: '2026-07-28' } } });
+    expect(error.error.data.supported).toContain('2025-11-25');
+  });
+
+  it('of the modern era is refused with its POST if nobody listens', async () => {
+    const { response, context } = await post({ body: [modern] }, 'unknown_session');
+    expect([response()?.status, context.fault]).toEqual([400, 'modern_not_served']);
+  });
+
+  it('of a client that listens to a new stream goes on without initialize', async () => {
+    const { response, postBeforeOpen } = await post({}, 'unknown_session', true);
+    expect(postBeforeOpen.mock.calls[0]?.[3]).toMatchObject({ id: 1, messages: [{ method: 'ping' }] });
+    expect(response()?.status).toBe(202);
   });
 
   it('to an unknown session is refused under its id, in the words of its transport', async () => {

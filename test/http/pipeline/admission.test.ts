@@ -154,6 +154,11 @@ describe('an endpoint behind an admission', () => {
     expect(response()?.headers['keep-alive']).not.toBe('timeout=5');
   });
 
+  it('keeps the connection of a proxy, which carries the requests of other clients', () => {
+    const { response } = ask({ authenticate: () => challenge, isOfProxy: () => true });
+    expect([response()?.status, response()?.headers['keep-alive']]).not.toEqual([401, 'timeout=5']);
+  });
+
   it('reports a refusal as a call that has ended, whose sender is unknown', () => {
     const calls = createCallLog();
     ask({ calls, authenticate: () => challenge }, { method: 'POST' });

@@ -49,6 +49,13 @@ describe('a text of a client', () => {
     expect(read(ping, '2025-11-25')).toMatchObject({ modern: undefined });
   });
 
+  it.each(['2026-07-28', '2027-01-01', '1999-01-01'])(
+    'is never modern if it is initialize, under a header of %s',
+    (version) => {
+      expect(read(initialize, version)).toMatchObject({ modern: undefined, initialize: { id: 2 } });
+    },
+  );
+
   it('has no byte order mark left in front, which is no JSON', () => {
     expect(read(`${bom}${ping}`)).toMatchObject({ ok: false });
   });

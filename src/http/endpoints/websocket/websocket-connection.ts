@@ -7,6 +7,7 @@ import { watchPeer } from '../../../backend/websocket-peer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../call/call-events.ts';
 import { faultMessage, type Reason } from '../../../protocol/faults.ts';
 import type { Message } from '../../../protocol/message/message.ts';
+import { modernNotServedData } from '../../../protocol/modern/modern-not-served.ts';
 import { closeCodeOf } from '../../../protocol/wire/close-codes.ts';
 import type { RequestPermit } from '../../../quota/request-permit.ts';
 import type { Sessions } from '../../../registry/sessions.ts';
@@ -16,7 +17,6 @@ import { faultForEnd, type SessionEndReason } from '../../../session/end-reason.
 import type { Session } from '../../../session/session.ts';
 import type { Store } from '../../../store/store.ts';
 import { contain, detach } from '../../../util/boundary.ts';
-import { modernNotServedData } from '../../pipeline/modern-not-served.ts';
 import type { PostedMessages, ReadPost } from '../../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../../pipeline/receive-messages.ts';
 import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
