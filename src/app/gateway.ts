@@ -15,7 +15,7 @@ import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.t
 import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer } from '../http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../http/peer-address.ts';
-import { createRouter } from '../http/router.ts';
+import { createRouter, withoutSlash } from '../http/router.ts';
 import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
@@ -245,7 +245,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const logged = (from?: string): Endpoint =>
     logRequests(answer, {
       logger: log.http,
-      paths: { has: (path) => routes.endpoints.has(path) },
+      paths: { has: (path) => routes.endpoints.has(withoutSlash(path)) },
       ...(from && { from }),
     });
   const clientCertificates = config.authClientCertificates ? readClientCa(config) : undefined;

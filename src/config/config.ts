@@ -2,7 +2,7 @@
 
 import type { ApiKey } from '../auth/api-keys.ts';
 import { docsPage } from '../util/docs-page.ts';
-import { checkClearKeys, keyName, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
+import { checkClearKeys, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
 import {
   checkAuthentication,
   hasAuthentication,
@@ -11,6 +11,7 @@ import {
 } from './access/authentication-config.ts';
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
+import { type KeyRequest, readKeyRequest } from './access/key-request.ts';
 import { findDuplicatePath } from './endpoint-paths.ts';
 import { type ConfigurationIssue, type ReportIssue, renderIssue, renderIssueMessage } from './issues.ts';
 import type { Option } from './options/option-kinds.ts';
@@ -79,7 +80,7 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'version' }
   | { readonly ok: true; readonly command: 'schema' }
   | { readonly ok: true; readonly command: 'completion'; readonly shell: string }
-  | { readonly ok: true; readonly command: 'key'; readonly name: string; readonly addTo: string | undefined }
+  | { readonly ok: true; readonly command: 'key'; readonly key: KeyRequest }
   | { readonly ok: true; readonly command: 'import'; readonly file: string }
   | {
       readonly ok: true;
@@ -151,10 +152,8 @@ export function readConfiguration({
   }
   if (command === 'version') return { ok: true, command };
   if (command === 'key') {
-    const { word: name = '', addTo } = line;
-    if (!keyName.safeParse(name).success)
-      report('key', 'needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -');
-    return faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, name, addTo };
+    const key = readKeyRequest(word, line.key, Date.now(), report);
+    return key === undefined || faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, key };
   }
   if (command === 'completion' || command === 'config' || command === 'import') checkCommandWord(command, word, report);
   if (command === 'import' && faults.length === 0) return { ok: true, command, file: line.importFrom ?? '' };

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Identity } from '../auth/identity.ts';
-import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { type Accepts, readAccept } from '../protocol/http/media-types.ts';
+import { entryOf, faultMessage, faultText, type Reason, type RequestId } from '../protocol/faults.ts';
+import { type Accepts, acceptsPage, readAccept } from '../protocol/http/media-types.ts';
 import { givenRequestId, pathOf } from '../protocol/http/request-header.ts';
 import { challengeTo } from '../protocol/http/upstream-challenge.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -10,7 +10,7 @@ import { type RequestPermit, uncountedRequestPermit } from '../quota/request-per
 import { reportRefusal } from './pipeline/refused-calls.ts';
 import { releaseWithResponse } from './pipeline/request-permits.ts';
 import { type Refusal, RequestContext } from './request-context.ts';
-import { respondWithJson } from './respond.ts';
+import { faultPage, respondWithHtml, respondWithJson } from './respond.ts';
 
 /** Answers one HTTP request to an endpoint. */
 export type Endpoint = (context: HttpContext) => void;
@@ -108,7 +108,8 @@ export class HttpContext extends RequestContext {
 
   /**
    * Answers with a fault. This is the one place that turns an entry of the fault catalogue into an HTTP response.
-   * `MCP-Protocol-Version` tells the era of the client, even if the body was not read.
+   * `MCP-Protocol-Version` tells the era of the client, even if the body was not read. A person who opens the URL in a
+   * browser gets a short page instead.
    */
   respondWithFault(reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): void {
     this.reportRefusal(reason);
@@ -116,8 +117,15 @@ export class HttpContext extends RequestContext {
     const headers: Record<string, string> = {};
     if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
     if (allow !== undefined) headers['allow'] = allow;
+    if (this.#isOfBrowser()) return respondWithHtml(this.outgoing, status, faultPage(faultText(reason, data)), headers);
     const era = namesModernRevision(this.header('mcp-protocol-version')) ? 'modern' : 'legacy';
     respondWithJson(this.outgoing, status, faultMessage(reason, id, data, era), headers);
+  }
+
+  /** True if a person opens the URL in a browser. */
+  #isOfBrowser(): boolean {
+    const { accept, 'mcp-session-id': session } = this.headers;
+    return this.method === 'GET' && session === undefined && acceptsPage(accept);
   }
 
   /**

@@ -1,7 +1,47 @@
 import type { ServerResponse } from 'node:http';
+import { docsPage } from '../util/docs-page.ts';
 
 /** Copying a larger text costs more than it saves. */
 const maxTextBytes = 8 * 1024;
+
+/** Sends a page that loads and runs nothing. */
+export function respondWithHtml(
+  outgoing: ServerResponse,
+  status: number,
+  html: string,
+  headers: Readonly<Record<string, string>>,
+): void {
+  outgoing.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'x-content-type-options': 'nosniff',
+    'content-length': Buffer.byteLength(html),
+    ...headers,
+  });
+  outgoing.end(html);
+}
+
+/**
+ * The page that a browser gets instead of an MCP answer: what this address is, why it has no page, and what to do. It
+ * names no server, so that it tells a stranger nothing.
+ * @param reason the message of the fault; its text may come from a peer
+ */
+export const faultPage = (reason: string): string => `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>mcp-gangway</title>
+<h1>mcp-gangway</h1>
+<p>MCP clients use this address. It has no page for a browser.</p>
+<p>${escapeHtml(reason)}</p>
+<p>To connect a client, give it the URL of an endpoint, such as <code>http://127.0.0.1:8080/mcp</code>:
+<a href="${docsPage('recipes/clients.md')}">how to connect each client</a>.</p>
+<p>The gateway prints its endpoints and the URL of its status page when it starts.</p>
+</html>
+`;
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => entities[character] ?? '');
 
 /** Sends a complete JSON text. */
 export function respondWithJson(

@@ -11,16 +11,19 @@ export interface RouterOptions {
   readonly notFoundReason: 'no_such_path' | 'no_such_admin_path';
 }
 
+/** The path without one slash at its end, which people add to URLs. `/` and `//` stay. */
+export const withoutSlash = (path: string): string => (/[^/]\/$/.test(path) ? path.slice(0, -1) : path);
+
 /**
- * Answers every request of a server. An endpoint is reached only by its exact path, with or without a query. No path is
- * normalised or decoded: a proxy in front may have checked `/x/../mcp` or `/%6dcp` as another path
+ * Answers every request of a server. An endpoint is reached only by its exact path, with or without a query and one slash
+ * at the end. No path is normalised or decoded: a proxy in front may have checked `/x/../mcp` or `/%6dcp` as another path
  * (docs/decisions/0064). A target that is a whole URL is refused: a proxy in front and the gateway could use different
  * parts of it as the host.
  */
 export function createRouter(find: FindEndpoint, { cors, notFoundReason }: RouterOptions): Endpoint {
   return (context) => {
     if (cors !== undefined && context.headers.origin !== undefined && answerOrigin(cors, context)) return;
-    const endpoint = find(context.path);
+    const endpoint = find(withoutSlash(context.path));
     if (endpoint !== undefined) endpoint(context);
     else context.respondWithFault(context.url.startsWith('/') ? notFoundReason : 'bad_target');
   };

@@ -953,13 +953,17 @@ export function faultMessage(
   data: Record<string, unknown> = {},
   era: Era = 'legacy',
 ): string {
-  const { message, explain } = entryOf(reason);
-  const text = explain?.(data) ?? message;
   return JSON.stringify({
     jsonrpc: '2.0',
     id,
-    error: { code: codeOf(reason, era), message: text, data: { reason, ...data } },
+    error: { code: codeOf(reason, era), message: faultText(reason, data), data: { reason, ...data } },
   });
+}
+
+/** The message of a fault, for people. */
+export function faultText(reason: Reason, data: Record<string, unknown> = {}): string {
+  const { message, explain } = entryOf(reason);
+  return explain?.(data) ?? message;
 }
 
 /** True for a reason of the catalogue. */

@@ -64,6 +64,27 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     'gangway.json:3:52: mcpServers.git.auth: has auth upstream and share all, with which users would share a session at the server; remove share',
   ],
   [line('key'), 'key: needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -'],
+  [line('key', 'alice', '--scoep', 'x'), '--scoep: is not an option of mcp-gangway key; did you mean --scope?'],
+  [
+    line('key', 'alice', '--port', '1'),
+    '--port: is not an option of mcp-gangway key; its options are --add, --scope and --expires',
+  ],
+  [
+    line('key', 'alice', '--expires', 'soon'),
+    '--expires: must be a time from now, such as 90d or 12h, or a time in the future, such as 2027-01-31T00:00:00Z',
+  ],
+  [
+    line('key', 'alice', '--scope', 'a"b'),
+    '--scope: must be a scope, such as gangway:status: visible characters without " and \\',
+  ],
+  [
+    line('completion', 'bash', '--port', '1'),
+    '--port: is not an option of mcp-gangway completion, which has no options; remove it',
+  ],
+  [
+    line('--scope', 'x', '--', 'x'),
+    '--scope: is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json',
+  ],
   [line('--port', '1', 'key', 'alice'), 'key: must be the first word: mcp-gangway key …'],
   [
     line('http://a.example/mcp', 'http://b.example/mcp'),

@@ -426,7 +426,7 @@ describe('bad inputs', () => {
       expect({ status, allow: headers.allow, text }).toEqual({ status: 405, allow: 'POST, GET, DELETE', text: '' });
     });
 
-    it.each(['/', '/mcp/', '/mc', '/MCP', '/mcp/x', '/__proto__', '/constructor/mcp', '/mcp%2f', '/%00'])(
+    it.each(['/', '/mcp//', '/mc', '/MCP', '/mcp/x', '/__proto__', '/constructor/mcp', '/mcp%2f', '/%00'])(
       '%s is no endpoint: 404',
       async (path) => {
         const answer = await post(`${gateway.baseUrl}${path}`, initializeBody());

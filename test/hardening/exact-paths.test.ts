@@ -25,7 +25,7 @@ describe('only the exact path of an endpoint reaches it', () => {
     ['/x/../mcp', 404],
     ['/./mcp', 404],
     ['//mcp', 404],
-    ['/mcp/', 404],
+    ['/mcp//', 404],
     ['/%6dcp', 404],
     ['/%6Dcp', 404],
     ['/x/%2e%2e/mcp', 404],
@@ -37,6 +37,7 @@ describe('only the exact path of an endpoint reaches it', () => {
     ['/%68ealthz', 404],
     ['/healthz#a', 404],
     ['/mcp', 400], // the endpoint, which wants a session
+    ['/mcp/', 400],
     ['/mcp?a=/x/../', 400],
     ['/healthz?a=b', 200],
   ])('[S-12] %s is answered with %i', async (target, status) => {

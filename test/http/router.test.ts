@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCors } from '../../src/http/cors.ts';
 import type { Endpoint } from '../../src/http/http-context.ts';
-import { respondWithJson } from '../../src/http/respond.ts';
+import { faultPage, respondWithJson } from '../../src/http/respond.ts';
 import { byMethod, createRouter, readable } from '../../src/http/router.ts';
 import { createHttpContext, type FakeRequest } from '../support/http-context.ts';
 import { originRules } from './admission-fixture.ts';
@@ -24,7 +24,9 @@ describe('the router', () => {
   it.each([
     ['/mcp', 200, undefined],
     ['/mcp?x=/other', 200, undefined],
-    ['/mcp/', 404, 'no_such_path'],
+    ['/mcp/', 200, undefined],
+    ['/mcp/?x=/other', 200, undefined],
+    ['/mcp//', 404, 'no_such_path'],
     ['/MCP', 404, 'no_such_path'],
     ['//mcp', 404, 'no_such_path'],
     ['/%6dcp', 404, 'no_such_path'],
@@ -35,6 +37,17 @@ describe('the router', () => {
     ['', 400, 'bad_target'],
   ])('finds an endpoint only by its exact path: %j', (url, status, fault) => {
     expect(answer(router, { url })).toMatchObject({ status, fault });
+  });
+
+  it('shows a browser a page with the reason, and nothing of the peer as HTML', () => {
+    const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const { status, headers } = answer(router, { url: '/', headers: html });
+    expect([status, headers?.['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    for (const accept of ['application/json', 'text/event-stream, text/html', '*/*'])
+      expect(answer(router, { url: '/', headers: { accept } }).headers).toMatchObject({
+        'content-type': 'application/json',
+      });
+    expect(faultPage('<script>"&')).toContain('<p>&lt;script&gt;&quot;&amp;</p>');
   });
 
   it('[S05] answers a preflight before any endpoint', () => {

@@ -44,7 +44,7 @@ export const floor: readonly Requirement[] = [
     id: 'S-11',
     text: 'A mirrored parameter is compared with its header regardless of the number of other members in the arguments.',
   },
-  { id: 'S-12', text: 'An endpoint is reachable only at its exact path.' },
+  { id: 'S-12', text: 'An endpoint is reachable only at its exact path, also with one slash at the end.' },
   {
     id: 'S-13',
     text: 'With authentication, one user cannot take all sessions or all slots for waiting clients.',

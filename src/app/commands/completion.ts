@@ -3,7 +3,18 @@ import { globalOptions, type OptionTable, serverOptions } from '../../config/opt
 
 const options: OptionTable = { ...globalOptions, ...serverOptions };
 const commands = ['serve', 'check', 'config', 'health', 'key', 'import', 'completion'];
-const otherFlags = ['--config', '--name', '--json', '--config-only', '--ready', '--add', '--help', '--version'];
+const otherFlags = [
+  '--config',
+  '--name',
+  '--json',
+  '--config-only',
+  '--ready',
+  '--add',
+  '--scope',
+  '--expires',
+  '--help',
+  '--version',
+];
 const allFlags = [...otherFlags, ...Object.keys(options).flatMap((key) => flagsOf(key))];
 
 /** Options whose value is a file or a folder. */

@@ -19,6 +19,7 @@ import {
 import { dirname, resolve } from 'node:path';
 import { digestOfKey } from '../../auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
+import type { KeyRequest } from '../../config/access/key-request.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { loadLibrary } from '../../util/load-library.ts';
@@ -37,11 +38,24 @@ export interface NewKey {
   readonly variable: string;
 }
 
-/** Creates an API key of 256 random bits. */
+/** Creates an API key of 256 random bits, which may be used for everything and does not expire. */
 export function makeKey(name: string): NewKey {
   const key = `${prefix}${randomBytes(32).toString('base64url')}`;
   const sha256 = digestOfKey(key);
   return { name, key, entry: JSON.stringify({ name, sha256 }), variable: `${name}:sha256:${sha256}` };
+}
+
+/** A key with scopes or an end has only an entry for a key file: the variable cannot express them. */
+export type LimitedKey = Omit<NewKey, 'variable'> & Partial<Pick<NewKey, 'variable'>>;
+
+/** Limits what a new key may be used for, and for how long. Without limits, the key stays as it is. */
+export function limitKey(
+  { name, key, entry, variable }: NewKey,
+  { scopes, expires }: Pick<KeyRequest, 'scopes' | 'expires'>,
+): LimitedKey {
+  const limits = { ...(expires !== undefined && { expires }), ...(scopes.length > 0 && { scopes }) };
+  if (Object.keys(limits).length === 0) return { name, key, entry, variable };
+  return { name, key, entry: JSON.stringify({ ...JSON.parse(entry), ...limits }) };
 }
 
 /** How long an addition waits for others to the same file. Each takes milliseconds. */

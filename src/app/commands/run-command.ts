@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { killAllGroupsNow } from '../../backend/stdio/processes/process-group.ts';
+import type { KeyRequest } from '../../config/access/key-request.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
@@ -19,7 +20,7 @@ import { jsonListener, textListener } from './check/render-check.ts';
 import { endSignals } from './end-on-signals.ts';
 import { failed, misconfigured } from './exit-codes.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
-import { addToKeyFile, makeKey } from './key-command.ts';
+import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
 import { platformSupport } from './platform-support.ts';
 import { journalGroups } from './process-journal.ts';
 import { serveUntilSignal } from './serve-command.ts';
@@ -42,7 +43,7 @@ export async function runCommand(): Promise<void> {
     process.exitCode = misconfigured;
     return;
   }
-  if (configuration.command === 'key') return createKey(configuration.name, configuration.addTo);
+  if (configuration.command === 'key') return createKey(configuration.key);
   if (configuration.command === 'import') return importFile(configuration.file);
   if (!('config' in configuration)) {
     process.stdout.write(await textOf(configuration));
@@ -146,13 +147,14 @@ type PrintingCommand = Extract<
 >;
 
 /** Creates a key. With a file, prints only the key itself, for its user. */
-function createKey(name: string, file: string | undefined): void {
-  const made = makeKey(name);
+function createKey({ name, addTo: file, ...limits }: KeyRequest): void {
+  const made = limitKey(makeKey(name), limits);
   if (file === undefined) {
-    process.stderr.write(
-      `Save this key: it is shown only once. The next two lines are its entries for the ${flagOf('apiKeysFile')} file (a JSON list) and for GANGWAY_API_KEYS.\n`,
-    );
-    process.stdout.write(`${made.key}\n${made.entry}\n${made.variable}\n`);
+    const entries = made.variable === undefined ? 'line is its entry' : 'two lines are its entries';
+    const places = `for the ${flagOf('apiKeysFile')} file (a JSON list)${made.variable === undefined ? '' : ' and for GANGWAY_API_KEYS'}`;
+    process.stderr.write(`Save this key: it is shown only once. The next ${entries} ${places}.\n`);
+    const lines = [made.key, made.entry, made.variable].filter((line) => line !== undefined);
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
     return;
   }
   let earlier: number;

@@ -17,7 +17,10 @@ export const keyName = matching(
 );
 
 /** The form of a scope (RFC 6749, section 3.3). */
-const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a scope: visible ASCII without " and \\');
+export const keyScope = matching(
+  /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/,
+  'must be a scope: visible ASCII without " and \\',
+);
 
 const entry = z.strictObject(
   {
@@ -27,7 +30,7 @@ const entry = z.strictObject(
       'must be 64 hexadecimal digits; mcp-gangway key alice creates a key and its hash, and printf %s KEY | sha256sum prints the hash of an existing key',
     ).check(z.toLowerCase()),
     expires: z.optional(z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' })),
-    scopes: z.optional(z.array(scope, { error: 'must be a list of scopes, such as ["read"]' })),
+    scopes: z.optional(z.array(keyScope, { error: 'must be a list of scopes, such as ["read"]' })),
   },
   {
     error: (issue) =>

@@ -1,5 +1,6 @@
 // src/config/servers: the configured servers and the checks of their options.
 
+import { isAbsolute, join } from 'node:path';
 import type { ReportIssue } from '../issues.ts';
 import { checkCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, serverOptions } from '../options/options.ts';
@@ -84,7 +85,10 @@ function readSingleServer(
   const [first = '', ...rest] = words;
   checkUser(common, placesIn(given, '--')('uid'), context.report);
   reportName(ownName, path, context.report);
-  const name = ownName ?? deriveServerName(words, path);
+  const { cwd } = common;
+  const readFile = (file: string): string =>
+    context.readFile(cwd === undefined || isAbsolute(file) ? file : join(cwd, file));
+  const name = ownName ?? deriveServerName(words, path, readFile);
   const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
   return [checkClientOptions(server, ['credentials', 'affinity'], placesIn(given, '--'), context.report)];
 }

@@ -32,6 +32,14 @@ const wordsByCommand = {
 /** A command of the program. */
 export type Command = (typeof gatewayCommands)[number] | keyof typeof wordsByCommand | 'help' | 'version';
 
+/** The options of `key`, as they were given. */
+export interface KeyWords {
+  /** The file after `--add`. */
+  readonly addTo: string | undefined;
+  readonly scopes: readonly string[];
+  readonly expires: string | undefined;
+}
+
 /** The result of reading the arguments. */
 export interface CommandLine {
   readonly command: Command;
@@ -48,8 +56,8 @@ export interface CommandLine {
   readonly name: string | undefined;
   /** The flags of commands, such as `--json`. */
   readonly switches: ReadonlySet<string>;
-  /** The file after `key … --add`. */
-  readonly addTo: string | undefined;
+  /** The options of `key`. */
+  readonly key: KeyWords;
   /** The word after `key`, `config`, `completion` or `import`. */
   readonly word: string | undefined;
   /** The file after `import registry`. */
@@ -65,8 +73,14 @@ const commandsBySwitch = new Map<string, readonly Command[]>([
   ['--ready', ['health']],
 ]);
 
+/** The options of `key`, which no other command has. */
+const keyFlags: readonly string[] = ['--add', '--scope', '--expires'];
+
 /** Flags with a value that are not options of the tree. */
-const ownValues = ['--config', '--name', '--add'];
+const ownValues = ['--config', '--name', ...keyFlags];
+
+/** The only options of the commands that do not read a configuration. */
+const onlyFlags: Partial<Record<Command, readonly string[]>> = { key: keyFlags, completion: [], import: [] };
 
 /**
  * Reads the arguments and reports all faults. `parseArgs` of node:util is not used: it throws at the first fault, or
@@ -107,6 +121,12 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     else if (commandsBySwitch.has(argument)) switches.add(argument);
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
+      const only = onlyFlags[command];
+      if (only !== undefined && !only.includes(flag)) {
+        report(nameOfUnknown(argument), explainForeignFlag(flag, command, only));
+        if (inline === undefined && isPlainWord(own[index + 1])) index++;
+        continue;
+      }
       if (!isKnownFlag(flag)) {
         report(nameOfUnknown(argument), explainUnknownFlag(flag, inline ?? own[index + 1], end !== -1));
         hasStrayOption ||= isShortFlag(flag) && end === -1;
@@ -140,8 +160,9 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     report(command, `takes only ${onlyWords[command as keyof typeof wordsByCommand]}`);
   else if (command === 'import' && commandWord !== undefined && importFrom === undefined)
     report(command, 'needs the file to convert: mcp-gangway import registry server.json');
-  if (texts.has('--add') && command !== 'key')
-    report('--add', 'is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json');
+  for (const flag of keyFlags)
+    if (texts.has(flag) && command !== 'key' && command !== 'help')
+      report(flag, 'is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json');
   return {
     command,
     helpOn,
@@ -151,7 +172,11 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     url: firstUrl(words, own),
     name: texts.get('--name')?.[0],
     switches,
-    addTo: texts.get('--add')?.[0],
+    key: {
+      addTo: texts.get('--add')?.[0],
+      scopes: texts.get('--scope')?.flatMap((words) => words.split(' ').filter((word) => word !== '')) ?? [],
+      expires: texts.get('--expires')?.[0],
+    },
     word: commandWord === undefined ? undefined : own[commandWord],
     importFrom: importFrom === undefined ? undefined : own[importFrom],
     hasStrayWord: hasStrayOption || words.some((index) => !isUrl(own[index] ?? '')),
@@ -194,8 +219,16 @@ const exampleOf = (command: keyof typeof wordsByCommand): string =>
   command === 'import' ? ' and a file: mcp-gangway import registry server.json' : '';
 
 /** `bash, zsh or fish` */
-const joinChoices = (words: readonly string[]): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+const joinChoices = (words: readonly string[], last: 'or' | 'and' = 'or'): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
+
+/** The fault of an option that the command does not have: what it was probably meant to be, and what there is. */
+function explainForeignFlag(flag: string, command: Command, only: readonly string[]): string {
+  if (only.length === 0) return `is not an option of mcp-gangway ${command}, which has no options; remove it`;
+  const nearest = nearestName(flag, only);
+  const meant = nearest === undefined ? `its options are ${joinChoices(only, 'and')}` : `did you mean ${nearest}?`;
+  return `is not an option of mcp-gangway ${command}; ${meant}`;
+}
 
 const isTopic = (word: string | undefined): word is HelpTopic => helpTopics.some((topic) => topic === word);
 
@@ -223,7 +256,7 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
   for (const [flag, values] of texts) {
     const key = keyOfFlag(flag);
     const kind = kindOfFlag(flag) ?? 'string';
-    if (values.length > 1 && !repeatable.has(kind))
+    if (values.length > 1 && !repeatable.has(kind) && flag !== '--scope')
       report(flag, 'is given more than once, but has only one value; give it once');
     if (key === undefined) continue;
     if (given.has(key)) report(flag, `sets the same option as ${given.get(key)?.path}; give only one of them`);

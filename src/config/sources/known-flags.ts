@@ -13,7 +13,18 @@ const movedKeyByFlag = new Map(
 const optionByKey = new Map(options);
 
 /** Flags that are not options of the tree. */
-const ownFlags = ['--config', '--name', '--config-only', '--add', '--json', '--ready', '--help', '--version'];
+const ownFlags = [
+  '--config',
+  '--name',
+  '--config-only',
+  '--add',
+  '--scope',
+  '--expires',
+  '--json',
+  '--ready',
+  '--help',
+  '--version',
+];
 
 /** The option of a flag. A path is also accepted with hyphens: `--timeouts.session-idle`. */
 export function keyOfFlag(flag: string): string | undefined {

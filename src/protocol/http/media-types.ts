@@ -21,6 +21,10 @@ export function readAccept(header: string | undefined): Accepts {
   return { json: allows('application/json', 'application/*'), sse: allows('text/event-stream', 'text/*') };
 }
 
+/** True for the `Accept` of a browser that opens a page. No MCP client asks for HTML. */
+export const acceptsPage = (accept: string | undefined): boolean =>
+  accept !== undefined && /\btext\/html\b/i.test(accept) && !/\btext\/event-stream\b/i.test(accept);
+
 /** True for `application/json`, with no charset or with UTF-8 (RFC 8259, section 8.1). */
 export function isJsonContentType(header: string | undefined): boolean {
   if (header === 'application/json') return true;

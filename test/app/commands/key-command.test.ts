@@ -2,7 +2,7 @@ import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { addToKeyFile, makeKey } from '../../../src/app/commands/key-command.ts';
+import { addToKeyFile, limitKey, makeKey } from '../../../src/app/commands/key-command.ts';
 
 function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-keys-'));
@@ -36,4 +36,19 @@ test('a key file that is not valid stays as it is, and a correction can follow',
   writeFileSync(file, '{"no": "list"}');
   expect(() => addToKeyFile(file, makeKey('alice'))).toThrow('The key was not added.');
   expect(readdirSync(folder)).toEqual(['keys.json']);
+});
+
+test('a key with scopes and an end has only an entry for a key file, which the gateway accepts', () => {
+  const file = join(createFolder(), 'keys.json');
+  const made = makeKey('operator');
+  const expires = '2126-01-31T00:00:00Z';
+  const limited = limitKey(made, { scopes: ['gangway:status'], expires });
+  expect(limited).not.toHaveProperty('variable');
+  expect(addToKeyFile(file, limited)).toBe(0);
+  const [, sha256] = made.variable.split(':sha256:');
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual([
+    { name: 'operator', sha256, expires, scopes: ['gangway:status'] },
+  ]);
+  expect(addToKeyFile(file, makeKey('alice'))).toBe(0);
+  expect(limitKey(made, { scopes: [], expires: undefined })).toEqual(made);
 });

@@ -263,7 +263,7 @@ describe('mcp-gangway key', () => {
   const keyFor = (...argv: string[]) => readConfiguration({ argv, env: {}, readFile: () => '' });
 
   it('makes a key for a name, whose entry the file takes', () => {
-    expect(keyFor('key', 'alice')).toEqual({ ok: true, command: 'key', name: 'alice' });
+    expect(keyFor('key', 'alice')).toMatchObject({ ok: true, command: 'key', key: { name: 'alice' } });
     const { key, entry } = makeKey('alice');
     expect(key).toMatch(/^mcpgw_[A-Za-z0-9_-]{43}$/);
     expect(entry).not.toContain(key);

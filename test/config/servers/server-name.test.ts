@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { deriveServerName, serverNameFault } from '../../../src/config/servers/server-name.ts';
+import { deriveServerName, nameOfAddress, serverNameFault } from '../../../src/config/servers/server-name.ts';
+
+const noFile = (): string => {
+  throw new Error('ENOENT');
+};
 
 describe('serverNameFault', () => {
   it.each([
@@ -39,10 +43,45 @@ describe('deriveServerName', () => {
     ['npx mcp', 'server'],
     ['npx healthz', 'server'],
   ])('%s → %s', (command, name) => {
-    expect(deriveServerName(command.split(' '), '/mcp')).toBe(name);
+    expect(deriveServerName(command.split(' '), '/mcp', noFile)).toBe(name);
+  });
+
+  it.each([
+    ['node /srv/weather/dist/index.js', 'weather'],
+    ['node dist/index.js', 'here'],
+    ['node index.js', 'here'],
+    ['node /pkg/build/src/main.mjs', 'packaged'],
+    ['node /srv/node_modules/@acme/mcp-db/dist/index.js', 'mcp-db'],
+    ['npx @acme/server', 'acme'],
+    ['/opt/weather/bin/server', 'weather'],
+    ['python /srv/weather/server.py', 'weather'],
+    ['python server.py', 'server'],
+    ['./server', 'server'],
+  ])('%s, whose file has a common name, is named after its package or folder: %s', (command, name) => {
+    const files: Record<string, string> = {
+      'package.json': '{"name": "here"}',
+      '/pkg/package.json': '{"name": "@acme/packaged"}',
+      '/pkg/build/package.json': '{"type": "module"}',
+      '/package.json': 'none',
+    };
+    expect(deriveServerName(command.split(' '), '/mcp', (path) => files[path] ?? noFile())).toBe(name);
   });
 
   it('gives way to a path that begins with the fallback', () => {
-    expect(deriveServerName(['npx'], '/server')).toBe('mcp-server');
+    expect(deriveServerName(['npx'], '/server', noFile)).toBe('mcp-server');
+  });
+});
+
+describe('nameOfAddress', () => {
+  it.each([
+    ['https://mcp.example.com/mcp', 'mcp.example.com'],
+    ['http://127.0.0.1:9021/sse', '127.0.0.1-9021'],
+    ['http://[::1]:9021/sse', 'server'],
+  ])('%s → %s', (url, name) => {
+    expect(nameOfAddress({ transport: 'auto', url: new URL(url) } as never, '/mcp')).toBe(name);
+  });
+
+  it('names a TCP server after its host and port', () => {
+    expect(nameOfAddress({ transport: 'tcp', host: 'db', port: 7000 }, '/mcp')).toBe('db-7000');
   });
 });

@@ -23,7 +23,7 @@ const endpointPath = '/mcp';
  * so all but the first are disabled.
  */
 export function convertServerJson({ name, packages = [], remotes = [] }: ServerJson): readonly ConvertedEntry[] {
-  const base = deriveServerName([name.replace(/[^A-Za-z0-9._/-]/g, '-').slice(-50)], endpointPath);
+  const base = deriveServerName([name.replace(/[^A-Za-z0-9._/-]/g, '-').slice(-50)], endpointPath, () => '');
   const forms = [
     ...packages.map((each) => ({ kind: each.registryType, convert: (inputs: Inputs) => entryOfPackage(each, inputs) })),
     ...remotes.map((each) => ({ kind: each.type, convert: (inputs: Inputs) => entryOfRemote(each, inputs) })),

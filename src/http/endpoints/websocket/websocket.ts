@@ -10,6 +10,7 @@ import { loadLibrary } from '../../../util/load-library.ts';
 import type { Endpoint } from '../../http-context.ts';
 import { endIfUnanswered } from '../../malformed-requests.ts';
 import { type AdmissionOptions, behindAdmission } from '../../pipeline/admission.ts';
+import { withoutSlash } from '../../router.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 import { UpgradeContext } from './upgrade-context.ts';
 import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
@@ -96,7 +97,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
           return contain('request', serve, () => socket.destroy());
         }
         const context = new UpgradeContext(incoming, socket as Socket, head);
-        const answer = byPath.get(context.path);
+        const answer = byPath.get(withoutSlash(context.path));
         context.contain(() => (answer === undefined ? context.refuse({ reason: 'no_such_path' }) : answer(context)));
       });
     },
