@@ -94,6 +94,8 @@ export type Configuration =
       readonly serverOrigins: ReadonlyMap<string, Origins>;
       /** Settings without effect that were probably meant to have one; for the log. */
       readonly warnings: readonly string[];
+      /** The names of the servers that the file disables. */
+      readonly disabled: readonly string[];
       /** The configuration file, if one was read. */
       readonly file: string | undefined;
       /** The files and folders that the file includes. */
@@ -133,6 +135,7 @@ export function readConfiguration({
       position: positionOf(path, positions),
     });
   const notes: ConfigurationIssue[] = [];
+  const disabled: string[] = [];
   const context: FileContext = {
     env,
     readFile,
@@ -140,6 +143,7 @@ export function readConfiguration({
     findCommand,
     report,
     note: (path, message) => notes.push({ path, message, position: positionOf(path, positions) }),
+    onDisabled: (name) => disabled.push(name),
     onPositions: (file, found) => positions.set(file, found),
   };
 
@@ -225,6 +229,7 @@ export function readConfiguration({
     origins,
     serverOrigins,
     warnings,
+    disabled,
     file: fileName,
     included: file?.included ?? [],
     isJson: line.switches.has('--json'),

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { warnOfExpiry } from '../../src/app/access/exposure.ts';
+import { renderConfigOnly } from '../../src/app/commands/check/config-only.ts';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { readConfiguration } from '../../src/config/config.ts';
 import { type GatewayOptions, root, startGateway } from '../support/gateway.ts';
 import { certificateFolder, type ServerCertificate } from '../support/server-certificate.ts';
 import { withRecorder } from './recorder.ts';
@@ -69,17 +71,25 @@ describe('a gateway whose clients send keys or tokens', () => {
     expect(await unencrypted({})).toEqual([]);
   });
 
-  it('warns of a certificate that expires within 7 days', async () => {
+  it('warns of a certificate that expires within 14 days', async () => {
     const { cert, key } = certificate;
     const options = withRecorder('--tls-cert', cert, '--tls-key', key);
     const detail = expect.stringContaining('--tls-cert');
-    expect(await warningsOf(options, 'expires within 7 days')).toMatchObject([{ level: 40, detail }]);
+    expect(await warningsOf(options, 'expires within 14 days')).toMatchObject([{ level: 40, detail }]);
+  });
+
+  it('is told by check as well', () => {
+    const { cert, key } = certificate;
+    const argv = ['check', '--config-only', '--tls-cert', cert, '--tls-key', key, '--', 'x'];
+    const read = readConfiguration({ argv, env: {}, readFile: (path) => readFileSync(path, 'utf8') });
+    if (!('config' in read)) throw new Error('not valid');
+    expect(renderConfigOnly(read, false)).toMatch(/^NOTE {2}--tls-cert: the TLS certificate expires within 14 days\. /);
   });
 
   it.each([
-    ['more than 7 days before its end', -5.1 * days, []],
-    ['less than 7 days before its end', -4.9 * days, ['the TLS certificate expires within 7 days']],
-    ['when it is made', 0, ['the TLS certificate expires within 7 days']],
+    ['more than 14 days before its end', -12.1 * days, []],
+    ['less than 14 days before its end', -11.9 * days, ['the TLS certificate expires within 14 days']],
+    ['when it is made', 0, ['the TLS certificate expires within 14 days']],
     ['after its end', 2.1 * days, ['the TLS certificate has expired: clients refuse it']],
   ])('warns of one that holds for 2 days: %s', (_, afterMs, expected) => {
     const lines: string[] = [];

@@ -454,6 +454,22 @@ describe('the program', () => {
     expect([start.code, start.stderr]).toEqual([1, expect.stringContaining('Remove --era')]);
   });
 
+  test('checks filters: a note for each pattern or name that matches nothing, in servers and views', async () => {
+    const [command, ...args] = everythingFixture;
+    const file = {
+      mcpServers: { every: { command, args, allowTools: ['echo', 'add_nubers'] }, off: { command, disabled: true } },
+      views: { all: { servers: ['every'], tools: { echo: { title: 'Echo' } } } },
+    };
+    const { code, stdout } = await run('check', '--config', tempFile('servers.json', JSON.stringify(file)));
+    expect(stdout).toMatch(/^OK {4}every: .*, 1 tool,/);
+    expect(stdout.split('\n').filter((line) => line.startsWith('NOTE'))).toEqual([
+      'NOTE  off: The file disables this server, so the gateway ignores it.',
+      expect.stringMatching(/^NOTE {2}every: allowTools: "add_nubers" matches no tool of the server\./),
+      'NOTE  all: tools: "echo" matches no tool of the server. Did you mean "every__echo"?',
+    ]);
+    expect(code).toBe(0);
+  });
+
   test('checks servers: FAIL with the reason for each that does not work, and 1', async () => {
     const [command, ...args] = mini;
     const dying = ['-e', 'console.error("no database"); process.exit(3)'];

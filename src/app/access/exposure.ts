@@ -8,7 +8,8 @@ import type { ServerCertificate } from '../../http/http-server.ts';
 import { docsPage } from '../../util/docs-page.ts';
 
 /** A certificate that expires sooner is worth a warning: it should have been renewed by now. */
-const renewalMs = 7 * 24 * 3_600_000;
+const renewalDays = 14;
+const dayMs = 24 * 3_600_000;
 
 /** The risk of a gateway that listens beyond this machine, and the remedy; undefined without a risk. */
 export function exposureOf(config: GatewayConfig): { readonly what: string; readonly detail: string } | undefined {
@@ -96,14 +97,26 @@ const isEncrypted = ({ tlsCert, trustedProxy, publicUrl }: GatewayConfig): boole
  * @param nowMs the current time since the epoch
  */
 export function warnOfExpiry({ cert }: ServerCertificate, nowMs: number, logger: Logger): void {
-  const { validTo } = new X509Certificate(cert);
+  const expiry = expiryOf(new X509Certificate(cert), nowMs);
+  if (expiry !== undefined) logger.warn({ expiresAt: expiry.expiresAt, detail: expiry.detail }, expiry.what);
+}
+
+/**
+ * Returns what is wrong with the lifetime of a certificate, and the remedy; undefined if it is valid for long enough.
+ * @param nowMs the current time since the epoch
+ */
+export function expiryOf(
+  { validTo }: X509Certificate,
+  nowMs: number,
+): { readonly expiresAt: string; readonly what: string; readonly detail: string } | undefined {
   const endsAtMs = Date.parse(validTo);
-  if (endsAtMs - nowMs > renewalMs) return;
-  const detail =
-    'Replace the files of --tls-cert and --tls-key. The gateway reads the changed files without a restart.';
-  const what =
-    endsAtMs <= nowMs
-      ? 'the TLS certificate has expired: clients refuse it'
-      : 'the TLS certificate expires within 7 days';
-  logger.warn({ expiresAt: new Date(endsAtMs).toISOString(), detail }, what);
+  if (endsAtMs - nowMs > renewalDays * dayMs) return undefined;
+  return {
+    expiresAt: new Date(endsAtMs).toISOString(),
+    what:
+      endsAtMs <= nowMs
+        ? 'the TLS certificate has expired: clients refuse it'
+        : `the TLS certificate expires within ${renewalDays} days`,
+    detail: 'Replace the files of --tls-cert and --tls-key. The gateway reads the changed files without a restart.',
+  };
 }

@@ -63,7 +63,7 @@ export async function runCommand(): Promise<void> {
   }
   if (command === 'check' && isConfigOnly) {
     const { renderConfigOnly } = await import('./check/config-only.ts');
-    process.stdout.write(renderConfigOnly(config, warnings, isJson));
+    process.stdout.write(renderConfigOnly(configuration, isJson));
     return;
   }
   const support = platformSupport(process.platform, config.servers);
@@ -88,8 +88,7 @@ export async function runCommand(): Promise<void> {
       progress.past(() => process.stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`));
     });
     const isFine = await check(
-      config,
-      warnings,
+      configuration,
       process.env,
       json?.listener ?? textListener(print, hasColors),
       progress.show,

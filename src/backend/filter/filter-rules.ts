@@ -97,7 +97,11 @@ export class FilterRules {
   }
 }
 
-function matchesItem({ name, text }: NamedItem, pattern: string): boolean {
+/** True for a pattern that is a condition on a hint, such as `@readOnlyHint`. */
+export const isCondition = (pattern: string): boolean => condition.test(pattern);
+
+/** True if a pattern of a name, or a condition, holds for the item. */
+export function matchesItem({ name, text }: NamedItem, pattern: string): boolean {
   const [, negation, hint] = condition.exec(pattern) ?? [];
   if (hint === undefined) return matchesGlob(name, pattern);
   return hasHint(text, hint) === (negation === '');

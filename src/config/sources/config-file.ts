@@ -187,7 +187,9 @@ function readServers(
     report(path, 'must be an object with a member for each server, such as { "NAME": { "command": "…" } }');
     return [];
   }
-  const enabled = Object.entries(servers).filter(([, entry]) => !isDisabled(entry));
+  const entries = Object.entries(servers);
+  for (const [name, entry] of entries) if (isDisabled(entry)) context.onDisabled?.(name);
+  const enabled = entries.filter(([, entry]) => !isDisabled(entry));
   if (enabled.length === 0 && !isOptional) report(path, 'has no enabled server; add one, or remove "disabled": true');
   return enabled.map(([name, entry]) => readServerEntry(name, entry, memberPath(path, name), context));
 }

@@ -18,6 +18,8 @@ export interface EntryContext extends ReferenceSources {
   readonly findCommand: FindCommand;
   /** Adds a warning about a key without effect. */
   readonly note: (path: string, warning: string) => void;
+  /** Receives the name of each server that the file disables. */
+  readonly onDisabled?: (name: string) => void;
 }
 
 /** One server of the file, whose name and options are not yet checked. */

@@ -10,15 +10,22 @@ import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/direct-link.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readRedisTls } from '../../tls-files.ts';
-import { type Advice, adviceOn } from './advice.ts';
+import type { Advice } from './advice.ts';
+import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
 import type { CheckProgress } from './progress-line.ts';
 import { reportInOrder } from './report-in-order.ts';
+import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
 
 /** The result of checking a server. */
 export type CheckedServer =
-  | { readonly isFine: true; readonly server: ServerConfig; readonly transport: string; readonly findings: Findings }
+  | {
+      readonly isFine: true;
+      readonly server: ServerConfig;
+      readonly transport: string;
+      readonly findings: Findings & { readonly items?: FilteredItems };
+    }
   | { readonly isFine: false; readonly server: ServerConfig; readonly failure: ServerUnusableError };
 
 /** The result of checking Redis. */
@@ -51,19 +58,18 @@ const slowRedisMs = 10;
 /**
  * Checks each server, some at once: starts it, detects its era, lists its features and ends it. Also checks Redis, if
  * there is one, and the configuration.
- * @param warnings the warnings from reading the configuration
  * @param onProgress called whenever the check of a server begins or ends
  * @returns true if every server and Redis work
  */
 export async function check(
-  config: GatewayConfig,
-  warnings: readonly string[],
+  configuration: CheckedConfiguration,
   environment: Environment,
   listener: CheckListener,
   onProgress: (progress: CheckProgress) => void,
 ): Promise<boolean> {
   let isFine = true;
-  const advice: Advice[] = [...warnings.map((text) => ({ about: 'configuration', text })), ...adviceOn(config)];
+  const { config } = configuration;
+  const advice: Advice[] = [...notesOn(configuration)];
   // The servers of a view are checked by themselves.
   const servers = config.servers.filter((server) => !isView(server));
   const underWay = new Set<string>();
@@ -86,7 +92,8 @@ export async function check(
     found.set(checked.server.name, checked.findings);
     advice.push(...adviceOnServer(checked.server, checked.findings));
   });
-  advice.push(...config.servers.flatMap((server) => adviceOnView(server, found)));
+  for (const server of config.servers)
+    advice.push(...adviceOnView(server, found), ...adviceOnViewFilters(server, found));
   const redis = await checkRedis(config);
   if (redis !== undefined) {
     listener.onRedis(redis);
@@ -144,14 +151,32 @@ function isTooOld(version: string | undefined): boolean {
 }
 
 function adviceOnServer(
-  { name: about, hibernateAfterMs }: ServerConfig,
-  { warnings = [], noise, declares, lists }: Findings,
+  server: ServerConfig,
+  { warnings = [], noise, declares, lists, items }: Findings & { readonly items?: FilteredItems },
 ): Advice[] {
+  const { name: about, hibernateAfterMs } = server;
   const texts = [...warnings, noise === undefined ? undefined : noiseAdvice(noise), refusedNamesAdvice(lists.tools)];
-  const advice = texts.flatMap((text) => (text === undefined ? [] : [{ about, text }]));
+  const advice: Advice[] = [
+    ...texts.flatMap((text) => (text === undefined ? [] : [{ about, text }])),
+    ...(items === undefined ? [] : adviceOnFilters(about, server, items)),
+  ];
   if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
   const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfterMs')}, results are lost when the session hibernates.`;
   return [...advice, { about, text }];
+}
+
+/**
+ * Notes what a view's filter does not match. The names of a view are those that its servers show, with their prefixes.
+ * @param found the findings about the servers that work
+ */
+function adviceOnViewFilters(view: ServerConfig, found: ReadonlyMap<string, Findings>): Advice[] {
+  if (view.address?.transport !== 'view' || !view.address.members.every(({ name }) => found.has(name))) return [];
+  const { members } = view.address;
+  const namesOf = (kind: 'tools' | 'prompts') =>
+    namedItems(
+      members.flatMap(({ name, prefix }) => (found.get(name)?.lists[kind] ?? []).map((own) => `${prefix}${own}`)),
+    );
+  return adviceOnFilters(view.name, view, { tools: namesOf('tools'), prompts: namesOf('prompts') }, false);
 }
 
 const noiseAdvice = (line: string): string =>

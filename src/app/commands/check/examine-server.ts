@@ -1,5 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../../../backend/backend.ts';
-import { decorateBackends } from '../../../backend/backend-decorator.ts';
+import { filterBackends } from '../../../backend/filter/filtered-backend.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
@@ -23,6 +23,7 @@ import { explainForcedEra } from '../../servers/explain-forced-era.ts';
 import type { Openers } from '../../servers/remote-openers.ts';
 import { openersOf } from '../../servers/run-server.ts';
 import { version } from '../../version.ts';
+import { type FilteredItems, ListedItems, noFilters } from './unused-filters.ts';
 
 /** The findings about a server. */
 export interface Findings {
@@ -60,14 +61,19 @@ export async function examine(
   server: ServerConfig,
   config: GatewayConfig,
   environment: Environment,
-): Promise<Findings & { readonly transport: string }> {
+): Promise<Findings & { readonly transport: string; readonly items: FilteredItems }> {
   let transport: string = server.address?.transport ?? 'stdio';
   const emit = (event: ServerEvent): void => {
     if (event.type === 'transport-found') transport = event.transport;
   };
-  const openers = openersOf(server, config, environment, { emit, decorateProcesses: decorateBackends([]) });
+  // The filter comes after the observer, which sees the names that the filter hides.
+  const items = new ListedItems();
+  const telemetry = { emit, decorateProcesses: items.decorate };
+  const { open, openModern, isOverHttp } = openersOf({ ...server, ...noFilters }, config, environment, telemetry);
+  const filtered = (each: OpenBackend): OpenBackend => filterBackends(each, server);
+  const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
   const found = await examineEras(server, openers);
-  return { ...found, transport: transport === 'auto' ? 'http' : transport };
+  return { ...found, transport: transport === 'auto' ? 'http' : transport, items };
 }
 
 /**
