@@ -4,8 +4,6 @@ import { createRequire } from 'node:module';
 interface LateLibraries {
   /** For servers at a URL. */
   readonly undici: typeof import('undici');
-  /** For servers at a URL. */
-  readonly 'eventsource-parser': typeof import('eventsource-parser');
   /** For clients and servers on a WebSocket. */
   readonly ws: typeof import('ws');
   /** For files with JSON. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import fc from 'fast-check';
-import { createEventReader, type StreamEvent } from '../../src/backend/http-client/event-reader.ts';
+import { EventReader } from '../../src/backend/http-client/event-reader.ts';
 import { formatEventId } from '../../src/protocol/wire/event-id.ts';
 import { flattenLineBreaks } from '../../src/protocol/wire/lines.ts';
 import { decodeEvents, encodeLoggedEvents } from '../../src/protocol/wire/sse.ts';
@@ -94,8 +94,10 @@ const streams = fc.oneof(
 );
 
 function read(chunks: readonly Buffer[], maxEventBytes: number) {
-  const reader = createEventReader({ maxEventBytes });
-  const found: StreamEvent[] = chunks.flatMap((chunk) => reader.push(chunk));
+  const reader = new EventReader({ maxEventBytes });
+  const found = chunks
+    .flatMap((chunk) => reader.push(Buffer.from(chunk)))
+    .map((event) => ({ ...event, data: event.data.toString() }));
   return { events: found, overflow: reader.overflow, retryMs: reader.retryMs };
 }
 

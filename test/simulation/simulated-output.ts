@@ -1,4 +1,5 @@
 import { OutputReader } from '../../src/backend/stdio/pipes/output-reader.ts';
+import { beginTurn } from '../../src/util/timing/work-meter.ts';
 import type { FakeBackend } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -32,9 +33,13 @@ export class SimulatedOutput {
     this.#unread = '';
     const at = this.#random.chance(0.7) ? bytes.length : this.#random.integer(0, bytes.length);
     for (const chunk of [bytes.subarray(0, at), bytes.subarray(at)]) {
-      const read = this.#reader.read(chunk);
-      if (read instanceof Promise) throw new Error('a text is too large for the simulation');
-      this.#backend.saysUnits(...(read.units ?? read.messages));
+      beginTurn();
+      for (const portion of this.#reader.read(chunk)) {
+        beginTurn();
+        const read = portion();
+        if (read instanceof Promise) throw new Error('a text is too large for the simulation');
+        this.#backend.saysUnits(...(read.units ?? read.messages));
+      }
     }
   }
 }

@@ -1,166 +1,167 @@
-import { loadLibrary } from '../../util/load-library.ts';
+import { isUtf8 } from 'node:buffer';
+import { withoutBom } from '../../protocol/wire/lines.ts';
+import { UnfinishedLine } from '../../protocol/wire/unfinished-line.ts';
 
 /** One event of a stream. */
 export interface StreamEvent {
   /** The event type; `message` where the server names none. */
   readonly type: string;
-  readonly data: string;
+  /** The lines of the data, joined by LF. They may share the memory of a chunk. */
+  readonly data: Buffer;
   /** The event id, where the server gives one: a broken stream is resumed after it. */
   readonly id?: string;
 }
 
-/** Parses bytes as events. The events do not depend on the boundaries of the chunks. */
-export interface EventReader {
-  /** Returns the events that this chunk completes, in order. */
-  push(chunk: Buffer): StreamEvent[];
-  /** Approximate number of bytes read since the last event. */
-  readonly pendingBytes: number;
-  /** False if no event can end in this chunk. */
-  mayComplete(chunk: Buffer): boolean;
-  /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
-  readonly overflow: string | undefined;
-  /** The server's latest `retry:` value, the pause before the stream is opened again; undefined if it sent none. */
-  readonly retryMs: number | undefined;
-}
-
-/** Smaller chunks without a line end are collected, so that single bytes do not cost an object each. */
-const minFedBytes = 4 * 1024;
 const lf = 0x0a;
 const cr = 0x0d;
+const colon = 0x3a;
+const space = 0x20;
+const noBytes = Buffer.alloc(0);
+const lineFeed = Buffer.of(lf);
+
+/** The text in front of data. It does not count for the limit of an event. */
+const dataField = 'data: ';
+
+/** The names of the fields that have a meaning (HTML, 9.2.6). A line with another name is ignored. */
+const fields: ReadonlySet<string> = new Set(['data', 'event', 'id', 'retry']);
+const maxFieldLength = 5;
 
 /**
- * An event of more lines is too large, however small they are. Each line is an object until the event is complete, so
- * 400 MB of `data:` lines would hold gigabytes.
+ * Reads `text/event-stream` (HTML, 9.2.6) by bytes. It drops one byte order mark at the start, and ends lines at LF, CR
+ * or both. The events do not depend on the boundaries of the chunks. Each byte is looked at once, and no text is built
+ * of the data: an event of any size costs one copy when it is complete (P8).
  */
-const maxLinesPerEvent = 1_000_000;
-
-/** The type that an event with an id alone gets. */
-const idOnly = '\0';
-
-/** The length of the longest name of a field that is looked for, with its colon. */
-const maxFieldLength = 'data:'.length;
-
-/**
- * Creates a reader of `text/event-stream` (HTML, 9.2.6). It reads UTF-8, drops one byte order mark at the start, and
- * ends lines at LF, CR or both.
- * @param maxEventBytes the most bytes that an event may have. Stops a server that never ends one from filling the
- *   memory
- */
-export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: number }): EventReader {
-  const decoder = new TextDecoder();
-  let held: Buffer | undefined;
-  let collectedBytes = 0;
-  let pendingBytes = 0;
-  let completed: StreamEvent[] = [];
-  let overflow: string | undefined;
-  let retryMs: number | undefined;
-  let endsWithCr = false;
-  let lines = 0;
-  let isAtLineStart = true;
-  /** The first characters of a line that is not complete. */
-  let lineHead = '';
-  let hasId = false;
-  let hasData = false;
-  const tooLong = `The server wrote an event of more than ${maxEventBytes} bytes.`;
-  const parser = loadLibrary('eventsource-parser').createParser({
-    maxBufferSize: maxEventBytes,
-    onEvent({ event = 'message', data, id }) {
-      if (overflow !== undefined) return;
-      if (event === idOnly && data === '') {
-        if (id !== undefined) completed.push({ type: 'message', data: '', id });
-        return;
-      }
-      // A character has at most three bytes in UTF-8, so most texts need not be counted.
-      const isTooLong = data.length * 3 > maxEventBytes && Buffer.byteLength(data) > maxEventBytes;
-      if (isTooLong) overflow = tooLong;
-      else completed.push({ type: event, data, ...(id !== undefined && { id }) });
-    },
-    onRetry(ms) {
-      retryMs = ms;
-    },
-    onError({ type }) {
-      // other errors are unknown fields, which are ignored
-      if (type === 'max-buffer-size-exceeded') overflow ??= tooLong;
-    },
-  });
+export class EventReader {
+  readonly #maxEventBytes: number;
+  readonly #line: UnfinishedLine;
+  /** The lines of the data before the last one. */
+  readonly #earlierData: UnfinishedLine;
+  /** The last line of the data of the current event. */
+  #data: Buffer | undefined;
+  #type: string | undefined;
+  #id: string | undefined;
+  #isAtStart = true;
+  #endsWithCr = false;
+  #pendingBytes = 0;
+  #overflow: string | undefined;
+  #retryMs: number | undefined;
 
   /**
-   * Converts every line end to LF: after a CR the parser would wait for the next character, and so would the response.
+   * @param maxEventBytes the most bytes that an event may have. Stops a server that never ends one from filling the
+   *   memory
    */
-  const convertToLf = (text: string): string => {
-    const rest = endsWithCr && text.startsWith('\n') ? text.slice(1) : text;
-    if (text !== '') endsWithCr = text.endsWith('\r');
-    return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
-  };
+  constructor({ maxEventBytes }: { readonly maxEventBytes: number }) {
+    this.#maxEventBytes = maxEventBytes;
+    this.#line = new UnfinishedLine(maxEventBytes + dataField.length);
+    this.#earlierData = new UnfinishedLine(maxEventBytes);
+  }
 
-  const noteField = (line: string): void => {
-    if (line.startsWith('id:') || line === 'id') hasId = true;
-    else if (line.startsWith('data:') || line === 'data') hasData = true;
-  };
+  /** Approximate number of bytes read since the last event. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
 
-  /**
-   * Counts the lines of events. Gives an event with an id alone a type and an empty data line: the parser drops such an
-   * event, but a stream is resumed after its id (HTML, 9.2.6).
-   */
-  const readLines = (text: string): string => {
-    let from = 0;
-    let copied = 0;
-    let completed = '';
-    for (let end = text.indexOf('\n'); end !== -1 && overflow === undefined; end = text.indexOf('\n', from)) {
-      const isEmpty = end === from && (from > 0 || isAtLineStart);
-      if (!isEmpty) noteField(lineHead + text.slice(from, Math.min(end, from + maxFieldLength)));
-      else if (hasId && !hasData) {
-        completed += `${text.slice(copied, from)}event:${idOnly}\ndata:\n`;
-        copied = from;
-      }
-      if (isEmpty) {
-        hasId = false;
-        hasData = false;
-      }
-      lines = isEmpty ? 0 : lines + 1; // an empty line ends the event
-      if (lines > maxLinesPerEvent) overflow = `The server wrote an event of more than ${maxLinesPerEvent} lines.`;
-      lineHead = '';
-      from = end + 1;
-    }
-    if (text !== '') isAtLineStart = text.endsWith('\n');
-    if (lineHead.length < maxFieldLength) lineHead += text.slice(from, from + maxFieldLength - lineHead.length);
-    return completed === '' ? text : completed + text.slice(copied);
-  };
+  /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
+  get overflow(): string | undefined {
+    return this.#overflow;
+  }
 
-  const feed = (bytes: Buffer): void => {
-    const text = readLines(convertToLf(decoder.decode(bytes, { stream: true })));
-    if (text !== '' && overflow === undefined) parser.feed(text);
-  };
+  /** The server's latest `retry:` value, the pause before the stream is opened again; undefined if it sent none. */
+  get retryMs(): number | undefined {
+    return this.#retryMs;
+  }
 
-  const mayComplete = (chunk: Buffer): boolean => chunk.includes(lf) || chunk.includes(cr);
+  /** False if no event can end in this chunk. */
+  mayComplete(chunk: Buffer): boolean {
+    return chunk.includes(lf) || chunk.includes(cr);
+  }
 
-  return {
-    push(chunk) {
-      if (overflow !== undefined) return [];
-      const isWhole = mayComplete(chunk);
-      if (isWhole || collectedBytes + chunk.length > minFedBytes) {
-        if (held !== undefined && collectedBytes > 0) feed(held.subarray(0, collectedBytes));
-        collectedBytes = 0;
-      }
-      if (isWhole || chunk.length > minFedBytes) feed(chunk);
+  /** Returns the events that this chunk completes, in order. The reader takes over the chunk (`joinChunks`). */
+  push(chunk: Buffer): StreamEvent[] {
+    const events: StreamEvent[] = [];
+    let from = this.#endsWithCr && chunk[0] === lf ? 1 : 0;
+    if (chunk.length > 0) this.#endsWithCr = chunk[chunk.length - 1] === cr;
+    let nextLf = from - 1;
+    let nextCr = from - 1;
+    while (from < chunk.length && this.#overflow === undefined) {
+      if (nextLf < from) nextLf = indexOrEnd(chunk, lf, from);
+      if (nextCr < from) nextCr = indexOrEnd(chunk, cr, from);
+      const end = Math.min(nextLf, nextCr);
+      const part = chunk.subarray(from, end);
+      if (this.#line.bytes + part.length > this.#maxEventBytes + dataField.length) this.#refuse();
+      else if (end === chunk.length) this.#line.append(part);
       else {
-        held ??= Buffer.allocUnsafe(minFedBytes);
-        collectedBytes += chunk.copy(held, collectedBytes);
+        const event = this.#readLine(this.#line.bytes > 0 ? this.#line.complete(part) : part);
+        if (event !== undefined) events.push(event);
       }
-      const events = completed;
-      completed = [];
-      pendingBytes = events.length > 0 ? 0 : pendingBytes + chunk.length;
-      return events;
-    },
-    get pendingBytes() {
-      return pendingBytes;
-    },
-    mayComplete,
-    get overflow() {
-      return overflow;
-    },
-    get retryMs() {
-      return retryMs;
-    },
-  };
+      from = end + (chunk[end] === cr && chunk[end + 1] === lf ? 2 : 1);
+    }
+    this.#pendingBytes = events.length > 0 ? 0 : this.#pendingBytes + chunk.length;
+    return events;
+  }
+
+  /** Reads a line. Returns the event that it completes. */
+  #readLine(raw: Buffer): StreamEvent | undefined {
+    const line = this.#isAtStart ? withoutBom(raw) : raw;
+    this.#isAtStart = false;
+    if (line.length === 0) return this.#complete();
+    const nameEnd = line.indexOf(colon);
+    const nameLength = nameEnd < 0 ? line.length : nameEnd;
+    if (nameLength > maxFieldLength) return undefined;
+    const name = line.toString('latin1', 0, nameLength);
+    if (!fields.has(name)) return undefined;
+    const valueStart = nameLength + (line[nameLength + 1] === space ? 2 : 1);
+    this.#readField(name, nameEnd < 0 ? noBytes : line.subarray(valueStart));
+    return undefined;
+  }
+
+  #readField(name: string, value: Buffer): void {
+    if (name === 'data') this.#addData(value);
+    else if (name === 'event') this.#type = value.toString('utf8', 0, maxFieldBytes);
+    else if (value.length > maxFieldBytes) return;
+    else if (name === 'id') {
+      if (!value.includes(0)) this.#id = value.toString();
+    } else if (/^\d+$/.test(value.toString('latin1'))) this.#retryMs = Number(value.toString('latin1'));
+  }
+
+  #addData(value: Buffer): void {
+    const earlier = this.#earlierData;
+    if (this.#data !== undefined) {
+      earlier.append(this.#data);
+      earlier.append(lineFeed);
+    }
+    this.#data = value;
+    if (earlier.bytes + value.length > this.#maxEventBytes) this.#refuse();
+  }
+
+  #complete(): StreamEvent | undefined {
+    const data = this.#data;
+    const id = this.#id;
+    const type = this.#type || 'message';
+    this.#data = undefined;
+    this.#type = undefined;
+    this.#id = undefined;
+    // The parser of a browser drops an event without data. But a stream is resumed after its id.
+    if (data === undefined) return id === undefined ? undefined : { type: 'message', data: noBytes, id };
+    const bytes = this.#earlierData.bytes > 0 ? this.#earlierData.complete(data) : data;
+    const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString()); // U+FFFD has more bytes than what it replaces
+    if (text.length <= this.#maxEventBytes) return { type, data: text, ...(id !== undefined && { id }) };
+    this.#refuse();
+    return undefined;
+  }
+
+  #refuse(): void {
+    this.#overflow = `The server wrote an event of more than ${this.#maxEventBytes} bytes.`;
+    this.#line.take();
+    this.#earlierData.take();
+    this.#data = undefined;
+  }
+}
+
+/** A longer id is not kept, and a longer type is cut (P8): a request could not name such an id. */
+const maxFieldBytes = 8 * 1024;
+
+function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
+  const index = chunk.indexOf(byte, from);
+  return index < 0 ? chunk.length : index;
 }

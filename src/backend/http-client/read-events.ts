@@ -1,14 +1,16 @@
-import { readServerTexts, readSmallTexts, type ServerMessages } from '../../protocol/message/message.ts';
-import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
+import { portionsOf, readTextsApart, type ServerMessages } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import { inOwnTurns, shareOfTurn } from '../../util/timing/work-meter.ts';
 import type { EventReader, StreamEvent } from './event-reader.ts';
 
 /** One event of a stream, and the messages in its data: several lines of `data:` are one text. */
 export interface MessageEvent extends StreamEvent, ServerMessages {}
 
 /**
- * Reads one chunk of a stream and hands over the events that it completes. Large events are first parsed in several
- * turns of the event loop (P8).
- * @returns undefined if the events are handed over already. Nothing else may be read of the stream before the promise
+ * Reads one chunk of a stream and hands over the events that it completes. What does not fit into this turn of the
+ * event loop is read in turns of its own, in portions (P8).
+ * @param onEvents may be called several times, for one portion of the events each
+ * @returns undefined if all events are handed over already. Nothing else may be read of the stream before the promise
  *   settles
  */
 export function readEvents(
@@ -16,23 +18,58 @@ export function readEvents(
   chunk: Buffer,
   onEvents: (events: readonly MessageEvent[]) => void,
 ): Promise<void> | undefined {
-  if (!isLarge(reader.pendingBytes + chunk.length) || !reader.mayComplete(chunk)) {
-    onEvents(reader.push(chunk).map((event) => asMessageEvent(event, readSmallTexts(textsIn(event)))));
-    return undefined;
-  }
-  return readLargeEvents(reader, chunk).then(onEvents);
+  const isLarge = reader.pendingBytes + chunk.length >= shareOfTurn && reader.mayComplete(chunk);
+  if (isLarge) return readLargeEvents(reader, chunk, onEvents);
+  const portions = portionsIn(reader, reader.push(chunk));
+  const [first = []] = portions;
+  const read = portions.length === 1 ? readEach(first) : undefined;
+  if (read === undefined || read instanceof Promise) return readPortions(portions, onEvents);
+  onEvents(read);
+  return undefined;
 }
 
-async function readLargeEvents(reader: EventReader, chunk: Buffer): Promise<readonly MessageEvent[]> {
-  let events: readonly (readonly [StreamEvent, readonly Buffer[]])[] = [];
+async function readLargeEvents(reader: EventReader, chunk: Buffer, onEvents: EventSink): Promise<void> {
+  let events: readonly StreamEvent[] = [];
   await inOwnTurns(() => {
-    events = reader.push(chunk).map((event) => [event, textsIn(event)]);
+    events = reader.push(chunk);
     return true;
   });
-  const read: MessageEvent[] = [];
-  for (const [event, texts] of events) read.push(asMessageEvent(event, await readServerTexts(texts)));
-  return read;
+  await readPortions(portionsIn(reader, events), onEvents);
 }
+type EventSink = (events: readonly MessageEvent[]) => void;
+
+/** An event, and its data as the text of a message. */
+interface TextEvent {
+  readonly event: StreamEvent;
+  readonly text: Buffer;
+}
+
+/** The events in portions that each fit into a turn. After the last event of a stream that is too long, in one. */
+function portionsIn({ overflow }: EventReader, events: readonly StreamEvent[]): readonly (readonly TextEvent[])[] {
+  const read = events.map((event) => ({ event, text: textIn(event) }));
+  return overflow === undefined ? portionsOf(read, ({ text }) => text) : [read];
+}
+
+async function readPortions(portions: readonly (readonly TextEvent[])[], onEvents: EventSink): Promise<void> {
+  for (const portion of portions) onEvents(await readEach(portion));
+}
+
+/** Reads the messages of each event. */
+function readEach(events: readonly TextEvent[]): readonly MessageEvent[] | Promise<readonly MessageEvent[]> {
+  const texts = events.flatMap(({ text }) => (text.length === 0 ? [] : [text]));
+  const read = readTextsApart(texts);
+  return read instanceof Promise ? read.then((found) => withMessages(events, found)) : withMessages(events, read);
+}
+
+function withMessages(events: readonly TextEvent[], found: readonly ServerMessages[]): readonly MessageEvent[] {
+  let next = 0;
+  return events.map(({ event, text }) =>
+    asMessageEvent(event, text.length === 0 ? noMessages : (found[next++] as ServerMessages)),
+  );
+}
+
+const noBytes = Buffer.alloc(0);
+const noMessages: ServerMessages = { messages: [], noise: [] };
 
 const asMessageEvent = (event: StreamEvent, { messages, noise }: ServerMessages): MessageEvent => ({
   ...event,
@@ -41,8 +78,4 @@ const asMessageEvent = (event: StreamEvent, { messages, noise }: ServerMessages)
 });
 
 /** An event without data only carries the id to resume from. */
-const textsIn = ({ type, data }: StreamEvent): readonly Buffer[] =>
-  type === 'message' && data !== '' ? [Buffer.from(asOneLine(data))] : [];
-
-/** Most data have one line, and are not copied for the others. */
-const asOneLine = (data: string): string => (data.includes('\n') ? data.replaceAll('\n', ' ') : data);
+const textIn = ({ type, data }: StreamEvent): Buffer => (type === 'message' ? flattenLineBreaks(data) : noBytes);

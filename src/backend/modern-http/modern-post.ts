@@ -20,7 +20,7 @@ import {
 } from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
-import { createEventReader } from '../http-client/event-reader.ts';
+import { EventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
@@ -182,7 +182,7 @@ function readStream(
 ): Promise<ModernPostOutcome> {
   const { url, flow, maxLineBytes, idleTimeoutMs } = parts;
   const where = url.origin;
-  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  const reader = new EventReader({ maxEventBytes: maxLineBytes });
   return new Promise((resolve) => {
     let linger: NodeJS.Timeout | undefined;
     const handleEvents = (events: readonly MessageEvent[]): void => {

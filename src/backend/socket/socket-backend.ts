@@ -1,6 +1,6 @@
 // src/backend/socket: servers that speak lines on a TCP or Unix socket.
 import { connect } from 'node:net';
-import { readServerTexts, reportNoise } from '../../protocol/message/message.ts';
+import { reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
@@ -61,12 +61,14 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   };
   /** Stops reading until a large line is delivered: `drain` reads nothing while it is busy. */
   const inOrder = new OrderedDelivery('backend', { hold: () => undefined, release: () => drain() });
-  const deliver = (lines: Buffer[], then = (): void => undefined): void => {
-    inOrder.take(readServerTexts(lines.map(flattenLineBreaks)), (read) => {
+  const deliver = (lines: Buffer[], then: () => void): void => {
+    inOrder.takeTexts(lines.map(flattenLineBreaks), (read) => {
       if (isClosing || isEndReported) return;
       reportNoise(events, [read]);
       if (read.messages.length > 0) events.onMessages(read.messages);
-      then();
+    });
+    inOrder.after(() => {
+      if (!isClosing && !isEndReported) then();
     });
   };
 

@@ -7,7 +7,7 @@ import { errorCodeOf } from '../../util/text/error-code.ts';
 import { noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
-import { createEventReader } from '../http-client/event-reader.ts';
+import { EventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
@@ -133,7 +133,7 @@ async function readJson(
  */
 async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Promise<SsePostOutcome> {
   const { flow, maxLineBytes, unanswered, onMessages, onNoise, onTooLong } = parts;
-  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  const reader = new EventReader({ maxEventBytes: maxLineBytes });
   const takeEvents = (events: readonly MessageEvent[]): void => {
     const found = events.flatMap(({ messages }) => messages);
     reportNoise({ onNoise }, events);

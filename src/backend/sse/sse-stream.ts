@@ -12,10 +12,13 @@ import {
   readLoginOffer,
 } from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
-import { createEventReader } from '../http-client/event-reader.ts';
+import { EventReader } from '../http-client/event-reader.ts';
 import type { HttpConnection, HttpResponse } from '../http-client/http-connection.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { readEndpointEvent } from './endpoint-event.ts';
+
+/** More of an endpoint is not read (P8): no URL is as long. */
+const maxEndpointBytes = 64 * 1024;
 
 /** Time limits of the stream, and the limit of one message. */
 export interface SseStreamLimits {
@@ -63,7 +66,7 @@ export function openSseStream(
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const controller = new AbortController();
-  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  const reader = new EventReader({ maxEventBytes: maxLineBytes });
   let endpoint: string | undefined;
   let end: BackendEnd | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -112,7 +115,7 @@ export function openSseStream(
       if (event.noise.length > 0) noisy.push(event);
       if (type === 'endpoint') {
         deliver();
-        handleEndpoint(data);
+        handleEndpoint(data.toString('utf8', 0, maxEndpointBytes));
         if (end !== undefined) return;
       }
     }

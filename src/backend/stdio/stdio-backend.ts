@@ -189,7 +189,8 @@ class StdioBackend implements Backend, Termination {
     if (this.#hasExited) this.#bytesAfterExit += chunk.length;
     if (this.#bytesAfterExit > maxBytesAfterExit) this.#isDiscarding = true;
     if (this.#isDiscarding) return;
-    this.#inOrder.take(this.#output.read(chunk), (read) => this.#deliver(read));
+    for (const portion of this.#output.read(chunk)) this.#inOrder.takeLater(portion, (read) => this.#deliver(read));
+    if (this.#output.overflowed) this.#inOrder.after(() => this.#endForLongLine());
   }
 
   #deliver(read: ReadOutput): void {
@@ -198,7 +199,10 @@ class StdioBackend implements Backend, Termination {
     reportNoise(this.#events, [read]);
     if (units !== undefined) reportUnits(this.#events, units);
     else if (messages.length > 0) this.#events.onMessages(messages);
-    if (!this.#output.overflowed) return;
+  }
+
+  #endForLongLine(): void {
+    if (this.#isDiscarding) return;
     const { maxLineBytes = defaultMaxLineBytes } = this.#options;
     const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--advanced.limits.line).`;
     this.#reportEnd({ reason: 'line_too_long', detail });

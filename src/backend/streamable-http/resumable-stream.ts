@@ -1,7 +1,7 @@
 import type { Reason } from '../../protocol/faults.ts';
 import { type Message, reportNoise } from '../../protocol/message/message.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
-import { createEventReader } from '../http-client/event-reader.ts';
+import { EventReader } from '../http-client/event-reader.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
@@ -111,7 +111,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
 /** Reads one connection of the stream to its end, however it ends. */
 async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions) {
   const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onNoise, onCursor } = parts;
-  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  const reader = new EventReader({ maxEventBytes: maxLineBytes });
   let lastEventId: string | undefined;
   let linger: NodeJS.Timeout | undefined;
   const endIfComplete = (): void => {

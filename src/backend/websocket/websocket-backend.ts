@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawData } from 'ws';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { readServerTexts, reportNoise } from '../../protocol/message/message.ts';
+import { reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
@@ -101,7 +101,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   const deliver = (): void => {
     const texts = received;
     received = [];
-    inOrder.take(readServerTexts(texts), (read) => {
+    inOrder.takeTexts(texts, (read) => {
       if (isClosing) return;
       reportNoise(events, [read]);
       if (read.messages.length > 0) events.onMessages(read.messages);

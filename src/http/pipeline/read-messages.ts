@@ -1,8 +1,13 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ScanLimits } from '../../protocol/json/scan.ts';
-import { type Message, type ReadBody, readBody, readBodyInTurns } from '../../protocol/message/message.ts';
+import {
+  hasRoomForText,
+  type Message,
+  type ReadBody,
+  readBody,
+  readBodyInTurns,
+} from '../../protocol/message/message.ts';
 import { namesModernRevision } from '../../protocol/revisions.ts';
-import { isLarge } from '../../util/large-reads.ts';
 
 /** The messages of one text of a client: of the body of a POST, or of a frame on a WebSocket. */
 export interface ReadPost {
@@ -32,16 +37,16 @@ const createRefusal = (reason: Reason, id: RequestId | null = null): PostedMessa
  * Parses the messages in a text of a client.
  * @param bytes the text without a byte order mark
  * @param version the revision that a header names
- * @returns a promise for a large text, which is parsed in several turns of the event loop (P8)
+ * @returns a promise if this turn of the event loop has no room for the text, which is then read in turns of its own (P8)
  */
 export function readMessages(
   bytes: Buffer,
   maxDepth: number,
   version?: string,
 ): PostedMessages | Promise<PostedMessages> {
-  return isLarge(bytes.length)
-    ? readBodyInTurns(bytes, maxDepth, limits).then((body) => toPostedMessages(body, version))
-    : toPostedMessages(readBody(bytes, maxDepth, limits), version);
+  return hasRoomForText(bytes)
+    ? toPostedMessages(readBody(bytes, maxDepth, limits), version)
+    : readBodyInTurns(bytes, maxDepth, limits).then((body) => toPostedMessages(body, version));
 }
 
 function toPostedMessages(body: ReadBody, version: string | undefined): PostedMessages {

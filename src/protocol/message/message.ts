@@ -1,6 +1,6 @@
 // src/protocol/message: JSON-RPC messages: reading them from text, and changing single members of their text.
 import { detachedCopy } from '../../util/detached-bytes.ts';
-import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
+import { hasRoomFor, inOwnTurns, shareOfTurn, unitsOfText } from '../../util/timing/work-meter.ts';
 import type { Reason, RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
 import { routedKeys } from '../json/known-keys.ts';
@@ -84,10 +84,18 @@ export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits)
 }
 
 /**
- * Reads a large text as `readBody` does, step by step, in turns of the event loop of their own (P8). It resolves in the
- * turn of the last step.
+ * Reads a text as `readBody` does, in turns of the event loop of their own, and a large one step by step (P8). It
+ * resolves in the turn of the last step.
  */
 export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = defaultLimits): Promise<ReadBody> {
+  if (!isLarge(text)) {
+    let small: ReadBody | undefined;
+    await inOwnTurns(() => {
+      small = readBody(text, maxDepth, limits);
+      return true;
+    }, unitsOf(text));
+    return small as ReadBody;
+  }
   const messages: ReadMessage[] = [];
   const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
   let body: ReadBody | undefined;
@@ -97,6 +105,35 @@ export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = d
     return outcome !== undefined;
   });
   return body as ReadBody;
+}
+
+/** The work of reading a text; see the work meter. */
+const unitsOf = (text: Buffer): number => unitsOfText + text.length;
+
+/** True if a text needs turns of its own. */
+const isLarge = (text: Buffer): boolean => unitsOf(text) >= shareOfTurn;
+
+/** True if this turn has room for reading a text, which then counts as read. */
+export const hasRoomForText = (text: Buffer): boolean => hasRoomFor(unitsOf(text));
+
+/**
+ * The texts in portions, of which each fits into the share of a turn. A large text is a portion of its own. Most texts
+ * are one portion.
+ */
+export function portionsOf<T>(items: readonly T[], textOf: (item: T) => Buffer): (readonly T[])[] {
+  const portions: (readonly T[])[] = [];
+  let from = 0;
+  let units = 0;
+  for (const [index, item] of items.entries()) {
+    const added = unitsOf(textOf(item));
+    units += added;
+    if (units < shareOfTurn || index === from) continue;
+    portions.push(items.slice(from, index));
+    from = index;
+    units = added;
+  }
+  portions.push(from === 0 ? items : items.slice(from));
+  return portions;
 }
 
 /** What a server has sent: its messages in order, and the texts of which something is no message. */
@@ -146,26 +183,48 @@ export function reportNoise(receiver: NoiseReceiver, reads: readonly Omit<Server
 /**
  * Reads texts of a server. An array is split into its messages. Only 2025-03-26 has batches, but dropping one in any
  * revision would leave its requests without an answer.
- * @returns a promise if one of the texts is large: it is then read in several turns of the event loop (P8)
+ * @returns a promise if this turn of the event loop has no room for the texts: they are then read in turns of their own
+ *   (P8). Whoever reads many texts reads them in portions (`portionsOf`), so that they are delivered in several turns
  */
 export function readServerTexts(texts: readonly Buffer[]): ServerMessages | Promise<ServerMessages> {
-  return texts.some(({ length }) => isLarge(length)) ? readInTurns(texts) : readSmallTexts(texts);
+  let units = 0;
+  for (const text of texts) units += unitsOf(text);
+  return hasRoomFor(units) ? readSmallTexts(texts) : readInTurns(texts);
 }
 
-/** Reads texts of a server as `readServerTexts` does, none of which is large. */
-export function readSmallTexts(texts: readonly Buffer[]): ServerMessages {
-  const found = new FoundMessages();
+/** Reads texts of a server at once. Only tests, and whoever has asked the work meter, may call this. */
+export function readSmallTexts(texts: readonly Buffer[], found = new FoundMessages()): ServerMessages {
   for (const text of texts) found.add(text, readBody(text, maxServerDepth));
   return found;
 }
 
+/** Reads texts as `readServerTexts` does, but keeps the messages of each text apart. */
+export function readTextsApart(texts: readonly Buffer[]): ServerMessages[] | Promise<ServerMessages[]> {
+  let units = 0;
+  for (const text of texts) units += unitsOf(text);
+  if (hasRoomFor(units)) return texts.map((text) => readSmallTexts([text]));
+  const each = texts.map((text) => ({ text, found: new FoundMessages() }));
+  return readEach(each).then(() => each.map(({ found }) => found));
+}
+
 async function readInTurns(texts: readonly Buffer[]): Promise<ServerMessages> {
   const found = new FoundMessages();
-  for (const text of texts) {
-    const body = isLarge(text.length) ? await readBodyInTurns(text, maxServerDepth) : readBody(text, maxServerDepth);
-    found.add(text, body);
-  }
+  await readEach(texts.map((text) => ({ text, found })));
   return found;
+}
+
+/** Reads texts in turns of their own. */
+async function readEach(each: readonly { readonly text: Buffer; readonly found: FoundMessages }[]): Promise<void> {
+  for (const portion of portionsOf(each, ({ text }) => text)) {
+    const [first] = portion;
+    if (first !== undefined && isLarge(first.text))
+      first.found.add(first.text, await readBodyInTurns(first.text, maxServerDepth));
+    else
+      await inOwnTurns(() => {
+        for (const { text, found } of portion) readSmallTexts([text], found);
+        return true;
+      });
+  }
 }
 
 /** The messages in texts of a server. */

@@ -4,30 +4,20 @@
  * line.
  */
 
-import { joinChunks } from '../../util/join-chunks.ts';
+import { UnfinishedLine } from './unfinished-line.ts';
 
 const lf = 0x0a;
 const cr = 0x0d;
 const space = 0x20;
-const emptyBuffer = Buffer.alloc(0);
 
 /** Leaves out a byte order mark at the start of a text (RFC 8259, section 8.1). */
 export const withoutBom = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 
-/** A fragment of at least this size is kept uncopied if it is most of the memory that it keeps alive. */
-const minKeptBytes = 4096;
-
 /** Splits a stream of chunks into lines. The lines do not depend on the boundaries of the chunks. */
 export class LineSplitter {
   readonly #maxLineBytes: number;
-  // The unfinished line: first large fragments, then small ones copied together. Large fragments wait uncopied, so that
-  // a large line is copied once. Small fragments are copied, so that a peer that writes single bytes does not cost an
-  // object and a chunk for each. Their buffer doubles, so that n of them cost linear time.
-  #fragments: Buffer[] = [];
-  #small = emptyBuffer;
-  #smallBytes = 0;
-  #bufferedBytes = 0;
+  readonly #unfinished: UnfinishedLine;
   #atStart = true;
   #overflowed = false;
 
@@ -37,6 +27,7 @@ export class LineSplitter {
    */
   constructor({ maxLineBytes }: { readonly maxLineBytes: number }) {
     this.#maxLineBytes = maxLineBytes;
+    this.#unfinished = new UnfinishedLine(maxLineBytes);
   }
 
   /** True if a line exceeded the limit. From then on nothing is buffered and no further line is returned. */
@@ -46,7 +37,7 @@ export class LineSplitter {
 
   /** True if the next chunk begins with a line. */
   get isAtLineStart(): boolean {
-    return this.#bufferedBytes === 0 && !this.#atStart;
+    return this.#unfinished.bytes === 0 && !this.#atStart;
   }
 
   /**
@@ -60,14 +51,14 @@ export class LineSplitter {
     while (!this.#overflowed && from < chunk.length) {
       const end = chunk.indexOf(lf, from);
       const part = chunk.subarray(from, end === -1 ? chunk.length : end);
-      if (this.#bufferedBytes + part.length > this.#maxLineBytes) {
+      if (this.#unfinished.bytes + part.length > this.#maxLineBytes) {
         this.#overflowed = true;
-        this.#takeLine();
+        this.#unfinished.take();
       } else if (end === -1) {
-        this.#append(part);
+        this.#unfinished.append(part);
         break;
       } else {
-        const line = this.#trim(this.#bufferedBytes > 0 ? this.#complete(part) : part);
+        const line = this.#trim(this.#unfinished.bytes > 0 ? this.#unfinished.complete(part) : part);
         if (line.length > 0) lines.push(line);
         from = end + 1;
       }
@@ -77,48 +68,8 @@ export class LineSplitter {
 
   /** Returns the last line if the stream ended without LF. */
   flush(): Buffer | undefined {
-    const line = this.#trim(this.#takeLine());
+    const line = this.#trim(this.#unfinished.take());
     return line.length > 0 ? line : undefined;
-  }
-
-  #append(part: Buffer): void {
-    this.#bufferedBytes += part.length;
-    if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {
-      this.#sealSmall();
-      this.#fragments.push(part);
-      return;
-    }
-    const needed = this.#smallBytes + part.length;
-    if (needed > this.#small.length) {
-      const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * this.#small.length), this.#maxLineBytes));
-      this.#small.copy(larger, 0, 0, this.#smallBytes);
-      this.#small = larger;
-    }
-    part.copy(this.#small, this.#smallBytes);
-    this.#smallBytes = needed;
-  }
-
-  #sealSmall(): void {
-    if (this.#smallBytes > 0) this.#fragments.push(this.#small.subarray(0, this.#smallBytes));
-    this.#small = emptyBuffer;
-    this.#smallBytes = 0;
-  }
-
-  #takeLine(): Buffer {
-    this.#sealSmall();
-    const fragments = this.#fragments;
-    const bytes = joinChunks(fragments, this.#bufferedBytes);
-    this.#fragments = [];
-    this.#bufferedBytes = 0;
-    return bytes;
-  }
-
-  /** Completes the unfinished line with its last part. */
-  #complete(part: Buffer): Buffer {
-    this.#sealSmall();
-    this.#fragments.push(part);
-    this.#bufferedBytes += part.length;
-    return this.#takeLine();
   }
 
   #trim(raw: Buffer): Buffer {

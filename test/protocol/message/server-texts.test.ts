@@ -5,6 +5,7 @@ import {
   reportNoise,
   type ServerMessages,
 } from '../../../src/protocol/message/message.ts';
+import { beginTurn } from '../../../src/util/timing/work-meter.ts';
 
 const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}';
 const nested = '['.repeat(1_001) + ']'.repeat(1_001);
@@ -83,6 +84,7 @@ describe('[P8] a large text', () => {
   });
 
   it('is not awaited if there is none', () => {
+    beginTurn();
     expect(readServerTexts([Buffer.from(log)])).not.toBeInstanceOf(Promise);
   });
 });

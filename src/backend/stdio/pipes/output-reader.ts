@@ -1,12 +1,21 @@
-import { learnedProgress, readServerTexts, type ServerMessages } from '../../../protocol/message/message.ts';
+import {
+  learnedProgress,
+  portionsOf,
+  readServerTexts,
+  type ServerMessages,
+} from '../../../protocol/message/message.ts';
 import { type ProgressPattern, progressMethod } from '../../../protocol/message/progress-fast-path.ts';
 import { ProgressRun, type ServerUnit } from '../../../protocol/message/progress-run.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../protocol/wire/lines.ts';
+import { spend } from '../../../util/timing/work-meter.ts';
 
 /** What a server has written. If there are runs of progress, all its messages are in `units` instead of `messages`. */
 export interface ReadOutput extends ServerMessages {
   readonly units?: readonly ServerUnit[];
 }
+
+/** A part of the output that is read when the portions before it are delivered. */
+export type OutputPortion = () => ReadOutput | Promise<ReadOutput>;
 
 type Part = ServerMessages | ProgressRun;
 
@@ -43,14 +52,19 @@ export class OutputReader {
     return this.#splitter.overflowed;
   }
 
-  /** Reads the lines that this chunk completes. Returns a promise if a line is large; see `readServerTexts`. */
-  read(chunk: Buffer): ReadOutput | Promise<ReadOutput> {
+  /**
+   * Reads the lines that this chunk completes. Returns portions that are to be read one after the other. Each fits into
+   * a turn of the event loop; see `portionsOf`.
+   */
+  read(chunk: Buffer): readonly OutputPortion[] {
     this.#hasWrittenCr ||= chunk.includes(carriageReturn);
-    if (!this.#reportsProgress) return this.#readLines(chunk);
-    const parts = this.#readParts(chunk);
-    return parts.some((part) => part instanceof Promise)
+    if (!this.#reportsProgress) return this.#split(chunk);
+    const parts: (Part | Promise<Part>)[] = [];
+    const end = this.#readRuns(chunk, parts);
+    const read = parts.some((part) => part instanceof Promise)
       ? Promise.all(parts).then(joinParts)
       : joinParts(parts as Part[]);
+    return [() => read, ...(end < chunk.length ? this.#split(chunk.subarray(end)) : [])];
   }
 
   /** Reads the last line, if the output ended without LF. */
@@ -59,32 +73,47 @@ export class OutputReader {
     return line && readServerTexts(this.#hasWrittenCr ? [flattenLineBreaks(line)] : [line]);
   }
 
-  /** Reads runs as units, and the lines between them one at a time, until there have been too many of these. */
-  #readParts(chunk: Buffer): (Part | Promise<Part>)[] {
+  /**
+   * Reads runs as units, and the lines between them one at a time, until there have been too many of these.
+   * @returns the end of what was read
+   */
+  #readRuns(chunk: Buffer, parts: (Part | Promise<Part>)[]): number {
     const splitter = this.#splitter;
-    const parts: (Part | Promise<Part>)[] = [];
     let probes = 0;
-    for (let at = 0; at < chunk.length && !splitter.overflowed; ) {
+    let at = 0;
+    while (at < chunk.length && !splitter.overflowed) {
       const pattern = splitter.isAtLineStart ? this.#pattern : undefined;
       const texts = pattern?.findRun(chunk, at, this.#maxLineBytes);
       if (pattern !== undefined && texts !== undefined) {
         parts.push(new ProgressRun(texts, pattern.token));
+        spend(texts.memory.length);
         at += texts.memory.length + 1;
         continue;
       }
       probes += 1;
-      const lineEnd = probes > maxProbes ? -1 : chunk.indexOf(lineFeed, at);
+      if (probes > maxProbes) break;
+      const lineEnd = chunk.indexOf(lineFeed, at);
       const end = lineEnd < 0 ? chunk.length : lineEnd + 1;
-      parts.push(this.#readLines(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end)));
+      for (const read of this.#split(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end)))
+        parts.push(read());
       at = end;
     }
-    return parts;
+    return at;
   }
 
-  #readLines(chunk: Buffer): ServerMessages | Promise<ServerMessages> {
+  #split(chunk: Buffer): (() => ServerMessages | Promise<ServerMessages>)[] {
     const lines = this.#splitter.push(chunk);
-    const read = readServerTexts(this.#hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
-    if (!(read instanceof Promise) && read.messages.at(-1)?.method === progressMethod) {
+    const flat = this.#hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines;
+    return portionsOf(flat, (line) => line).map((portion) => () => this.#read(portion));
+  }
+
+  #read(lines: readonly Buffer[]): ServerMessages | Promise<ServerMessages> {
+    const read = readServerTexts(lines);
+    return read instanceof Promise ? read.then((found) => this.#learn(found)) : this.#learn(read);
+  }
+
+  #learn(read: ServerMessages): ServerMessages {
+    if (read.messages.at(-1)?.method === progressMethod) {
       this.#reportsProgress = true;
       this.#pattern = learnedProgress();
     }

@@ -4,6 +4,7 @@ import { OutputReader, type ReadOutput } from '../../../../src/backend/stdio/pip
 import { type Message, readServerTexts } from '../../../../src/protocol/message/message.ts';
 import { messagesOf, ProgressRun } from '../../../../src/protocol/message/progress-run.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../../src/protocol/wire/lines.ts';
+import { beginTurn } from '../../../../src/util/timing/work-meter.ts';
 
 const maxLineBytes = 400;
 
@@ -33,7 +34,10 @@ async function readAll(chunks: readonly Buffer[]) {
     messages.push(...messagesOf(units).map(fieldsOf));
     noise.push(...texts.map(String));
   };
-  for (const chunk of chunks) take(await reader.read(chunk));
+  for (const chunk of chunks) {
+    beginTurn();
+    for (const portion of reader.read(chunk)) take(await portion());
+  }
   const last = await reader.flush();
   if (last !== undefined) take(last);
   return { messages, noise, inRuns, overflowed: reader.overflowed };

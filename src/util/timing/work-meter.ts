@@ -1,0 +1,93 @@
+/**
+ * The work meter (gate 1 of docs/hardening.md). All readers of peers' texts share one count of the work of the current
+ * turn of the event loop. Work beyond the share of a turn waits for a turn of its own. So the sum of many small works
+ * delays everybody else as little as one large work does (P8).
+ *
+ * Work is counted, not timed: a count does not depend on the load of the machine.
+ */
+
+/**
+ * The share of a turn, in units. One unit is the reading of one byte. Reading this much takes a few milliseconds at
+ * most. Ten texts that are a little smaller must not have the same turn.
+ */
+export const shareOfTurn = 512 * 1024;
+
+/**
+ * The units of a text besides its bytes: 127 texts use up the share of a turn. On its way to a client, a message takes
+ * 20 microseconds, and in a view up to 200. A chunk of 64 KiB can hold 1,900 messages.
+ */
+export const unitsOfText = 4 * 1024;
+
+/** Less work than this is not forgotten at the end of its turn, so that a small text costs one addition. */
+const uncountedUnits = 128 * 1024;
+
+/** A request on a new connection needs two turns until its answer. It must not wait for a step of others in each. */
+const turnsBetween = 3;
+
+/** One step of some work. Returns true after the last one. */
+type Step = () => boolean;
+
+/** Works that wait for their turn. Each does one step, and then waits behind the others. */
+const waiting: Step[] = [];
+
+let spent = 0;
+let isResetDue = false;
+
+/** A turn begins. Simulations call this, whose turns are none of the event loop. */
+export function beginTurn(): void {
+  isResetDue = false;
+  spent = 0;
+}
+
+/** Counts work that was done in this turn. */
+export function spend(units: number): void {
+  spent += units;
+  if (spent < uncountedUnits || isResetDue) return;
+  isResetDue = true;
+  setImmediate(beginTurn);
+}
+
+/** Counts work if this turn has room for it. Otherwise the work belongs into `inOwnTurns`. */
+export function hasRoomFor(units: number): boolean {
+  if (units > 0 && spent + units >= shareOfTurn) return false;
+  spend(units);
+  return true;
+}
+
+/**
+ * Does work step by step. A turn has no more steps than fit into its share, and turns for everybody else come in
+ * between. Works take turns: a small work waits for at most one step of each other. Resolves in the turn of the last
+ * step. Rejects with the error that a step throws.
+ * @param units the work of a step; a whole turn by default
+ */
+export function inOwnTurns(step: Step, units = shareOfTurn): Promise<void> {
+  return new Promise((resolve, reject) => {
+    waiting.push(() => {
+      spend(units);
+      try {
+        const isDone = step();
+        if (isDone) resolve();
+        return isDone;
+      } catch (cause) {
+        reject(cause);
+        return true;
+      }
+    });
+    if (waiting.length === 1) setImmediate(next);
+  });
+}
+
+function next(): void {
+  spent = 0; // the work of others in this turn does not matter: their next work waits
+  for (let steps = waiting.length; steps > 0 && spent < shareOfTurn; steps -= 1) {
+    const step = waiting[0] as Step;
+    const isDone = step();
+    waiting.shift();
+    if (!isDone) waiting.push(step);
+  }
+  if (waiting.length > 0) afterTurns(turnsBetween, next);
+}
+
+function afterTurns(turns: number, then: () => void): void {
+  setImmediate(turns === 1 ? then : () => afterTurns(turns - 1, then));
+}
