@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
@@ -28,12 +28,41 @@ const alone = [
   'test/integration/{groups,metrics}-many.test.ts',
 ];
 
+/** The folders of `src`, and what else needs no built gateway. */
+const units = [
+  'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,registry,era,http,ops,config,console,app}/**/*.test.ts',
+  'test/cluster/*/**/*.test.ts',
+  'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
+  'test/soak/{ledger,report,talker}.test.ts',
+  'test/judges/judge.test.ts',
+  'test/simulation/simulation.test.ts',
+];
+
+/** Those of them that start processes: programs, Redis, or `flock` for a store in files. The others fail if they start one. */
+const processes = [
+  'test/app/{v8-flags,addresses/public-base-url}.test.ts',
+  'test/backend/{large-messages,socket/socket-backend,sse/tls,websocket/tls,stdio/**/*}.test.ts',
+  'test/cluster/link/local-transport.test.ts',
+  'test/contract/{file,redis*}.test.ts',
+  'test/deploy/{kubernetes,systemd,workflows}.test.ts',
+  'test/ops/{audit/line-file,health/start-help}.test.ts',
+  'test/protocol/{regular-expressions,json/kernel/build}.test.ts',
+  'test/store/memory/journal/{compaction,damage,directory,kills,sync}.test.ts',
+  'test/support/{canaries,cluster,journal,log-checker,net-proxy,redis-server}.test.ts',
+];
+
+/** Files that replace modules. Each needs a process of its own, in which no other file has loaded the module. */
+const mocking = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .map((name) => `test/${name}`)
+  .filter((name) => name.endsWith('.test.ts') && /\bvi\.(?:doM|m)ock\(/.test(readFileSync(name, 'utf8')));
+
 /** What depends on how JSON is read. It runs once more with the kernel forced on, in small windows, and once with it off. */
 const scanners = ['test/protocol/{json,message}/**/*.test.ts', 'test/protocol/stepped-scan.test.ts'];
 const scannerProject = (mode: 'on' | 'off') => ({
   test: {
     name: `kernel-${mode}`,
     include: scanners,
+    isolate: false,
     setupFiles: [`test/support/kernel/kernel-${mode}.ts`],
     testTimeout: 20_000,
   },
@@ -57,14 +86,27 @@ const projects: TestProjectInlineConfiguration[] = [
   {
     test: {
       name: 'unit',
-      include: [
-        'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,registry,era,http,ops,config,console,app}/**/*.test.ts',
-        'test/cluster/*/**/*.test.ts',
-        'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
-        'test/soak/{ledger,report,talker}.test.ts',
-        'test/judges/judge.test.ts',
-        'test/simulation/simulation.test.ts',
-      ],
+      include: units,
+      exclude: [...configDefaults.exclude, ...processes, ...mocking],
+      // Files share a process, since loading all modules anew for each file costs as much as the tests.
+      isolate: false,
+      setupFiles: 'test/support/no-processes.ts',
+      testTimeout: 20_000,
+    },
+  },
+  {
+    test: {
+      name: 'mocked',
+      include: mocking,
+      exclude: [...configDefaults.exclude, ...processes, 'test/fuzz/**', 'test/simulation/mutant.test.ts'],
+      setupFiles: 'test/support/no-processes.ts',
+      testTimeout: 20_000,
+    },
+  },
+  {
+    test: {
+      name: 'processes',
+      include: processes,
       testTimeout: 20_000,
       server: { deps: { inline: [workflowParser] } },
     },
