@@ -1,6 +1,9 @@
 import { errorCodeOf } from '../util/text/error-code.ts';
 import { type NoTokenReason, NoUpstreamToken } from './identity/upstream-tokens.ts';
 
+/** The code of the error for a body in a content coding that the gateway does not know. */
+export const unknownEncoding = 'UNKNOWN_ENCODING';
+
 /**
  * Meaning of the error codes of failed connections, and the advice for each. The address is written before each
  * sentence.
@@ -20,6 +23,12 @@ const sentences: Readonly<Record<string, string>> = {
   ECONNRESET: 'closed the connection unexpectedly. Check the log of the server.',
   UND_ERR_SOCKET: 'closed the connection unexpectedly. Check the log of the server.',
   EPIPE: 'closed the connection unexpectedly. Check the log of the server.',
+  UND_ERR_HEADERS_OVERFLOW:
+    'sent a response head of more than 64 KiB. Make its session id, its cookies, or the headers of a proxy shorter.',
+  [unknownEncoding]:
+    'compressed its answer in a way that the gateway cannot read. Turn off compression (Content-Encoding) at the server, or at the proxy before it.',
+  Z_DATA_ERROR:
+    'sent an answer whose compression is broken. Turn off compression at the server, or at the proxy before it.',
   EPROTO: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
   ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a self-signed certificate. Add the certificate with --defaults.tls.ca.',
@@ -73,7 +82,7 @@ const accessAdvice: Readonly<Record<LoginOffer, string>> = {
 /** Returns sentences for the operator about a redirect or refused credentials; undefined for any other status. */
 export function explainRefusal(status: number, where: string, offer: LoginOffer = 'none'): string | undefined {
   if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the URL of the redirect target.`;
+    return `${where} answered with a redirect (${status}), which the gateway does not follow: only 307 and 308 to the same scheme, host and port are followed. Configure the URL of the redirect target.`;
   }
   if (isUnauthorized(status)) {
     return `${where} refused access (${status}). ${accessAdvice[offer]}`;

@@ -49,7 +49,8 @@ export function openHttpConnection(): HttpConnection {
     const body: ResponseBody = new ResponseBody({ resume: () => undefined, abort: (cause) => body.end(cause) });
     for (const chunk of chunks) body.take(chunk);
     cuts.add(() => body.end(new Error('cut')));
-    return { status, mediaType, headers, body, end: () => body.end() };
+    const url = new URL('http://127.0.0.1/mcp');
+    return { status, mediaType, headers, body, url, end: () => body.end() };
   };
   return {
     noteChallenge: () => false,

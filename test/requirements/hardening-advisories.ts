@@ -34,7 +34,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A07',
-    text: 'An SSE endpoint must have the same origin as its stream, and redirects are not followed.',
+    text: 'An SSE endpoint must have the same origin as its stream, and redirects to another origin are not followed.',
     source: 'worldmonitor #4054, ContextForge',
   },
   {

@@ -3,9 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { noteChallenge, readChallenge } from '../../protocol/http/upstream-challenge.ts';
+import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
+import { unknownEncoding } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import type { Canceller } from './canceller.ts';
+import type { CookieJar } from './cookie-jar.ts';
+import { DecodedBody, isReadable } from './decoded-body.ts';
 import { ResponseBody } from './response-body.ts';
 
 /** The head of a response and its body, not yet read. */
@@ -14,7 +18,10 @@ export interface HttpResponse {
   /** For example `text/event-stream`: in lower case and without parameters; empty where there is none. */
   readonly mediaType: string;
   readonly headers: IncomingHttpHeaders;
+  /** Not compressed, whatever the server did. */
   readonly body: ResponseBody;
+  /** The URL of the request, after redirects. */
+  readonly url: URL;
 }
 
 /**
@@ -22,7 +29,10 @@ export interface HttpResponse {
  * to another origin.
  */
 export interface HttpConnection {
-  /** Rejects if no head of a response comes. A redirect is a response like any other: it is not followed. */
+  /**
+   * Rejects if no head of a response comes. Only a redirect that keeps the method and the origin (307, 308) is followed.
+   * Any other one is a response like any other.
+   */
   request(options: {
     readonly method: 'GET' | 'POST' | 'DELETE';
     /** A URL on the origin of the connections. */
@@ -39,6 +49,12 @@ export interface HttpConnection {
   /** Closes all connections at once. Never rejects. */
   close(): Promise<void>;
 }
+
+/** A request is redirected at most this often. A longer way is a loop. */
+const maxRedirects = 5;
+
+/** Node.js allows 16 KiB, which long session ids, cookies and the headers of proxies can exceed (P8). */
+const maxHeadBytes = 64 * 1024;
 
 /** Headers of a POST with a message: the response may be JSON or a stream. */
 export const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
@@ -57,6 +73,7 @@ export function openHttpConnection({
   connectTimeoutMs,
   maxConnections,
   passesChallenges = false,
+  cookies,
 }: {
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -64,26 +81,40 @@ export function openHttpConnection({
   readonly connectTimeoutMs: number;
   readonly maxConnections: number;
   readonly passesChallenges?: boolean | undefined;
+  /** Keeps the cookies that the server sets. Without it they are ignored. */
+  readonly cookies?: CookieJar | undefined;
 }): HttpConnection {
-  // The gateway cannot read compressed streams, and they are of no use over a short distance.
+  // Compression costs time, and is of no use over a short distance.
   const common = { ...configured, 'accept-encoding': 'identity' };
   const pool = new (loadLibrary('undici').Pool)(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
     pipelining: 1,
+    maxHeaderSize: maxHeadBytes,
     // The caller has a time limit of its own that fits the request.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
   let closed: Promise<void> | undefined;
   return {
-    request({ method, url, headers, body = null, signal }) {
-      const path = url.pathname + url.search;
-      const allHeaders = { ...common, ...headers };
+    request({ method, url: firstUrl, headers: own, body = null, signal }) {
+      const headers = { ...common, ...own };
       return new Promise((resolve, reject) => {
-        if (signal.aborted) reject(createAbortError());
-        else
-          pool.dispatch({ path, method, headers: allHeaders, body }, new ResponseHandler({ signal, resolve, reject }));
+        const send = (url: URL, redirects: number): void => {
+          if (signal.aborted) return reject(createAbortError());
+          const onHead = (response: HttpResponse): void => {
+            cookies?.take(response.headers, url);
+            const target = redirects < maxRedirects ? redirectTarget(response) : undefined;
+            if (target === undefined) return resolve(response);
+            detach('backend', response.body.drain());
+            send(target, redirects + 1);
+          };
+          const path = url.pathname + url.search;
+          const allHeaders = cookies === undefined ? headers : cookies.addTo(headers, url);
+          const handler = new ResponseHandler({ url, signal, resolve: onHead, reject });
+          pool.dispatch({ path, method, headers: allHeaders, body }, handler);
+        };
+        send(firstUrl, 0);
       });
     },
     noteChallenge({ status, headers }, forwarded) {
@@ -100,13 +131,27 @@ export function openHttpConnection({
 
 const createAbortError = (): Error => new (loadLibrary('undici').errors.RequestAbortedError)();
 
-function readMediaType({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
-  return (type?.split(';')[0] ?? '').trim().toLowerCase();
+/** Returns where a request must go instead, if the method, the body and the origin stay the same. */
+function redirectTarget({ status, headers: { location }, url }: HttpResponse): URL | undefined {
+  if ((status !== 307 && status !== 308) || location === undefined || !URL.canParse(location, url.href))
+    return undefined;
+  const target = new URL(location, url.href);
+  target.hash = '';
+  return target.origin === url.origin && target.username === '' && target.password === '' ? target : undefined;
 }
+
+/** The content coding of a body; empty if it is not compressed. */
+function readEncoding({ 'content-encoding': encoding }: IncomingHttpHeaders): string {
+  const name = (encoding ?? '').trim().toLowerCase();
+  return name === 'identity' ? '' : name;
+}
+
+const readMediaType = ({ 'content-type': type }: IncomingHttpHeaders): string =>
+  (type?.split(';')[0] ?? '').trim().toLowerCase();
 
 /** Callbacks for the outcome of a request. */
 interface RequestCallbacks {
+  readonly url: URL;
   readonly signal: AbortSignal | Canceller;
   resolve(answer: HttpResponse): void;
   /** No head of a response came. */
@@ -118,7 +163,7 @@ class ResponseHandler implements Dispatcher.DispatchHandlers {
   readonly #callbacks: RequestCallbacks;
   readonly #onAborted = (): void => this.#abortRequest(createAbortError());
   #abort: ((cause: Error) => void) | undefined;
-  #body: ResponseBody | undefined;
+  #body: ResponseBody | DecodedBody | undefined;
 
   constructor(callbacks: RequestCallbacks) {
     this.#callbacks = callbacks;
@@ -135,8 +180,20 @@ class ResponseHandler implements Dispatcher.DispatchHandlers {
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
     const headers = loadLibrary('undici').util.parseHeaders(rawHeaders);
-    this.#body = new ResponseBody({ resume, abort: (cause) => this.#abortRequest(cause) });
-    this.#callbacks.resolve({ status, mediaType: readMediaType(headers), headers, body: this.#body });
+    const encoding = readEncoding(headers);
+    const source = { resume, abort: (cause: Error) => this.#abortRequest(cause) };
+    const { url } = this.#callbacks;
+    if (isReadable(encoding)) {
+      const decoded = new DecodedBody(encoding, source);
+      this.#body = decoded;
+      this.#callbacks.resolve({ status, mediaType: readMediaType(headers), headers, body: decoded.body, url });
+    } else if (encoding !== '' && status < 300) {
+      this.#abortRequest(Object.assign(new Error('The body has an unknown encoding.'), { code: unknownEncoding }));
+    } else {
+      this.#body = new ResponseBody(source);
+      const mediaType = encoding === '' ? readMediaType(headers) : '';
+      this.#callbacks.resolve({ status, mediaType, headers, body: this.#body, url });
+    }
     return true;
   }
 

@@ -15,6 +15,7 @@ const maxRequestedMs = 60_000;
 /**
  * Waits before a connection is made again: as long as the server requested (`retry:`), doubled with each failure in a
  * row. The pause is partly random, so that many clients do not all return at one moment.
+ * @param leastMs the shortest first pause
  * @param leftMs the time left for all attempts: a longer pause ends with it, and the last attempt is made then
  * @returns false if the signal was aborted meanwhile
  */
@@ -22,11 +23,17 @@ export async function pauseBeforeReconnect(
   failures: number,
   {
     requestedMs = firstPauseMs,
+    leastMs = minPauseMs,
     leftMs = Number.POSITIVE_INFINITY,
     signal,
-  }: { readonly requestedMs?: number | undefined; readonly leftMs?: number; readonly signal: AbortSignal },
+  }: {
+    readonly requestedMs?: number | undefined;
+    readonly leastMs?: number;
+    readonly leftMs?: number;
+    readonly signal: AbortSignal;
+  },
 ): Promise<boolean> {
-  const firstMs = Math.min(Math.max(requestedMs, minPauseMs), maxRequestedMs);
+  const firstMs = Math.min(Math.max(requestedMs, leastMs, minPauseMs), maxRequestedMs);
   const pauseAfter = backoff({ firstMs, maxMs: Math.max(firstMs, maxPauseMs), spread: [1, 1.25] });
   try {
     await sleep(Math.min(pauseAfter(failures), Math.max(0, leftMs)), undefined, { signal });

@@ -66,7 +66,7 @@ const probePauseMs = 5_000;
  * - Until the server has answered something, a failure counts as not started (`failed`). A refusal typical of the other
  *   era sets `isOtherTransport`.
  * - A server that later turns out to be of the legacy era has ended (`exited`).
- * - Requests go to the origin of `url` alone, and no redirect is followed.
+ * - Requests go to the origin of `url` alone, and only redirects there are followed.
  * - No request is made before the first message.
  */
 export function openModernHttp(options: ModernHttpOptions, events: BackendEvents): Backend {

@@ -14,6 +14,7 @@ import {
 } from '../backend.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
+import { CookieJar } from '../http-client/cookie-jar.ts';
 import { requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
@@ -67,7 +68,8 @@ export interface SseOptions extends Partial<SseStreamLimits> {
  * - Messages sent before the endpoint is known wait.
  * - A request whose POST fails is reported as unanswered. Notifications and responses are dropped and counted.
  * - If the very first POST fails, the server counts as not started (`failed`).
- * - Requests go to the origin of `url` alone, and no redirect is followed.
+ * - Requests go to the origin of `url` alone, and only redirects there are followed.
+ * - Cookies that the server sets go back to it.
  * - The stream is opened with the client's headers of that time, and each POST has those of its request.
  */
 export function openSse(
@@ -98,6 +100,7 @@ export function openSse(
     maxConnections,
     tokens,
     passesChallenges,
+    cookies: new CookieJar(),
   });
   const flow = createBackpressureGroup();
   /** The server has accepted a message, or answered one. */

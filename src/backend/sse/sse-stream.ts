@@ -86,8 +86,9 @@ export function openSseStream(
     timer = setTimeout(() => endStream(reason), ms);
   };
 
+  let streamUrl = url;
   const handleEndpoint = (data: string): void => {
-    const read = readEndpointEvent(data, url);
+    const read = readEndpointEvent(data, streamUrl);
     if (!read.ok) return endStream({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
     if (endpoint === undefined) {
       endpoint = read.url.href;
@@ -128,6 +129,7 @@ export function openSseStream(
       limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
       const headers = { ...clientHeaders, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
+      streamUrl = answer.url;
       const isPassedOn = connection.noteChallenge(answer, clientHeaders);
       const fault = findFault(answer, where, isPassedOn ? 'passed-on' : readLoginOffer(answer.headers));
       if (fault !== undefined) {

@@ -3,6 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import { detach } from '../../util/boundary.ts';
 import type { QueuedMessage, RequestIds } from '../backend.ts';
 import {
   explainConnectFailure,
@@ -22,6 +23,7 @@ import { explainPostStatus, isModernError, wrongUrlHint } from './refused-post.t
 import type { DropRepeats } from './repeated-messages.ts';
 import { readResumableStream } from './resumable-stream.ts';
 import type { ServerSession } from './server-session.ts';
+import { isForgottenStatus, isMethodMissing, mayMeanForgotten } from './session-probe.ts';
 
 /** Options common to all POSTs to one server. */
 export interface HttpPostOptions {
@@ -37,6 +39,11 @@ export interface HttpPostOptions {
   clientHeaders(): ForwardedHeaders;
   /** Asks a server that refused a request whether it has forgotten the session. Never rejects. */
   isForgotten(): Promise<boolean>;
+  /**
+   * Resolves when the standalone stream can no longer bring the answer to a request; undefined if it cannot now. Some
+   * servers send all answers there.
+   */
+  standaloneLost(): Promise<void> | undefined;
   onMessages(messages: readonly Message[], relatedRequests: RequestIds): void;
   onNoise(text: Buffer, more?: number): void;
   /** A stream that answers requests has its first event id, or a further one. */
@@ -91,6 +98,8 @@ export interface HttpPost {
   readonly unanswered: ReadonlySet<RequestId>;
   /** The last event read of a stream that answers the POST; undefined while the stream cannot be resumed. */
   readonly cursor: string | undefined;
+  /** Notes answers that came on the standalone stream. */
+  noteAnswers(ids: RequestIds): void;
   /** Aborts the POST: nobody waits for the answer any more. */
   abandon(): void;
 }
@@ -116,9 +125,31 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     resolveAccepted = resolve;
   });
 
+  /** Errors that may mean that the server has forgotten the session. They wait until it is asked. */
+  const doubtful: Message[] = [];
+  const isDoubtful = (message: Message): boolean =>
+    message.isError && !isInitialize && 'message' in source && isRefusalOfOurs(message) && mayMeanForgotten(message);
+  const isRefusalOfOurs = ({ id }: Message): boolean => id == null || unanswered.has(id);
+
   const deliver = (messages: readonly Message[]): void => {
+    const isCertain = !messages.some(isDoubtful);
+    const certain = isCertain ? messages : messages.filter((message) => !isDoubtful(message));
+    if (!isCertain) doubtful.push(...messages.filter(isDoubtful));
     for (const id of answeredIn(messages)) unanswered.delete(id);
-    if (messages.length > 0) onMessages(messages, ids);
+    if (certain.length > 0) onMessages(certain, ids);
+  };
+
+  let resolveAnswered: (() => void) | undefined;
+  /** Waits for answers on the standalone stream, while that is open. */
+  const awaitOnStandalone = async (): Promise<void> => {
+    const isDone = isInitialize || unanswered.size === 0 || doubtful.length > 0 || canceller.aborted;
+    const lost = isDone ? undefined : parts.standaloneLost();
+    if (lost === undefined) return;
+    const answered = new Promise<void>((resolve) => {
+      resolveAnswered = resolve;
+      canceller.onAbort = resolve;
+    });
+    await Promise.race([answered, lost]);
   };
 
   const post = async ({ message, headers: forwarded }: OutgoingPost): Promise<HttpResponse> => {
@@ -157,8 +188,10 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       first,
       cursor: state.cursor,
       isStandalone: false,
+      isForgotten: async () => session.hasId && parts.isForgotten(),
       open: (lastEventId) => requestEventStream(parts, lastEventId, canceller.signal),
       isComplete: () => unanswered.size === 0,
+      keepsOpen: 'message' in source && source.message.method === 'notifications/initialized',
       onMessages: (messages) => deliver(dropRepeats(messages)),
       onCursor(id) {
         const isFirst = state.cursor === undefined;
@@ -168,12 +201,20 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     });
     if (end.outcome === 'complete') return completePost();
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
+    if (end.outcome === 'lost' && end.isEnded) await awaitOnStandalone();
+    if (unanswered.size === 0 || doubtful.length > 0) return completePost();
     const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
     return { outcome: 'failed', reason, detail: `The response stream of ${where} broke.` };
   };
 
-  const completePost = (): HttpPostEnd => {
+  const completePost = async (): Promise<HttpPostEnd> => {
+    if (doubtful.length > 0) {
+      if (await parts.isForgotten()) return { outcome: 'forgotten', isTaken: false };
+      onMessages(doubtful, ids);
+    }
     if (unanswered.size === 0) return { outcome: 'done' };
+    const isInSession = !isInitialize && session.hasId && !canceller.aborted;
+    if (isInSession && (await parts.isForgotten())) return { outcome: 'forgotten', isTaken: false };
     const hint = isInitialize ? wrongUrlHint : '';
     const detail = `${where} ended its response to a POST without answering the request.${hint}`;
     return { outcome: 'failed', reason: 'server_refused', detail };
@@ -181,8 +222,10 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
 
   /** Delivers messages of a refusal if one of them answers a request. Returns true then. */
   const deliverAnswers = (messages: readonly Message[]): boolean => {
-    const isAnswer = answeredIn(messages).some((id) => unanswered.has(id));
-    if (isAnswer) deliver(messages);
+    const answered = answeredIn(messages);
+    const isAnswer = answered.some((id) => unanswered.has(id));
+    for (const id of answered) unanswered.delete(id);
+    if (isAnswer) onMessages(messages, ids);
     return isAnswer;
   };
 
@@ -204,14 +247,22 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const { status } = answer;
     if ('message' in source && connection.noteChallenge(answer, source.headers)) return readChallenge(answer);
     const messages = await readRefusalMessages(answer, flow, maxLineBytes);
+    if (!isInitialize && (await refusesSession(status, messages))) return { outcome: 'forgotten', isTaken: false };
     const isAnswer = deliverAnswers(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
-    if (status === 400 && !isAnswer && (await parts.isForgotten())) return { outcome: 'forgotten', isTaken: false };
     if (messages.some(isModernError)) {
       const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
     return createRefusal(status, readLoginOffer(answer.headers));
+  };
+
+  /** True if the server refused the message because it has forgotten the session. */
+  const refusesSession = async (status: number, messages: readonly Message[]): Promise<boolean> => {
+    if (messages.some(isMethodMissing)) return false;
+    if (status === 404 && session.hasId) return true;
+    const isDoubt = (isForgottenStatus(status) && session.hasId) || messages.some(mayMeanForgotten);
+    return isDoubt && parts.isForgotten();
   };
 
   const createRefusal = (status: number, offer: LoginOffer): HttpPostEnd => ({
@@ -223,16 +274,18 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
 
   const readAnswer = async (answer: HttpResponse): Promise<HttpPostEnd> => {
     const { status, mediaType, body } = answer;
-    if (status === 404 && session.hasId) {
-      await body.drain();
-      return { outcome: 'forgotten', isTaken: false };
-    }
     if (status < 200 || status > 299) return readRefusal(answer);
     const fault = isInitialize ? session.begin(answer) : undefined;
     if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
-    if (mediaType === 'text/event-stream') return readStream(answer);
+    if (mediaType === 'text/event-stream') {
+      if (ids.length > 0) return readStream(answer);
+      // The next message need not wait for the end of this response.
+      detach('backend', readStream(answer));
+      return { outcome: 'done' };
+    }
     if (mediaType === 'application/json') return readJson(body);
     await body.drain();
+    if (status === 202 || status === 204) await awaitOnStandalone();
     return completePost();
   };
 
@@ -278,6 +331,10 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     ended: run(),
     unanswered,
     outgoing,
+    noteAnswers(ids: RequestIds) {
+      for (const id of ids) unanswered.delete(id);
+      if (unanswered.size === 0) resolveAnswered?.();
+    },
     abandon: () => canceller.abort(),
   });
 }

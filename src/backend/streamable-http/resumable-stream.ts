@@ -15,7 +15,8 @@ export type ResumableStreamEnd =
   | { readonly outcome: 'forgotten' }
   /** The server does not open the stream. */
   | { readonly outcome: 'refused'; readonly status: number }
-  | { readonly outcome: 'lost'; readonly reason: Reason };
+  /** `isEnded` if the server has ended the stream in order, so that it did not break. */
+  | { readonly outcome: 'lost'; readonly reason: Reason; readonly isEnded?: boolean };
 
 /** Options for following a stream. */
 export interface ResumableStreamOptions {
@@ -40,11 +41,21 @@ export interface ResumableStreamOptions {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   /** True once no further message is needed. */
   isComplete(): boolean;
+  /** True if the server may send messages for as long as it keeps the stream open, although none is needed. */
+  readonly keepsOpen?: boolean;
   onMessages(messages: readonly Message[]): void;
   onNoise(text: Buffer, more?: number): void;
-  /** The event with this id was read, and all before it. */
-  onCursor(cursor: string): void;
+  /** The event with this id was read, and all before it. Undefined if the server has taken its position back. */
+  onCursor(cursor: string | undefined): void;
+  /** A connection of the stream has ended. There is no position if the next connection may miss messages. */
+  onDisconnected?(cursor: string | undefined): void;
 }
+
+/**
+ * A GET stream that lived for less than this time ended at once. It is requested again at most this often, and less
+ * often if it brings no message.
+ */
+const shortLifeMs = 1_000;
 
 /** Temporary statuses: the server is busy, or has not noticed yet that the previous connection is gone (409). */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
@@ -72,25 +83,32 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
   let requestedMs: number | undefined;
   let failures = 0;
   let awaySince = performance.now();
+  let leastPauseMs = 0;
   for (;;) {
     if (answer !== undefined) {
-      const read = await readStream(answer, parts);
+      const openedAt = performance.now();
+      const read = await readStream(answer, lastEventId, parts);
       if (parts.isComplete() || signal.aborted) return { outcome: 'complete' };
       if (read.isTooLong) return { outcome: 'lost', reason: 'line_too_long' };
-      lastEventId = read.lastEventId ?? lastEventId;
+      lastEventId = read.lastEventId;
       requestedMs = read.retryMs ?? requestedMs;
-      if (!isStandalone && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
+      if (!isStandalone && lastEventId === undefined)
+        return { outcome: 'lost', reason: 'server_unreachable', isEnded: read.isEnded };
+      parts.onDisconnected?.(lastEventId);
       awaySince = performance.now();
       // A server that opens an empty stream each time must not be asked in a loop.
-      failures = read.lastEventId === undefined ? failures + 1 : 0;
+      const isShort = awaySince - openedAt < shortLifeMs;
+      const isFailure = isStandalone ? isShort && !read.hasMessages : !read.hasMoved;
+      failures = isFailure ? failures + 1 : 0;
+      leastPauseMs = isStandalone && isShort ? shortLifeMs : 0;
     }
     const hasNoLimit = isStandalone || requestedMs !== undefined;
     const leftMs = hasNoLimit ? Number.POSITIVE_INFINITY : awaySince + maxUnreachableMs - performance.now();
-    if (hasTried && !(await pauseBeforeReconnect(failures, { requestedMs, leftMs, signal })))
+    if (hasTried && !(await pauseBeforeReconnect(failures, { requestedMs, leastMs: leastPauseMs, leftMs, signal })))
       return { outcome: 'complete' };
     hasTried = true;
     answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below
-    if (answer?.status === 200 && answer.mediaType === 'text/event-stream') {
+    if (answer !== undefined && isEventStream(answer)) {
       wasOpen = true;
       continue;
     }
@@ -103,36 +121,53 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
     if (!isStandalone && performance.now() - awaySince >= maxUnreachableMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }
+    leastPauseMs = isStandalone && status !== undefined ? shortLifeMs : 0;
     answer = undefined;
     failures += 1;
   }
 }
 
-/** Reads one connection of the stream to its end, however it ends. */
-async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions) {
+/** True for the head of a stream. */
+export const isEventStream = ({ status, mediaType }: HttpResponse): boolean =>
+  status === 200 && mediaType === 'text/event-stream';
+
+/**
+ * Reads one connection of the stream to its end, however it ends.
+ * @param from the position before it
+ */
+async function readStream({ body }: HttpResponse, from: string | undefined, parts: ResumableStreamOptions) {
   const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onNoise, onCursor } = parts;
   const reader = new EventReader({ maxEventBytes: maxLineBytes });
-  let lastEventId: string | undefined;
+  let lastEventId = from;
+  let hasMoved = false;
+  let hasMessages = false;
   let linger: NodeJS.Timeout | undefined;
   const endIfComplete = (): void => {
-    if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
+    if (isComplete() && parts.keepsOpen !== true) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };
   const handleEvents = (events: readonly MessageEvent[]): void => {
     const messages: Message[] = [];
     const previousId = lastEventId;
     for (const event of events) {
-      lastEventId = event.id ?? lastEventId;
+      // An empty id means that there is no position (HTML, 9.2.6).
+      if (event.id !== undefined) lastEventId = event.id === '' ? undefined : event.id;
       messages.push(...event.messages);
     }
     reportNoise({ onNoise }, events);
+    hasMessages ||= messages.length > 0;
+    hasMoved ||= lastEventId !== previousId;
     if (messages.length > 0) onMessages(messages);
-    if (lastEventId !== undefined && lastEventId !== previousId) onCursor(lastEventId);
+    if (lastEventId !== previousId) onCursor(lastEventId);
     if (reader.overflow !== undefined) body.destroy();
     else endIfComplete();
   };
   endIfComplete(); // a notification needs no answer
   // broken or ended: the stream is resumed in both cases
-  await flow.read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs).catch(() => undefined);
+  const isEnded = await flow
+    .read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs)
+    .then(() => true)
+    .catch(() => false);
   clearTimeout(linger);
-  return { lastEventId, retryMs: reader.retryMs, isTooLong: reader.overflow !== undefined };
+  const isTooLong = reader.overflow !== undefined;
+  return { lastEventId, hasMoved, hasMessages, isEnded, isTooLong, retryMs: reader.retryMs };
 }

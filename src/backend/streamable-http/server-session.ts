@@ -2,8 +2,11 @@ import { readHandshake } from '../../protocol/handshake.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import type { ResumeState } from './resume-state.ts';
 
-/** Longer ids are refused: each request would be as long. */
-const maxIdLength = 1024;
+/**
+ * Longer ids are refused: each request would be as long. Gateways as servers put the sessions of all their own servers
+ * into one id, so ids of some kilobytes exist. Node.js servers refuse request heads of more than 16 KiB.
+ */
+const maxIdLength = 14 * 1024;
 const idHeader = 'mcp-session-id';
 
 /**
@@ -32,17 +35,26 @@ export class ServerSession {
     return this.#id !== undefined;
   }
 
+  /** The server has answered `initialize`. */
+  get hasBegun(): boolean {
+    return this.#version !== undefined;
+  }
+
   /** Sent with every request from now on. */
   get headers(): Readonly<Record<string, string>> {
     return this.#headers;
   }
 
-  /** Takes the session id from the head of the answer to `initialize`. Returns the problem with it, if there is one. */
+  /**
+   * Takes the session id from the head of the answer to `initialize`; an empty one means no session. Returns the problem
+   * with it, if there is one.
+   */
   begin({ headers }: HttpResponse): string | undefined {
     const id = headers[idHeader];
-    if (id === undefined) return undefined;
+    if (id === undefined || id === '') return undefined;
     if (typeof id !== 'string') return 'sent two session ids';
-    if (!/^[\x21-\x7e]+$/.test(id) || id.length > maxIdLength) return 'gave a session id that is not visible ASCII';
+    if (id.length > maxIdLength) return `gave a session id of more than ${maxIdLength} characters`;
+    if (!/^[\x21-\x7e]+$/.test(id)) return 'gave a session id that is not visible ASCII';
     this.#id = id;
     this.#changed();
     return undefined;

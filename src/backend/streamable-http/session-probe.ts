@@ -1,5 +1,7 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type HttpConnection, postHeaders } from '../http-client/http-connection.ts';
+import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import type { ServerSession } from './server-session.ts';
 
 /** Options of the probe. */
@@ -13,13 +15,38 @@ export interface SessionProbeOptions {
 /** How long the server may take to show whether it knows the session. */
 const timeoutMs = 5_000;
 
-/** Not a client's message: only the status of the response is read. */
-const ping = Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-session","method":"ping"}');
+/** Only the start of the answer is read. */
+const maxAnswerBytes = 16 * 1024;
+
+/** Not a client's message. Its id is a number, since some servers know no others; no client counts so far. */
+const ping = Buffer.from('{"jsonrpc":"2.0","id":1999999999,"method":"ping"}');
+
+/** How servers call a session that they do not know, or that has not begun. */
+const lostSession = /session|initiali[sz]/i;
+
+/** Longer texts are not searched. */
+const maxSearched = 1_000;
+
+const methodNotFound = -32601;
+
+/** True for an error that may mean that the server has forgotten the session. `isSessionKnown` tells. */
+export function mayMeanForgotten({ isError, text }: Message): boolean {
+  if (!isError) return false;
+  const said = scalarAt(text, ['error', 'message']);
+  return typeof said === 'string' && lostSession.test(said.slice(0, maxSearched));
+}
+
+/** Statuses that speak of the rights of the client, its rate or its method. They say nothing of the session. */
+const unrelatedStatuses: ReadonlySet<number> = new Set([401, 403, 405, 407, 408, 425, 429]);
+
+/** True for a status with which servers refuse a request in an unknown session, instead of the 404 of the specification. */
+export const isForgottenStatus = (status: number): boolean =>
+  status >= 400 && status < 500 && !unrelatedStatuses.has(status);
 
 /**
- * Asks a server that refused a message with 400, or a stream with 400 or 404, whether it knows the session. For an
- * unknown session, as after a restart, many servers answer 400 where the specification has 404. False only if the server refuses a ping in the same
- * way. Never rejects.
+ * Asks a server that refused a message or a stream, or answered in an odd way, whether it knows the session. For an
+ * unknown session, as after a restart, many servers answer 400 where the specification has 404, or 200 with an error.
+ * False only if the server refuses a ping in the same way. Never rejects.
  */
 export async function isSessionKnown({
   connection,
@@ -31,9 +58,29 @@ export async function isSessionKnown({
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { status, body } = await connection.request({ method: 'POST', url, headers, body: ping, signal });
-    await body.drain();
-    return status !== 400 && status !== 404;
+    const answer = await readStart(body);
+    if (unrelatedStatuses.has(status) || isResult(answer) || answer.includes(String(methodNotFound))) return true;
+    return !isForgottenStatus(status) && !lostSession.test(answer.slice(0, maxSearched));
   } catch {
     return true; // no answer: the session counts as known
   }
 }
+
+const isResult = (answer: string): boolean => /"result"\s*:/.test(answer);
+
+/** Reads the start of a body, until it has a result. */
+function readStart(body: HttpResponse['body']): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    body.read({
+      onChunk(chunk) {
+        answer += chunk.toString('latin1');
+        if (answer.length > maxAnswerBytes || isResult(answer)) body.destroy();
+      },
+      onEnd: () => resolve(answer),
+    });
+  });
+}
+
+/** True for the error of a server that lacks the method, which is no refusal of the session. */
+export const isMethodMissing = ({ isError, text }: Message): boolean => isError && errorCodeIn(text) === methodNotFound;

@@ -2,7 +2,12 @@ import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import type { DropRepeats } from './repeated-messages.ts';
-import { type ResumableStreamEnd, type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts';
+import {
+  isEventStream,
+  type ResumableStreamEnd,
+  type ResumableStreamOptions,
+  readResumableStream,
+} from './resumable-stream.ts';
 
 /** Options of the standalone stream. */
 export interface StandaloneStreamOptions
@@ -25,6 +30,11 @@ export interface StandaloneStream {
   /** Follows the stream after an event, or from its beginning. Called once at most. */
   follow(from?: string, dropRepeats?: DropRepeats): void;
   /**
+   * Resolves when the stream may have missed a message, or is no longer followed; undefined while it is not open, and
+   * has no event to go on after.
+   */
+  lost(): Promise<void> | undefined;
+  /**
    * Resolves when the followed stream is open or refused, or after `maxOpenWaitMs`. A message that the server sends on
    * it before is lost. If that is a request to the client of the first call, the call would wait for ever.
    */
@@ -43,6 +53,19 @@ export function createStandaloneStream({
 }: StandaloneStreamOptions): StandaloneStream {
   let isFollowed = false;
   let cursor: string | undefined;
+  let lost: { readonly promise: Promise<void>; resolve(): void } | undefined;
+  const noteOpen = (): void => {
+    if (lost !== undefined) return;
+    let resolve = (): void => undefined;
+    const promise = new Promise<void>((resolvePromise) => {
+      resolve = resolvePromise;
+    });
+    lost = { promise, resolve };
+  };
+  const noteLost = (): void => {
+    lost?.resolve();
+    lost = undefined;
+  };
   let resolveOpen: () => void;
   const opened = new Promise<void>((resolve) => {
     resolveOpen = resolve;
@@ -62,7 +85,13 @@ export function createStandaloneStream({
         open: (lastEventId) => {
           const response = open(lastEventId);
           response.then(resolveOpen, resolveOpen);
-          return response;
+          return response.then((answer) => {
+            if (isEventStream(answer)) noteOpen();
+            return answer;
+          });
+        },
+        onDisconnected(position) {
+          if (position === undefined) noteLost();
         },
         isComplete: () => false,
         onMessages: (messages) => onMessages(dropRepeats(messages)),
@@ -71,8 +100,13 @@ export function createStandaloneStream({
           cursor = id;
         },
       });
-      detach('backend', followed.then(onEnd));
+      const handleEnd = (end: ResumableStreamEnd): void => {
+        noteLost();
+        onEnd(end);
+      };
+      detach('backend', followed.then(handleEnd));
     },
+    lost: () => lost?.promise,
     whenOpen: async () => isFollowed && settlesWithin(opened, maxOpenWaitMs),
   };
 }

@@ -17,8 +17,9 @@ import {
 import { isUnauthorized } from '../connect-failure.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
+import { CookieJar } from '../http-client/cookie-jar.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
-import { requestIdsOf } from '../http-client/message-ids.ts';
+import { answeredIn, requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   abandonAfterMs,
@@ -75,6 +76,25 @@ const forgottenGraceMs = 500;
 const deleteTimeoutMs = 2_000;
 
 /**
+ * How often the loss of a session may be the reason to send one message again. A server that refuses the same message in
+ * each new session means the message.
+ */
+const maxRepeats = 2;
+const repeats = new WeakMap<Message, number>();
+
+function mayBeRepeated(message: Message): boolean {
+  const count = repeats.get(message) ?? 0;
+  repeats.set(message, count + 1);
+  return count < maxRepeats;
+}
+
+const refusedInEachSession = (where: string) =>
+  ({
+    reason: 'server_refused',
+    detail: `${where} refused a message as one of an unknown session, also in new sessions.`,
+  }) as const;
+
+/**
  * Statuses of servers that do not accept POST at this path (2025-11-25, basic/transports, "Backwards Compatibility").
  */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
@@ -94,10 +114,13 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * - Streams that break are resumed after their last event id.
  * - Requests that stay without an answer are reported as unanswered. Notifications and responses are dropped and
  *   counted.
- * - 404 for our session id (or 400 to every request in it) ends the backend as `exited`. Messages that the server never
- *   accepted are returned in `undelivered`.
+ * - A server that does not know our session any more ends the backend as `exited`. It says so by 404 for our session id,
+ *   or by another refusal or an error, also for a ping. Messages that the server never accepted are returned in
+ *   `undelivered`.
+ * - A request whose POST ends without an answer waits for the answer on the standalone stream, while that is open.
  * - If `initialize` fails, the server counts as not started (`failed`).
- * - Requests go to the origin of `url` alone, and no redirect is followed.
+ * - Requests go to the origin of `url` alone, and only redirects there are followed. Cookies that the server sets go back
+ *   to it, also from the backend that continues the session.
  * - No request is made before the first message.
  */
 export function openStreamableHttp(
@@ -118,6 +141,7 @@ export function openStreamableHttp(
     onPostFailed,
     tokens,
   } = options;
+  const cookies = new CookieJar(() => session.hasBegun && stateReporter.changed());
   const connection = openAuthorizedConnection({
     origin: url.origin,
     headers,
@@ -126,6 +150,7 @@ export function openStreamableHttp(
     maxConnections,
     tokens,
     passesChallenges,
+    cookies,
   });
   const flow = createBackpressureGroup();
   const session = new ServerSession();
@@ -181,11 +206,17 @@ export function openStreamableHttp(
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
   const server = { url, connection, session, clientHeaders };
-  const isForgottenByServer = async (): Promise<boolean> => session.hasId && !(await isSessionKnown(server));
+  const isForgottenByServer = async (): Promise<boolean> => !(await isSessionKnown(server));
   const handlers = { onMessages: deliver, onNoise, onCursor };
-  const parts = { ...server, ...limits, ...handlers, flow, isForgotten: isForgottenByServer };
+  const standaloneLost = (): Promise<void> | undefined => standalone.lost();
+  const parts = { ...server, ...limits, ...handlers, flow, standaloneLost, isForgotten: isForgottenByServer };
   const stateReporter = createResumeStateReporter(
-    () => ({ ...session.state, cursor: standalone.cursor, streams: [...posts].flatMap(positionsOf) }),
+    () => ({
+      ...session.state,
+      cookies: cookies.state,
+      cursor: standalone.cursor,
+      streams: [...posts].flatMap(positionsOf),
+    }),
     (state) => isOver || events.onState?.(state),
   );
 
@@ -227,8 +258,13 @@ export function openStreamableHttp(
   const standalone = createStandaloneStream({
     ...parts,
     signal: endController.signal,
+    isForgotten: async () => session.hasId && isForgottenByServer(),
     open: (lastEventId) => openStandalone(lastEventId),
-    onMessages: (messages) => deliver(messages, []),
+    onMessages(messages) {
+      const answered = answeredIn(messages);
+      if (answered.length > 0) for (const openPost of posts) openPost.noteAnswers(answered);
+      deliver(messages, []);
+    },
     onCursor,
     onEnd(end) {
       if (isOver) return;
@@ -255,8 +291,12 @@ export function openStreamableHttp(
   const settle = (openPost: HttpPost, end: HttpPostEnd, isInitialize = false): void => {
     posts.delete(openPost);
     if (isOver || end.outcome === 'done') return;
-    if (end.outcome === 'forgotten') return endForgotten(end.isTaken ? undefined : openPost.outgoing);
-    if (isInitialize) {
+    if (end.outcome === 'forgotten') {
+      if (end.isTaken) return endForgotten();
+      const { outgoing } = openPost;
+      if (outgoing === undefined || mayBeRepeated(outgoing.message)) return endForgotten(outgoing);
+    }
+    if (isInitialize && end.outcome === 'failed') {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
       return detach(
         'backend',
@@ -271,8 +311,9 @@ export function openStreamableHttp(
     }
     const unansweredIds = [...openPost.unanswered];
     if (unansweredIds.length === 0) dropped += 1;
-    onPostFailed?.(end.detail, dropped);
-    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, end.reason);
+    const { reason, detail } = end.outcome === 'failed' ? end : refusedInEachSession(url.origin);
+    onPostFailed?.(detail, dropped);
+    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, reason);
   };
 
   const post = ({ message, headers }: QueuedMessage): PostProgress => {
@@ -296,7 +337,8 @@ export function openStreamableHttp(
       isInitialize ? { ...parts, onMessages: handleInitializeAnswer } : parts,
     );
     posts.add(openPost);
-    if (cancelled?.isUnsent) cancelled.abandon();
+    // Without sessions the server cannot know which request the cancellation is for.
+    if (cancelled?.isUnsent || !session.hasId) cancelled?.abandon();
     else if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = openPost.ended.then((end) => {
       if (hasSlot) openRequests.release();
@@ -334,9 +376,10 @@ export function openStreamableHttp(
 
   /** Continues where another backend stopped. */
   const continueSession = ({ state, pending, delivered }: Resume): void => {
-    const { cursor: from, streams, ...known } = parseResumeState(state);
+    const { cursor: from, streams, cookies: kept, ...known } = parseResumeState(state);
     const repeats = createRepeatFilter(delivered);
     session.resume(known);
+    cookies.restore(kept);
     const unansweredIds = new Set(pending);
     for (const stream of streams) {
       const ids = stream.ids.filter((id) => unansweredIds.delete(id));

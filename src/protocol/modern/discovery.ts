@@ -23,7 +23,7 @@ const unsupportedVersion = -32022;
 
 /**
  * Reads a response to `server/discover`. Any error except the one that names the server's revisions means a legacy
- * server.
+ * server. So does a list of legacy revisions alone, with which stateful servers of the Go SDK answer.
  */
 export function readDiscovery(response: Message): Discovery {
   const versions = readVersions(response);
@@ -39,11 +39,10 @@ function readCapabilities(response: Message): ReadonlySet<string> | undefined {
   return result && new Set(typeof members === 'object' ? members.keys : []);
 }
 
+/** Returns the server's list of revisions; undefined if none of them is modern. */
 function readVersions({ text, isError }: Message): readonly unknown[] | undefined {
-  if (!isError) return versionsAt(text, ['result', 'supportedVersions']);
-  if (errorCodeIn(text) !== unsupportedVersion) return undefined;
-  const supported = versionsAt(text, ['error', 'data', 'supported']);
-  // A legacy server can use the same code for something else, so it must name a modern revision.
+  if (isError && errorCodeIn(text) !== unsupportedVersion) return undefined;
+  const supported = versionsAt(text, isError ? ['error', 'data', 'supported'] : ['result', 'supportedVersions']);
   return supported?.some((version) => !isLegacy(version)) ? supported : undefined;
 }
 

@@ -230,7 +230,7 @@ describe('a POST that fails', () => {
   test.each([
     ['a status of 4xx', 'server_refused', (r: ServerResponse) => void r.writeHead(404).end('no')],
     ['a status of 5xx', 'server_refused', (r: ServerResponse) => void r.writeHead(503).end()],
-    ['a redirect', 'server_refused', (r: ServerResponse) => void r.writeHead(307, { location: '/elsewhere' }).end()],
+    ['a redirect', 'server_refused', (r: ServerResponse) => void r.writeHead(303, { location: '/elsewhere' }).end()],
     ['a broken connection', 'server_unreachable', (r: ServerResponse) => void r.destroy()],
   ])('[R8.03] [F28] by %s is an error of its request, and the backend goes on', async (_, reason, fail) => {
     const { send, unanswered, failures, server, ends } = await failing(fail);

@@ -14,11 +14,13 @@ import {
   event,
   initialize,
   initialized,
+  json,
   type Manners,
   note,
   request,
   sessionId,
   startHttpServer,
+  welcome,
 } from './streamable-http-server.ts';
 
 /** A server whose streams are resumed as the test says, by the id after which. */
@@ -42,6 +44,28 @@ async function goOn(manners: Manners, state: ResumeState, pending: (string | num
   };
   return { server, ...openBackend((events) => openStreamableHttp({ url: server.url }, events, { resume })) };
 }
+
+test('[P12] cookies of the server are in the state, and go back to it from the next backend', async () => {
+  const states: ResumeState[] = [];
+  const first = await startHttpServer({
+    onInitialize: ({ message, response }) =>
+      json(response, answerTo(message, welcome), { 'mcp-session-id': sessionId, 'set-cookie': 'node=one; Path=/' }),
+  });
+  const { send, messages } = openBackend((events) =>
+    openStreamableHttp(
+      { url: first.url },
+      { ...events, onState: (state) => void states.push(parseResumeState(state)) },
+    ),
+  );
+  send(initialize);
+  await messages.next();
+  send(initialized);
+  await first.posts.next();
+  expect((await first.posts.next()).request.headers.cookie).toBe('node=one');
+  const next = await goOn({}, states.at(-1) as ResumeState, []);
+  next.send(request(1));
+  expect((await next.server.posts.next()).request.headers.cookie).toBe('node=one');
+});
 
 describe('[P3] [P4] a backend that goes on where another one stood', () => {
   test('resumes the streams of open calls, leaves out what was taken, and sends no initialize', async () => {

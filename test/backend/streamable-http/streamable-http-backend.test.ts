@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
@@ -17,6 +19,7 @@ import {
   request,
   sessionId,
   startHttpServer,
+  welcome,
 } from './streamable-http-server.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -311,6 +314,19 @@ describe('a stream that breaks', () => {
     expect(statuses).toEqual([]);
   });
 
+  test('and had an empty id last cannot be resumed: its request is unanswered at once', async () => {
+    const { send, unanswered, server } = await openLive({
+      onPost({ message, response }) {
+        if (message.id === undefined) return void response.writeHead(202).end();
+        beginStream(response).write(`${event(note, 'e1')}${event(note, '')}`, () => response.destroy());
+      },
+    });
+    await server.gets.next();
+    send(request(1));
+    expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_unreachable' });
+    expect(server.gets.items).toHaveLength(1);
+  });
+
   test('with an event id beyond Latin-1 is resumed with the bytes of that id in UTF-8', async () => {
     const { send, messages, server } = await openLive({
       onGet: ({ request: { headers }, response }) =>
@@ -331,19 +347,110 @@ describe('a stream that breaks', () => {
   test('silence counts as a break where there is a limit for it, but not while reading is stopped', async () => {
     const { server, backend } = await openLive(
       { onGet: ({ response }) => void beginStream(response).flushHeaders() },
-      {
-        idleTimeoutMs: 100,
-      },
+      { idleTimeoutMs: 1_100 },
     );
     await server.gets.next();
     await server.gets.next();
     backend.pause();
     const { length } = server.gets.items;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     expect(server.gets.items.length).toBeLessThanOrEqual(length + 1);
     backend.resume();
     await waitFor(() => server.gets.items.length > length + 1, { what: 'the stream to be opened again' });
   });
+});
+
+describe('an answer that comes on the GET stream', () => {
+  const open = async (answerPost: (response: ServerResponse) => void) => {
+    const live = await openLive({
+      onPost: ({ message, response }) =>
+        message.id === undefined ? void response.writeHead(202).end() : answerPost(response),
+      onGet: ({ response }) => void beginStream(response).flushHeaders(),
+    });
+    return { ...live, stream: (await live.server.gets.next()).response };
+  };
+  const ways: [string, (response: ServerResponse) => void][] = [
+    ['202', (r) => void r.writeHead(202).end()],
+    ['204', (r) => void r.writeHead(204).end()],
+    ['an empty stream', (r) => void beginStream(r).end()],
+    ['a stream that ends', (r) => void beginStream(r).end(event(note))],
+  ];
+
+  test.each(ways)('is taken after a POST that got %s', async (_, answerPost) => {
+    const { send, server, stream, messages, unanswered, ends } = await open(answerPost);
+    send(request(1));
+    send(request(2));
+    await server.posts.next();
+    const { response } = await server.posts.next();
+    await waitFor(() => response.closed, { what: 'the end of the POST' });
+    stream.write(event(answerTo({ id: 1 })));
+    await waitFor(() => messages.items.some((text) => text === JSON.stringify(answerTo({ id: 1 }))), {
+      what: 'the answer',
+    });
+    expect([unanswered.items, ends]).toEqual([[], []]);
+    stream.end(); // the answer to the other one can no longer come
+    expect(await unanswered.next()).toMatchObject({ ids: [2] });
+  });
+
+  test.each([
+    ['HTML', (r: ServerResponse) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<p>')],
+    ['a break', (r: ServerResponse) => void beginStream(r).write(event(note), () => r.destroy())],
+  ])('is not awaited after %s', async (_, answerPost) => {
+    const { send, unanswered } = await open(answerPost);
+    send(request(1));
+    expect(await unanswered.next()).toMatchObject({ ids: [1] });
+  });
+});
+
+test('a request on the stream that answers initialized comes at any time, and holds up nothing', async () => {
+  let stream: ServerResponse | undefined;
+  const { send, server, messages } = await openLive({
+    onPost({ message, response }) {
+      if (message.id === undefined) {
+        stream = beginStream(response);
+        stream.flushHeaders();
+      } else json(response, answerTo(message));
+    },
+  });
+  await server.gets.next();
+  send(request(1));
+  expect(await messages.next()).toContain('"id":1');
+  await new Promise((resolve) => setTimeout(resolve, 1_200)); // longer than other streams of notifications are kept
+  stream?.write(event({ jsonrpc: '2.0', id: 'q', method: 'roots/list' }));
+  expect(await messages.next()).toContain('roots/list');
+});
+
+test.each([
+  ['at once where it has no sessions', { protocolVersion: '2025-11-25', capabilities: {} }, {}, true],
+  [
+    'later where it can be told',
+    { protocolVersion: '2025-11-25', capabilities: {} },
+    { 'mcp-session-id': sessionId },
+    false,
+  ],
+])('a cancelled call is cut off at its server %s', async (_, result, headers, isCut) => {
+  const { send, server } = await openLive({
+    onInitialize: ({ message, response }) => json(response, answerTo(message, result), headers),
+    onPost: ({ message, response }) =>
+      message.id === undefined ? void response.writeHead(202).end() : beginStream(response).flushHeaders(),
+  });
+  send(request(1));
+  const { response } = await server.posts.next();
+  send(cancel(1));
+  await server.posts.next();
+  if (isCut) await waitFor(() => response.destroyed, { what: 'the call to be cut off' });
+  else expect(response.destroyed).toBe(false);
+});
+
+test('[P12] a session id may be empty, or long', async () => {
+  for (const id of ['', 'x'.repeat(8 * 1024)]) {
+    const { send, server, ends } = await openLive({
+      onInitialize: ({ message, response }) => json(response, answerTo(message, welcome), { 'mcp-session-id': id }),
+    });
+    send(request(1));
+    expect((await server.posts.next()).request.headers['mcp-session-id']).toBe(id === '' ? undefined : id);
+    expect(ends).toEqual([]);
+  }
 });
 
 describe('a session that the server has forgotten', () => {
@@ -369,6 +476,88 @@ describe('a session that the server has forgotten', () => {
       request('b'),
       note,
     ]);
+  });
+
+  const says = (message: string, id: unknown = null, code = -32000) => ({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message },
+  });
+  const jsonAt = (status: number, value: (id: unknown) => unknown) => (response: ServerResponse, id: unknown) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value(id)));
+  const losses: [string, (response: ServerResponse, id: unknown) => void][] = [
+    ['400 and no body', (r) => void r.writeHead(400).end()],
+    ['400 and the id', jsonAt(400, (id) => says('Bad Request: No valid session ID provided', id))],
+    ['400, the id, and no reason', jsonAt(400, (id) => says('Bad Request', id))],
+    ['404 and the id', jsonAt(404, (id) => says('Session not found', id, -32001))],
+    ['410', (r) => void r.writeHead(410).end()],
+    ['500 and an error', jsonAt(500, () => says('Invalid session ID'))],
+    ['200, an error and the id', jsonAt(200, (id) => says('session not found', id))],
+    ['200 and an error without one', jsonAt(200, () => ({ ...says('Invalid session'), id: undefined }))],
+    ['200 and an error with null', jsonAt(200, () => says('Server not initialized'))],
+    ['200 and its own JSON', jsonAt(200, () => ({ error: 'Session expired' }))],
+    ['200 and a text', (r) => void r.writeHead(200, { 'content-type': 'text/plain' }).end('Unknown session')],
+    ['a stream with an error', (r, id) => void beginStream(r).end(event(says('Session not found', id)))],
+  ];
+
+  test.each(losses)('is the end, and the request is given back: %s', async (_, lose) => {
+    const { send, end, messages } = await openLive({
+      onPost: ({ message, response }) =>
+        message.id === undefined ? void response.writeHead(202).end() : lose(response, message.id),
+    });
+    send(request(7));
+    const { reason, undelivered } = await end();
+    expect([reason, undelivered?.map(({ message }) => message.id)]).toEqual(['exited', [7]]);
+    expect(messages.items).toHaveLength(1); // the answer to initialize
+  });
+
+  test.each(losses.slice(1))(
+    'is not one that answers pings, and the client gets what it says: %s',
+    async (what, lose) => {
+      const { send, messages, unanswered, ends } = await openLive({
+        onPost: ({ message, response }) =>
+          message.method === 'ping'
+            ? json(response, answerTo(message))
+            : message.id === 7
+              ? lose(response, message.id)
+              : json(response, answerTo(message)),
+      });
+      send(request(7));
+      // 404 for our session is what the specification has for a lost one.
+      if (what.startsWith('404')) return void (await waitFor(() => ends.length === 1, { what: 'the end' }));
+      await waitFor(() => unanswered.items.length + messages.items.length > 1, { what: 'an answer' });
+      if (what.includes('the id') || what.startsWith('a stream'))
+        expect(JSON.parse(messages.items[1] ?? '')).toMatchObject({ id: 7, error: {} });
+      send(request(8));
+      await waitFor(() => messages.items.some((text) => text.includes('"id":8')), { what: 'the next answer' });
+      expect(ends).toEqual([]);
+    },
+  );
+
+  test('is not one that only lacks a method', async () => {
+    const { send, messages, ends } = await openLive({
+      onPost: ({ message, response }) =>
+        message.id === undefined
+          ? void response.writeHead(202).end()
+          : jsonAt(404, (id) => says('Method not found', id, -32601))(response, message.id),
+    });
+    send(request(7, 'x/y'));
+    await messages.next();
+    expect([JSON.parse(messages.items[1] ?? '').error.code, ends]).toEqual([-32601, []]);
+  });
+
+  test('is no reason to send the same message again and again', async () => {
+    const message = asMessage(request(7));
+    const refused: string[] = [];
+    for (let session = 0; session < 3; session++) {
+      const { backend, ends, unanswered } = await openLive({
+        onPost: ({ message: { id }, response }) => void response.writeHead(id === undefined ? 202 : 400).end(),
+      });
+      backend.send(message);
+      await waitFor(() => ends.length + unanswered.items.length === 1, { what: 'an outcome' });
+      refused.push(ends[0]?.reason ?? unanswered.items[0]?.reason ?? '');
+    }
+    expect(refused).toEqual(['exited', 'exited', 'server_refused']);
   });
 
   test('is not every one of which a message is refused with 400: that message alone is', async () => {

@@ -26,6 +26,8 @@ describe('the answer to server/discover', () => {
     ['not initialized', error(-32000)],
     ['the code without versions', error(-32022)],
     ['the code with legacy versions only', error(-32022, { supported: ['2025-11-25'] })],
+    ['a success with legacy versions only', result({ supportedVersions: ['2025-11-25', '2025-06-18'] })],
+    ['a success with no version', result({ supportedVersions: [] })],
     ['versions that are no list', error(-32022, { supported: '2026-07-28' })],
     ['another result', result({ tools: [] })],
     ['an error that is no object', read('{"jsonrpc":"2.0","id":1,"error":7}')],
