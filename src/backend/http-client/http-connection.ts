@@ -9,8 +9,8 @@ import { unknownEncoding } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import type { Canceller } from './canceller.ts';
 import type { CookieJar } from './cookie-jar.ts';
-import { DecodedBody, isReadable } from './decoded-body.ts';
-import { ResponseBody } from './response-body.ts';
+
+import { DecodedBody, isReadable, ResponseBody } from './response-body.ts';
 
 /** The head of a response and its body, not yet read. */
 export interface HttpResponse {
