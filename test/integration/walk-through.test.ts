@@ -92,7 +92,7 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
   }
 });
 
-it('README.md: the gateway prints what "Try it" shows, and both commands there work', async () => {
+it('README.md: the gateway prints what "Try it" shows, and the command in it works', async () => {
   const banner = blocksOf('README.md').find(({ text }) => text.startsWith('Ready:'))?.text ?? '';
   const gateway = await startGateway({
     command: ['mcp-server-everything'],
@@ -101,14 +101,8 @@ it('README.md: the gateway prints what "Try it" shows, and both commands there w
   });
   expect(gateway.stdout().trim()).toMatch(patternOf(banner));
   const [, command = ''] = /^Try it: (.*)$/m.exec(gateway.stdout()) ?? [];
-  const call = blocksOf('README.md')
-    .flatMap(stepsOf)
-    .find(({ shown }) => shown.includes('Echo: hi'));
-  const callsHere = (call?.command ?? '').replace('http://127.0.0.1:8080/mcp', gateway.url);
   const checked = await run('sh', ['-c', command], { cwd: root });
   expect(checked.stdout).toMatch(/^OK /);
-  const [echoed] = await outputsOf([callsHere]);
-  expect(echoed?.trim()).toMatch(patternOf(call?.shown ?? ''));
 });
 
 it('docs/authentication.md and docs/health.md show what `key` and `check` print', async () => {
@@ -137,10 +131,11 @@ it('docs/authentication.md and docs/health.md show what `key` and `check` print'
   expect(summary).toBe('Checked 2: 1 OK, 1 failed.\n');
 });
 
-it('README.md has the two commands of a checkout on its first screen, and fits on three', () => {
-  const lines = readFileSync(`${root}README.md`, 'utf8').split('\n');
-  expect(lines.length).toBeLessThanOrEqual(151);
-  const firstScreen = lines.slice(0, 42).join('\n');
-  expect(firstScreen).toMatch(/^## Try it\n(?:(?!## ).*\n)*?```sh\nnpm ci && npm run demo\n```/m);
-  expect(firstScreen).toMatch(/^## Run the tests\n\n```sh\nnpm ci && npm test\n```/m);
+it('README.md shows how to run it on its first screen, has the test command, and is short', () => {
+  const text = readFileSync(`${root}README.md`, 'utf8');
+  const firstScreen = text.split('\n').slice(0, 42).join('\n');
+  expect(firstScreen).toMatch(/^## Try it\n(?:(?!## ).*\n)*?```sh\ngit clone .*\ncd .*\nnpm ci && npm run demo\n```/m);
+  expect(text).toMatch(/^## Develop\n\n```sh\nnpm ci && npm test\n```/m);
+  const prose = text.replace(/^```.*?^```$/gms, '').replace(/^\|.*$/gm, '');
+  expect(prose.split(/\s+/).length).toBeLessThan(600);
 });

@@ -1,6 +1,6 @@
 // Makes the pictures of docs/images from a real gateway: npm run build && node test/page/pictures.mjs
-// Its clients are of the SDK, its servers those of the tests.
-import { spawn } from 'node:child_process';
+// Its clients are of the SDK, its servers those of the tests. The moving picture needs img2webp (Debian: webp).
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,6 +70,32 @@ async function picture(name, view, options, use = () => undefined) {
   await context.close();
 }
 
+const frameMs = 200;
+
+/** Records a page from now on. `end` writes the moving picture, whose last frame stays for a while. */
+function record(page, name) {
+  const frames = [];
+  let isOver = false;
+  const recorded = (async () => {
+    while (!isOver) {
+      const path = join(folder, `${name}-${String(frames.length).padStart(4, '0')}.png`);
+      const next = delay(frameMs);
+      await page.screenshot({ path, clip: { x: 0, y: 56, width: 1200, height: 700 } });
+      frames.push(path);
+      await next;
+    }
+  })();
+  return {
+    async end() {
+      isOver = true;
+      await recorded;
+      const timed = frames.flatMap((path, index) => ['-d', index === frames.length - 1 ? 4_000 : frameMs, path]);
+      const file = `${root}docs/images/${name}.webp`;
+      execFileSync('img2webp', ['-loop', 0, '-mixed', '-q', 60, '-m', 6, ...timed, '-o', file].map(String));
+    },
+  };
+}
+
 const desk = { viewport: { width: 1200, height: 860 } };
 const phone = { viewport: { width: 390, height: 780 } };
 try {
@@ -90,14 +116,17 @@ try {
   await picture('playground-desktop-dark', 'playground', { ...desk, colorScheme: 'dark' }, async (page) => {
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'progress', exact: true }).click();
-    await page.getByLabel('count').fill('6');
-    await page.getByLabel('gapMs').fill('700');
+    await page.getByLabel('count').fill('9');
+    await page.getByLabel('gapMs').fill('600');
     await page.getByLabel('marker').fill('nothing is lost');
+    await page.evaluate('scrollTo(0, 330)');
+    const recording = record(page, 'cut-and-resume');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
-    await page.getByText('notifications/progress 2 of 6').waitFor();
+    await page.getByText('notifications/progress 3 of 9').waitFor();
     await page.getByRole('button', { name: 'Cut the connection' }).click();
     await page.getByText(/^Done after/).waitFor();
-    await page.evaluate('scrollTo(0, 330)');
+    await delay(2 * frameMs);
+    await recording.end();
   });
   await picture('status-desktop-light', 'overview', { ...desk, colorScheme: 'light' });
   await picture('status-phone-dark', 'overview', { ...phone, colorScheme: 'dark' });
