@@ -774,6 +774,11 @@ const catalogue = {
     message: 'Invalid params: the cursor does not belong to this list. Request the list without a cursor.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
+  uri_too_long: {
+    status: 400,
+    code: -32602,
+    message: 'Invalid params: the URI has more than 2,048 bytes. The gateway keeps no longer URIs of subscriptions.',
+  },
   subscription_refused: {
     status: 200,
     code: -32602,

@@ -4,8 +4,10 @@ import { scalarAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
+import { waitingBudget } from '../waiting-budget.ts';
 import { editCall } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldMethod, isUnfiltered } from './filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
@@ -47,7 +49,7 @@ class FilteredBackend extends BackendDecorator {
   readonly #lists = new Map<RequestId, ListRequest>();
   /** True if an answer may belong to a list request that is not in `#lists`. */
   #hasForgottenLists: boolean;
-  readonly #waiting = new Map<RequestId, WaitingCall>();
+  readonly #waiting = new BoundedMap<RequestId, WaitingCall>(maxWaiting, waitingBudget);
   readonly #ownLists: OwnLists;
   #isOver = false;
 
@@ -124,9 +126,9 @@ class FilteredBackend extends BackendDecorator {
       this.#refuse(message, filter.kind.unknown);
       return 'sent';
     }
-    if (this.#waiting.size >= maxWaiting) return 'full';
     const id = message.id as RequestId;
     const waiting = { message, headers };
+    if (!this.#waiting.hasRoomFor(id, waiting)) return 'full';
     this.#waiting.set(id, waiting);
     const read = filter.read(headers ?? noHeaders, (cursor) =>
       this.#ownLists.request(filter.kind.list, cursor, message, headers),

@@ -1,6 +1,6 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../../protocol/http/forwarded-headers.ts';
 import { PageWalk } from '../../protocol/list-page.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
+import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
 import { filterList } from './edit-tools.ts';
 import type { FilterRules } from './filter-rules.ts';
 
@@ -34,8 +34,12 @@ export const promptKind: FilteredKind = {
 /** Reads one page of the server's list; undefined if the server does not give it. */
 export type ReadPage = (cursor: string | undefined) => Promise<Buffer | undefined>;
 
-/** A server that lists ever new items must not fill the memory (P8). */
+/** A server that lists ever new items must not fill the memory (P8): names of one client, and of all clients. */
 const maxNames = 100_000;
+const maxNamesBytes = 2 * 1024 * 1024;
+const maxAllBytes = 16 * 1024 * 1024;
+/** A longer name cannot be called (P8). The rules for scopes have the same limit. */
+const maxNameBytes = 1_024;
 /** A server that always has a next page must not keep a call waiting (P8). */
 const maxPages = 100;
 /** For so many clients, the latest ones, the lists are remembered. For others the server is asked again (P8). */
@@ -45,7 +49,7 @@ const freshMs = 5_000;
 
 /** The names that one client may call, as far as they are known. */
 interface KnownNames {
-  readonly visible: Set<string>;
+  readonly visible: BoundedMap<string, true>;
   readAt: number;
   reading: Promise<boolean> | undefined;
 }
@@ -74,8 +78,9 @@ export class NameFilter {
     if (typeof filtered === 'string') return filtered;
     const { visible } = this.#of(headers);
     if (isFirstPage && filtered.nextCursor === undefined) visible.clear();
-    for (const { name } of filtered.visible) if (visible.size < maxNames) visible.add(name);
+    for (const { name } of filtered.visible) if (visible.hasRoomFor(name, true)) visible.set(name, true);
     for (const name of filtered.hidden) visible.delete(name);
+    this.#dropOld();
     return filtered;
   }
 
@@ -105,8 +110,8 @@ export class NameFilter {
 
   async #readAll(known: KnownNames, headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
     // Names of earlier lists that no page has.
-    const gone = new Set(known.visible);
     const walk = new PageWalk();
+    const gone = new Set(known.visible.keys());
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await readPage(cursor);
@@ -123,13 +128,27 @@ export class NameFilter {
     return true;
   }
 
+  /** Forgets what the clients that came first may call, until the lists of all clients are small enough. */
+  #dropOld(): void {
+    let bytes = 0;
+    for (const { visible } of this.#known.values()) bytes += visible.bytes;
+    for (const [client, { visible }] of this.#known) {
+      if (bytes <= maxAllBytes) return;
+      this.#known.delete(client);
+      bytes -= visible.bytes;
+    }
+  }
+
   #of(headers: ForwardedHeaders): KnownNames {
     const client = readForwardedCredentials(headers);
     let known = this.#known.get(client);
     if (known === undefined) {
-      known = { visible: new Set(), readAt: Number.NEGATIVE_INFINITY, reading: undefined };
+      known = { visible: namesOfClient(), readAt: Number.NEGATIVE_INFINITY, reading: undefined };
       this.#known.set(client, known);
     }
     return known;
   }
 }
+
+const namesOfClient = (): BoundedMap<string, true> =>
+  new BoundedMap<string, true>(maxNames, budgetOfTexts(maxNamesBytes, maxNameBytes));

@@ -4,7 +4,7 @@ import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
-import type { Principal } from '../../protocol/principal.ts';
+import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
 import { InputTurns } from './input-turns.ts';
 import { MemberCalls } from './member-calls.ts';
@@ -13,6 +13,7 @@ import { ProcessRouting } from './process-routing.ts';
 import { ProcessSettings } from './process-settings.ts';
 import { ProcessStart } from './process-start.ts';
 import { RequestNumbers } from './request-numbers.ts';
+import { ServerQuestions } from './server-questions.ts';
 
 /** The longest wait for the answer that shows that a kept process still works. */
 const maxPingMs = 2_000;
@@ -52,7 +53,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   readonly #members = new Set<ProcessMember>();
   readonly #calls = new MemberCalls();
   /** Requests from the server that its session has not answered. */
-  readonly #serverRequests = new Map<RequestId, ProcessMember>();
+  readonly #questions = new ServerQuestions();
   readonly #routing = new ProcessRouting(this.#members, this.#calls.byId);
   readonly #settings = new ProcessSettings(this.#members);
   readonly #turns = new InputTurns(this.#calls.byId);
@@ -65,6 +66,10 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   /** True once the server has not accepted a message of its session. */
   #isStuck = false;
   #isPaused = false;
+  /** The user of the first session. */
+  #user: Principal | undefined;
+  /** True once sessions of several users have used the process. */
+  #hasSeveralUsers = false;
 
   /** @param open opens the backend, with these events */
   constructor(open: (events: BackendEvents) => Backend, options: ProcessOptions) {
@@ -96,7 +101,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
    */
   get isReusable(): boolean {
     if (this.#hasBegunTask && this.options.ownsTasks === true) return false;
-    return this.#isUsable && this.#calls.size === 0 && this.#serverRequests.size === 0;
+    return this.#isUsable && this.#calls.size === 0 && this.#questions.size === 0;
   }
 
   /** True if another session can use the process at the same time. */
@@ -112,12 +117,15 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** True if a call waits for the user of another session. */
   get waitsForInput(): boolean {
-    return this.#serverRequests.size > 0 || this.#turns.size > 0;
+    return this.#questions.size > 0 || this.#turns.size > 0;
   }
 
-  /** The only member; undefined while a message of the server may be for another one, or for one that has left. */
+  /**
+   * The only member; undefined while a message of the server may be for another one, or for one that has left. After
+   * another user, it may be for that user at any time: a message then reaches a session only through a call of its own.
+   */
   get #only(): ProcessMember | undefined {
-    if (this.#members.size !== 1 || this.#calls.hasAbandoned) return undefined;
+    if (this.#members.size !== 1 || this.#calls.hasAbandoned || this.#hasSeveralUsers) return undefined;
     const [first] = this.#members;
     return first;
   }
@@ -131,9 +139,11 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return this.#start.whenSettled();
   }
 
-  /** A session begins to use the process. Returns undefined if the process has ended. */
-  join(receiver: BackendEvents): ProcessMember | undefined {
+  /** A session of a user begins to use the process. Returns undefined if the process has ended. */
+  join(receiver: BackendEvents, user: Principal = anonymous): ProcessMember | undefined {
     if (this.#hasEnded) return undefined;
+    this.#user ??= user;
+    if (!isSameUser(this.#user, user)) this.#hasSeveralUsers = true;
     const isFirst = this.#members.size === 0 && this.answer === undefined;
     const member = new ProcessMember(this, receiver, isFirst);
     this.#members.add(member);
@@ -141,13 +151,18 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return member;
   }
 
-  /** As `Backend.send`, for a member. The server gets `notifications/initialized` only once. */
+  /**
+   * As `Backend.send`, for a member. The server gets `notifications/initialized` only once, and a notification about a
+   * request or a token only from the member that it belongs to.
+   */
   send(member: ProcessMember, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    const { kind, id, method, cancels } = message;
+    const { kind, id, method, cancels, progressToken } = message;
     if (this.#hasEnded) return 'ended';
     if (kind === 'response') return this.#sendResponse(member, message, headers);
     if (kind === 'request' && id !== undefined && id !== null) return this.#sendRequest(member, message, headers);
     if (cancels !== undefined) return this.#sendCancel(member, message, cancels, headers);
+    if (progressToken !== undefined && !this.#questions.hasToken(member, progressToken)) return 'sent';
+    if (message.taskId !== undefined && this.#hasSeveralUsers) return 'sent';
     if (method !== 'notifications/initialized') return this.#write(message, headers);
     if (this.#start.isConfirmed) return 'sent';
     const sent = this.#write(message, headers);
@@ -159,8 +174,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   #sendResponse(member: ProcessMember, response: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const { id } = response;
     if (id === undefined || id === null) return 'sent';
-    if (this.#serverRequests.get(id) === member) this.#serverRequests.delete(id);
-    else if (this.#only === undefined) return 'sent';
+    if (!this.#questions.settle(member, id) && this.#only === undefined) return 'sent';
     return this.#write(response, headers);
   }
 
@@ -194,9 +208,9 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     headers?: ForwardedHeaders,
   ): ReturnType<Backend['send']> {
     if (this.#turns.remove(member, clientId)) return 'sent';
-    const [found] = this.#calls.of(member).filter(([, call]) => call.clientId === clientId);
-    // Without such a request, the server knows none, or has answered it.
-    if (found === undefined) return member.keepsIds ? this.#write(notification, headers) : 'sent';
+    const found = this.#calls.openOf(member, clientId);
+    // The server has answered it, or the id is that of another member's request.
+    if (found === undefined) return 'sent';
     const [id, call] = found;
     this.#retire(id, call);
     if (call.renumbered === undefined) return this.#write(notification, headers);
@@ -258,7 +272,10 @@ export class InitializedProcess implements BackendEvents, MemberHost {
       if (call.graceTimer === undefined) this.#write(cancelled(id, 'The session has ended.'));
       this.#retire(id, call);
     }
-    for (const [id, asked] of this.#serverRequests) if (asked === member) this.#refuse(id);
+    for (const id of this.#questions.of(member)) {
+      this.#questions.settle(member, id);
+      this.#refuse(id);
+    }
   }
 
   /**
@@ -325,8 +342,8 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (message.kind === 'request') return this.#receiveRequest(message, only);
     const { progressToken, cancels } = message;
     if (cancels !== undefined) {
-      const asked = this.#serverRequests.get(cancels) ?? only;
-      this.#serverRequests.delete(cancels);
+      const asked = this.#questions.askedBy(cancels) ?? only;
+      if (asked !== undefined) this.#questions.settle(asked, cancels);
       return asked === undefined || asked.hasLeft ? this.#drop() : [[asked, message]];
     }
     if (progressToken !== undefined) return this.#receiveProgress(message, progressToken);
@@ -376,16 +393,16 @@ export class InitializedProcess implements BackendEvents, MemberHost {
       return noDelivery;
     }
     const member = only ?? this.#routing.memberAsked(request);
-    if (member === undefined || member.hasLeft) {
-      this.#refuse(id);
+    if (member === undefined || member.hasLeft || (only === undefined && this.#questions.isFull)) {
+      // Another session may still answer a request with this id. A refusal would answer that one.
+      if (this.#questions.askedBy(id) === undefined) this.#refuse(id);
       return noDelivery;
     }
-    this.#serverRequests.set(id, member);
+    if (!this.#questions.add(member, request)) return this.#drop();
     return [[member, request]];
   }
 
   #refuse(id: RequestId): void {
-    this.#serverRequests.delete(id);
     this.#backend.send(createMessage({ id, error: { code: methodNotFound, message: 'No client is connected.' } }));
   }
 

@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { type RenumberedRequest, renumber } from '../../protocol/modern/renumber.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { MemberCall, ProcessMember, RenumberedIds } from './process-member.ts';
 import { readSubscription } from './process-settings.ts';
 import { RequestNumbers } from './request-numbers.ts';
@@ -21,7 +22,7 @@ export class MemberCalls {
   /** The requests of members that have left. */
   readonly #abandoned = new Set<RequestId>();
   /** Progress tokens of answered requests, the oldest first. */
-  readonly #lateTokens = new Map<RequestId, TokenOwner>();
+  readonly #lateTokens = new BoundedMap<RequestId, TokenOwner>(maxLateTokens);
 
   get size(): number {
     return this.byId.size;
@@ -71,8 +72,6 @@ export class MemberCalls {
   settle(id: RequestId): MemberCall | undefined {
     const call = this.take(id);
     if (call?.renumbered?.tokenText === undefined) return call;
-    const [oldest] = this.#lateTokens.keys();
-    if (this.#lateTokens.size >= maxLateTokens && oldest !== undefined) this.#lateTokens.delete(oldest);
     this.#lateTokens.set(id, { member: call.member, ...call.renumbered });
     return call;
   }
@@ -81,6 +80,11 @@ export class MemberCalls {
   ownerOf(token: RequestId): TokenOwner | undefined {
     const call = this.byId.get(token);
     return call?.renumbered ? { member: call.member, ...call.renumbered } : this.#lateTokens.get(token);
+  }
+
+  /** The request that a member sent with this id. Requests of other members do not exist for it (P11). */
+  openOf(member: ProcessMember, clientId: RequestId): readonly [RequestId, MemberCall] | undefined {
+    return this.of(member).find(([, call]) => call.clientId === clientId);
   }
 
   /** The requests of a member, with their ids at the server. */

@@ -1,7 +1,9 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { keptUris, maxSubscriptions } from '../../protocol/kept-uris.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import { type Backend, type BackendEnd, type BackendEvents, type RequestIds, reportUnits } from '../backend.ts';
 
 /** How many bytes a member may leave unread before it holds up the process that it shares (P8). */
@@ -33,7 +35,8 @@ export class ProcessMember {
   readonly receiver: BackendEvents;
   /** The least severe log level that the member wants; undefined if it has set none. */
   logLevel: string | undefined;
-  readonly subscriptions = new Set<string>();
+  /** The resources that the member has subscribed to. */
+  readonly subscriptions = new BoundedMap<string, true>(maxSubscriptions, keptUris);
   readonly #host: MemberHost;
   /** Messages that wait while the session does not read. */
   #held: Message[] = [];

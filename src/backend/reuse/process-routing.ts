@@ -2,6 +2,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { scalarAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isWanted, readLogLevel } from '../../protocol/modern/log-levels.ts';
+import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
 
 /** Methods during which a server may send its client a request. */
@@ -29,7 +30,7 @@ export class ProcessRouting {
   readonly #members: ReadonlySet<ProcessMember>;
   readonly #calls: ReadonlyMap<RequestId, MemberCall>;
   /** The members that got a URL elicitation, by its id, the oldest first. */
-  readonly #elicitations = new Map<string, ProcessMember>();
+  readonly #elicitations = new BoundedMap<string, ProcessMember>(maxElicitations, budgetOfTexts(64 * 1024, 1024));
 
   constructor(members: ReadonlySet<ProcessMember>, calls: ReadonlyMap<RequestId, MemberCall>) {
     this.#members = members;
@@ -73,14 +74,12 @@ export class ProcessRouting {
     const members = [...this.#members];
     const exact = members.filter(({ subscriptions }) => subscriptions.has(uri));
     if (exact.length > 0) return exact;
-    return members.filter(({ subscriptions }) => [...subscriptions].some((whole) => uri.startsWith(whole)));
+    return members.filter(({ subscriptions }) => [...subscriptions.keys()].some((whole) => uri.startsWith(whole)));
   }
 
   #rememberElicitation({ text }: Message, member: ProcessMember): void {
     const id = scalarAt(text, ['params', 'elicitationId']);
     if (typeof id !== 'string') return;
-    const [oldest] = this.#elicitations.keys();
-    if (this.#elicitations.size >= maxElicitations && oldest !== undefined) this.#elicitations.delete(oldest);
     this.#elicitations.set(id, member);
   }
 }

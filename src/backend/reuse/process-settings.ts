@@ -1,4 +1,7 @@
+import type { RequestId } from '../../protocol/faults.ts';
 import { scalarAt } from '../../protocol/json/splice.ts';
+import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { readLogLevel, severities } from '../../protocol/modern/log-levels.ts';
 import type { MemberCall, ProcessMember, SubscriptionRequest } from './process-member.ts';
@@ -24,7 +27,8 @@ export class ProcessSettings {
 
   /**
    * Notes a request of a member that changes a setting.
-   * @returns the answer of the gateway if the server must not get the request, because other members need the setting
+   * @returns the answer of the gateway if the server must not get the request, because other members need the setting,
+   *   or because the member has too many subscriptions
    */
   note(member: ProcessMember, request: Message): Message | undefined {
     const subscription = readSubscription(request);
@@ -48,7 +52,7 @@ export class ProcessSettings {
   /** The requests to the server after a member has left. */
   requestsAfter(left: ProcessMember): SettingRequest[] {
     const requests: SettingRequest[] = [];
-    for (const uri of left.subscriptions) {
+    for (const uri of left.subscriptions.keys()) {
       if (!this.#isSubscribed(uri)) requests.push({ method: 'resources/unsubscribe', params: { uri } });
     }
     left.subscriptions.clear();
@@ -66,7 +70,9 @@ export class ProcessSettings {
 
   #noteSubscription(member: ProcessMember, request: Message, { uri, isEnd }: SubscriptionRequest): Message | undefined {
     if (!isEnd) {
-      member.subscriptions.add(uri);
+      const refusal = refusalOfSubscription(member.subscriptions, uri);
+      if (refusal !== undefined) return createFaultResponse(refusal, request.id as RequestId);
+      member.subscriptions.set(uri, true);
       return undefined;
     }
     member.subscriptions.delete(uri);

@@ -5,6 +5,7 @@ import type { RequestId } from '../../protocol/faults.ts';
  * where clients hardly count to, and end below 2^31.
  */
 const firstNumber = 2 ** 30;
+const firstDigits = String(firstNumber).length;
 
 /** Gives each request of a process a number that is never used twice. */
 export class RequestNumbers {
@@ -15,8 +16,12 @@ export class RequestNumbers {
     return this.#last;
   }
 
-  /** True if an id may be one of these numbers. A session must not use such an id at the server. */
+  /**
+   * True if a server may take an id for one of these numbers. A session must not use such an id at the server. Some
+   * servers take "1073741824" for 1073741824.
+   */
   static mayBe(id: RequestId | undefined): boolean {
-    return typeof id === 'number' && id >= firstNumber;
+    if (typeof id === 'number') return id >= firstNumber;
+    return id !== undefined && id.length >= firstDigits && Number(id) >= firstNumber;
   }
 }

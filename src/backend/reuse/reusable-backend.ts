@@ -148,7 +148,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   /** Returns false if the process has ended. */
   #use(process: InitializedProcess): boolean {
-    const member = process.join(this);
+    const member = process.join(this, this.#opening.principal);
     if (member === undefined) return false;
     this.#process = process;
     this.#member = member;

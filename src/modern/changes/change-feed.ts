@@ -1,16 +1,12 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { maxSubscriptions } from '../../protocol/kept-uris.ts';
 import { withoutMember } from '../../protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberValue } from '../../protocol/message/message.ts';
 import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
-import {
-  listChanges,
-  maxSubscriptions,
-  readFilter,
-  type SubscriptionFilter,
-} from '../../protocol/modern/subscription-filter.ts';
+import { listChanges, readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import { RepeatedChanges } from './repeated-changes.ts';

@@ -1,4 +1,5 @@
-import { maxSubscriptions, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import { maxSubscriptions } from '../../protocol/kept-uris.ts';
+import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
 import { isEmptyFilter } from './wanted-filters.ts';
 

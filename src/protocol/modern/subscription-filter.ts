@@ -2,6 +2,7 @@ import type { ByteRange } from '../json/byte-range.ts';
 import { readScalar } from '../json/scalar.ts';
 import { scanList, scanMember } from '../json/scan.ts';
 import { scalarAt, valueAt } from '../json/splice.ts';
+import { maxSubscriptions } from '../kept-uris.ts';
 import { putMembers } from '../message/edit-members.ts';
 import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
@@ -34,12 +35,6 @@ export function hasFilter(request: Message): boolean {
 }
 
 const openBrace = 0x7b;
-
-/**
- * The number of resources that one client can subscribe to (P8). Each costs a request to its server, and another one to
- * each new process.
- */
-export const maxSubscriptions = 500;
 
 /** The limit for the bytes of their URIs, which are kept and sent to other instances. */
 const maxListBytes = 256 * 1024;

@@ -1,7 +1,7 @@
 // src/protocol/wire: how messages and events are written as bytes: lines, Server-Sent Events, event ids, close codes.
 
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
-import { writeDigits } from '../../util/digits.ts';
+import { writeDigits } from '../../util/text/digits.ts';
 import { type EventId, formatEventId, formatEventIdStart, maxEventIdLength, parseEventId } from './event-id.ts';
 import type { TextRun } from './text-run.ts';
 

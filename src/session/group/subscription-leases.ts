@@ -1,5 +1,5 @@
+import { maxSubscriptions } from '../../protocol/kept-uris.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
-import { maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { GroupRequestOptions } from '../session-handle.ts';

@@ -1,8 +1,10 @@
+import type { Reason } from '../../protocol/faults.ts';
 import { withLegacyRevision } from '../../protocol/handshake.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
+import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
-import { maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
+import { readLogLevel } from '../../protocol/modern/log-levels.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';
@@ -21,12 +23,15 @@ export interface ClientKind {
 /** A longer notification is replaced by the plain one (P8). */
 const maxInitializedBytes = 16 * 1024;
 
+/** A longer request is replaced by a plain one with the same URI or log level (P8). */
+const maxKeptBytes = 4 * 1024;
+
 const initializedNotification = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 /**
  * The state that a client has set at its server, for a replay to a new process (docs/design.md, D5): `initialize`, the
- * initialized notification, the log level and resource subscriptions. The client's own requests bound its size: one log
- * level, and one subscription for each URI.
+ * initialized notification, the log level and resource subscriptions. Its size is bounded: one log level, and at most
+ * `maxSubscriptions` subscriptions, with at most `maxKeptBytes` each.
  */
 export class ClientState {
   readonly initialize: Buffer;
@@ -132,6 +137,13 @@ export class ClientState {
     return this.#subscriptions;
   }
 
+  /** The fault for a subscription that the client cannot have; undefined for any other request. */
+  refusalOf({ method, text }: Message): Reason | undefined {
+    if (method !== 'resources/subscribe') return undefined;
+    const uri = scalarAt(text, ['params', 'uri']);
+    return typeof uri === 'string' ? refusalOfSubscription(this.#subscriptions, uri) : undefined;
+  }
+
   /** The server is about to be told to unsubscribe this resource. */
   noteUnsubscribing(uri: string): void {
     this.#savedSettings = undefined;
@@ -143,14 +155,16 @@ export class ClientState {
     if (!isStateful(method) || isError) return false;
     this.#savedSettings = undefined;
     if (method === 'logging/setLevel') {
-      this.#logLevel = detachedCopy(request);
+      const level = readLogLevel(scalarAt(request, ['params', 'level']));
+      this.#logLevel = keptRequest(request, method, { level });
       return true;
     }
     const uri = scalarAt(request, ['params', 'uri']);
     if (typeof uri !== 'string') return false;
     // In a group, another client may have subscribed before the server answered: see `noteUnsubscribing`.
     if (method !== 'resources/subscribe') return this.isGroup || this.#subscriptions.delete(uri);
-    if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, detachedCopy(request));
+    if (refusalOfSubscription(this.#subscriptions, uri) === undefined)
+      this.#subscriptions.set(uri, keptRequest(request, method, { uri }));
     return true;
   }
 
@@ -166,6 +180,11 @@ export class ClientState {
     return { messages: texts.map(readGatewayMessage), ids };
   }
 }
+
+const keptRequest = (request: Buffer, method: string, params: object): Buffer =>
+  request.length <= maxKeptBytes
+    ? detachedCopy(request)
+    : Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }));
 
 /** A client as a record has it. */
 export type SavedClient = Pick<SessionRecord, 'clientState' | 'clientSaid'>;

@@ -102,6 +102,10 @@ export class ClientRequests {
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#inputGate?.admits(post, reply) === false) return;
     if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
+    for (const request of requests) {
+      const refusal = this.#context.client.refusalOf(request);
+      if (refusal !== undefined) return reply.fault(refusal, requestId(request));
+    }
     if (calls.size + ids.length > policy.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && this.#rounds?.admits(group.round) === false)
       return reply.fault('bad_request_state', null);

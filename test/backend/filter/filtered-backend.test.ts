@@ -137,3 +137,30 @@ test('when the gateway reads all pages of a list, names that are on none of them
   opened.send(call('cp', 4));
   await server.backend.sent.next(({ id }) => id === 4);
 });
+
+test('[P8] names that a server lists take at most so much memory, and long ones cannot be called', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const longest = 'x'.repeat(1_024);
+  const names = Array.from({ length: 4_000 }, (_, index) => `${'n'.repeat(900)}${index}`);
+  opened.send(list(1));
+  server.backend.says({ jsonrpc: '2.0', id: 1, result: tools(longest, `${longest}x`, ...names) });
+  await opened.messages.next();
+  opened.send(call(longest, 2));
+  await server.backend.sent.next(({ id }) => id === 2);
+  for (const [id, name] of [`${longest}x`, names.at(-1) as string].entries()) opened.send(call(name, 3 + id));
+  await answerOwnList(server, longest);
+  const refused = [JSON.parse(await opened.messages.next()), JSON.parse(await opened.messages.next())];
+  expect(refused.map(({ id, error }) => [id, error.data.reason])).toEqual([
+    [3, 'unknown_tool'],
+    [4, 'unknown_tool'],
+  ]);
+});
+
+test('[P8] calls that wait for a list take at most 16 MiB', () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const text = 'x'.repeat(3 * 1024 * 1024);
+  const sent = [1, 2, 3, 4, 5, 6].map((id) => opened.send({ ...call('cp', id), padding: text }));
+  expect(sent).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'full']);
+});

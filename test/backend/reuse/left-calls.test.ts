@@ -27,7 +27,10 @@ describe('a session that leaves a call behind in a process that one other sessio
     expect(server.sent.items.at(-1)).toMatchObject({ method: 'notifications/cancelled' });
     server.says(log('of alice'), call('s', 'sampling/createMessage', { prompt: 'of alice' }), progress(1));
     expect(server.sent.items.at(-1)).toMatchObject({ id: 's', error: {} });
-    server.says(result(1), log('of bob'));
+    server.says(result(1), log('of alice, late'), call('t', 'sampling/createMessage', { prompt: 'of alice' }));
+    expect(server.sent.items.at(-1)).toMatchObject({ id: 't', error: {} });
+    second.send(call(1));
+    server.says(log('of bob'));
     expect(second.received.items.slice(1)).toEqual([log('of bob')]);
   });
 

@@ -44,6 +44,66 @@ describe('two sessions that use a process at the same time', () => {
     expect(newest()).not.toMatchObject({ params: { requestId: id } });
     first.send(result('s', { from: 'first' }));
     expect(newest()).not.toMatchObject({ id: 's' });
+    const sent = server.sent.items.length;
+    second.send(call('open', 'tools/call', withToken('open')));
+    const open = newest().id;
+    for (const guess of [open, String(open), 'unknown', 'open']) {
+      first.send(notification('notifications/cancelled', { requestId: guess }));
+      first.send(progress(guess));
+    }
+    expect(server.sent.items.slice(sent).map(({ method }) => method)).toEqual(['tools/call']);
+    first.send(call(String(open + 1), 'tools/call', withToken('own')));
+    expect(typeof newest().id).toBe('number');
+  });
+
+  it('[P11] report progress only of what they were asked themselves', async () => {
+    const { first, second, server, newest } = await openTwo({ capabilities: { sampling: {} } });
+    second.send(call(1));
+    server.says(call('s', 'sampling/createMessage', withToken('t')));
+    await second.received.next(({ id }) => id === 's');
+    first.send(progress('t'));
+    expect(newest()).toMatchObject({ method: 'tools/call' });
+    second.send(progress('t'));
+    expect(newest()).toEqual(progress('t'));
+    second.send(result('s'));
+    second.send(progress('t', 2));
+    expect(newest()).toEqual(result('s'));
+  });
+
+  it('[P11] answer no request of the server that has the id of one for the other session', async () => {
+    const { first, second, server, newest } = await openTwo({ capabilities: { sampling: {} } });
+    second.send(call(1));
+    server.says(call('s', 'sampling/createMessage'));
+    server.says(result(newest().id));
+    first.send(call(1));
+    server.says(call('s', 'sampling/createMessage'));
+    expect(first.received.items.filter(({ id }) => id === 's')).toEqual([]);
+    second.send(result('s', { from: 'second' }));
+    expect(newest()).toEqual(result('s', { from: 'second' }));
+  });
+
+  it('[P8] have at most 500 subscriptions each, and none with a long URI', async () => {
+    const { first, second, newest, methods } = await openTwo();
+    const reasonOf = async (id: number, uri: string): Promise<unknown> => {
+      first.send(call(id, 'resources/subscribe', { uri }));
+      return (await first.received.next((message) => message.id === id)).error?.data.reason;
+    };
+    for (let id = 1; id <= 500; id += 1) first.send(call(id, 'resources/subscribe', { uri: `file:///${id}` }));
+    expect(await reasonOf(501, 'file:///501')).toBe('too_many_subscriptions');
+    expect(await reasonOf(502, `file:///${'x'.repeat(2_048)}`)).toBe('uri_too_long');
+    expect(methods().filter((method) => method === 'resources/subscribe')).toHaveLength(500);
+    second.send(call(1, 'resources/subscribe', { uri: 'file:///501' }));
+    expect(newest()).toMatchObject({ params: { uri: 'file:///501' } });
+  });
+
+  it('[P8] hold at most 16 MiB of calls that wait for their turn', async () => {
+    const { first, second } = await openTwo({ capabilities: { sampling: {} } });
+    first.send(call(0));
+    const text = 'x'.repeat(3 * 1024 * 1024);
+    const sent = [1, 2, 3, 4, 5, 6].map((id) => second.send(call(id, 'tools/call', { text })));
+    expect(sent).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'full']);
+    second.send(notification('notifications/cancelled', { requestId: 1 }));
+    expect(second.send(call(7, 'tools/call', { text }))).toBe('sent');
   });
 
   it('get a message without a request if only they have a call, and nobody does if both have', async () => {

@@ -160,7 +160,8 @@ describe('the client state that another owner restores', () => {
 
   it('[C-16] separates the part that changes with each GET from the large part, which stays the same object until it changes', () => {
     const { state, answered } = createFixture();
-    answered('resources/subscribe', { uri: `test://${'x'.repeat(10_000)}` });
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+      answered('resources/subscribe', { uri: `test://${name.repeat(2_000)}` });
     const before = state.save();
     expect(before.clientSaid.length).toBeGreaterThan(10_000);
     state.getCursor = { epoch: 5, seq: 7 };
@@ -170,6 +171,16 @@ describe('the client state that another owner restores', () => {
     expect(after.clientState.length).toBeLessThan(100);
     answered('logging/setLevel', { level: 'error' });
     expect(state.save().clientSaid).not.toBe(before.clientSaid);
+  });
+
+  it('[P8] keeps a URI, not the request of 4 MiB around it, and no long URI', () => {
+    const { state, answered } = createFixture();
+    answered('resources/subscribe', { uri: 'test://a', _meta: { padding: 'x'.repeat(4_000_000) } });
+    answered('logging/setLevel', { level: 'error', _meta: { padding: 'x'.repeat(4_000_000) } });
+    answered('resources/subscribe', { uri: `test://${'x'.repeat(2_048)}` });
+    expect(state.save().clientSaid.length).toBeLessThan(1_000);
+    const replayed = state.replay(() => 'r').messages.map((message) => JSON.parse(message.text.toString()).params);
+    expect(replayed).toEqual([{ level: 'error' }, { uri: 'test://a' }]);
   });
 
   it('[C-16] parses the scopes of a cached record once, however many requests need them', () => {

@@ -1,6 +1,6 @@
 import { compareLogPositions, type LogPosition } from '../../../protocol/wire/event-id.ts';
 import type { TextRun } from '../../../protocol/wire/text-run.ts';
-import { writeDigits } from '../../../util/digits.ts';
+import { writeDigits } from '../../../util/text/digits.ts';
 import type { LogLimits, NewEntry, StoredEvent } from '../../event-log.ts';
 import { bytesOf, countOf, sliceRun } from '../../event-run.ts';
 import { formatLogPosition, parseLogPosition, textOf } from '../codec.ts';
