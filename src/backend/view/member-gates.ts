@@ -3,11 +3,16 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { RequestIds } from '../backend.ts';
+import { waitingBudget } from '../waiting-budget.ts';
 import type { Member } from './member.ts';
 
 /** Requests during which a server may ask its client. */
 const inputMethods: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** How many calls of all clients wait for their turn (P8). Their bytes have a limit, too. */
+const maxHeld = 1_024;
 
 /** A call that waits for another call of the same server. */
 export interface HeldCall {
@@ -25,7 +30,7 @@ export class MemberGates {
   readonly #isGroup: boolean;
   /** True if the clients of the group can be asked. */
   #canAsk = true;
-  #held: HeldCall[] = [];
+  readonly #held = new BoundedMap<RequestId, HeldCall>(maxHeld, waitingBudget);
 
   /** @param isGroup true if the calls belong to several clients */
   constructor(isGroup: boolean) {
@@ -45,30 +50,37 @@ export class MemberGates {
     return this.#isGroup ? [] : undefined;
   }
 
-  /** True if a call has to wait. It is sent when the call before it is answered. */
-  holds(member: Member, message: Message, headers: ForwardedHeaders | undefined): boolean {
-    if (!this.#isGroup || !this.#canAsk || !mayAsk(message) || !isAsking(member)) return false;
-    this.#held.push({ member, message, headers });
-    return true;
+  /** Whether a call may be sent now. One that waits is sent when the call before it is answered. */
+  admit(member: Member, message: Message, headers: ForwardedHeaders | undefined): 'now' | 'later' | 'full' {
+    if (!this.#isGroup || !this.#canAsk || !mayAsk(message) || !isAsking(member)) return 'now';
+    const id = message.id as RequestId;
+    const held = { member, message, headers };
+    if (!this.#held.hasRoomFor(id, held)) return 'full';
+    this.#held.set(id, held);
+    return 'later';
   }
 
   /** Removes and returns the call that may run next at a server; undefined if there is none, or if one runs. */
   release(member: Member): HeldCall | undefined {
     if (isAsking(member)) return undefined;
-    const index = this.#held.findIndex((held) => held.member === member);
-    return index < 0 ? undefined : this.#held.splice(index, 1)[0];
+    for (const [id, held] of this.#held) {
+      if (held.member !== member) continue;
+      this.#held.delete(id);
+      return held;
+    }
+    return undefined;
   }
 
   /** Removes a call that its client has cancelled. */
   cancel(id: RequestId): void {
-    this.#held = this.#held.filter(({ message }) => message.id !== id);
+    this.#held.delete(id);
   }
 
   /** Removes and returns the calls that wait for a server. */
   clear(index: number): readonly Message[] {
-    const lost = this.#held.filter(({ member }) => member.index === index);
-    this.#held = this.#held.filter(({ member }) => member.index !== index);
-    return lost.map(({ message }) => message);
+    const lost = [...this.#held].filter(([, { member }]) => member.index === index);
+    for (const [id] of lost) this.#held.delete(id);
+    return lost.map(([, { message }]) => message);
   }
 }
 

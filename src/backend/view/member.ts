@@ -1,8 +1,11 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../protocol/message/message.ts';
+import type { UiUris } from '../../protocol/ui-uris.ts';
 import { contain } from '../../util/boundary.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type {
   Backend,
   BackendEnd,
@@ -58,6 +61,8 @@ export interface MemberOptions {
   /** The client's `initialize`. */
   readonly initialize: Message;
   readonly startTimeoutMs: number;
+  /** The server's `ui://` URIs, as clients have them; undefined if they stay as they are. */
+  readonly pages: UiUris | undefined;
   readonly listener: MemberListener;
 }
 
@@ -87,6 +92,8 @@ const maxLosses = 3;
 const retryMs = 5_000;
 /** A server need not answer a cancelled request. After this time, the request counts as ended. */
 const cancelGraceMs = 5_000;
+/** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
+const maxLateTokens = 64;
 /** A server that ran for so long was well. */
 const wellMs = 10_000;
 
@@ -104,6 +111,9 @@ export class Member implements BackendEvents {
   receivedBytes = 0;
   /** The keys of lists that the server was asked for in vain, although it does not declare them. */
   readonly #lacking = new Set<string>();
+  /** The call that the newest progress was about. */
+  #reported: MemberCall | undefined;
+  readonly #lateTokens = new BoundedMap<RequestId, true>(maxLateTokens);
   #state: 'starting' | 'ready' | 'down' | 'closed' = 'starting';
   #backend: Backend | undefined;
   #waiting: MemberCall[] = [];
@@ -172,7 +182,8 @@ export class Member implements BackendEvents {
    */
   send(message: Message, headers: ForwardedHeaders | undefined, onOutcome?: OnOutcome): 'sent' | 'full' | 'down' {
     if (message.kind !== 'request') {
-      if (this.#state === 'ready') this.#backend?.send(message, headers);
+      const own = this.#forServer(message);
+      if (this.#state === 'ready' && own !== undefined) this.#backend?.send(own, headers);
       return 'sent';
     }
     const call: MemberCall = { message, headers, onOutcome, isRerun: false };
@@ -184,6 +195,15 @@ export class Member implements BackendEvents {
     this.#wait(call);
     if (isLost) this.start();
     return 'sent';
+  }
+
+  /** True if the server may report progress with this token: a request that it got has the token, or had it just now. */
+  mayReport(token: RequestId): boolean {
+    const isOf = (call: MemberCall | undefined): boolean =>
+      call?.message.progressToken === token && this.calls.get(call.message.id as RequestId) === call;
+    if (isOf(this.#reported)) return true;
+    this.#reported = [...this.calls.values()].find(isOf);
+    return this.#reported !== undefined || this.#lateTokens.has(token);
   }
 
   /** Ends a request, whose answer nobody waits for any more. Returns true if the server had it. */
@@ -221,10 +241,12 @@ export class Member implements BackendEvents {
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    for (const message of messages) {
-      this.receivedBytes += message.text.length;
+    for (const received of messages) {
+      this.receivedBytes += received.text.length;
+      const message = this.#forClient(received);
+      if (message === undefined) continue;
       const call = message.kind === 'response' && message.id != null ? this.calls.get(message.id) : undefined;
-      if (call !== undefined) this.calls.delete(message.id as RequestId);
+      if (call !== undefined) this.#settle(call);
       if (call?.onOutcome !== undefined) call.onOutcome(message);
       else {
         const passed = call === undefined ? withoutStrayId(message) : message;
@@ -263,8 +285,35 @@ export class Member implements BackendEvents {
     return true;
   }
 
+  /** A request is answered. */
+  #settle({ message: { id, progressToken } }: MemberCall): void {
+    this.calls.delete(id as RequestId);
+    if (progressToken !== undefined) this.#lateTokens.set(progressToken, true);
+  }
+
+  /** A message of the server, as clients get it. One with too many URIs is not passed on. */
+  #forClient(message: Message): Message | undefined {
+    const { pages } = this.#options;
+    const forClient = pages === undefined ? message : pages.forClient(message);
+    if (forClient !== undefined || message.kind === 'notification' || message.id == null) return forClient;
+    const fault = createFaultResponse('response_too_complex', message.id);
+    if (message.kind === 'response') return fault;
+    this.#backend?.send(fault);
+    return undefined;
+  }
+
+  #forServer(message: Message): Message | undefined {
+    const { pages } = this.#options;
+    return pages === undefined ? message : pages.forServer(message);
+  }
+
   #pass(call: MemberCall): 'sent' | 'full' {
-    const { message, headers } = call;
+    const { headers } = call;
+    const message = this.#forServer(call.message);
+    if (message === undefined) {
+      queueMicrotask(() => contain('backend', () => this.#leave(call, 'too_many_values')));
+      return 'sent';
+    }
     const sent = this.#backend?.send(message, headers);
     if (sent === 'full') return 'full';
     this.calls.set(message.id as RequestId, call); // `ended`: the end is about to be reported

@@ -1,11 +1,13 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
+import { keptUris, maxSubscriptions, refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import { detachedMessage, type Message, withId } from '../../protocol/message/message.ts';
+import { createMessage, type Message, withId } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Backend } from '../backend.ts';
+import { waitingBudget } from '../waiting-budget.ts';
 import type { FanOut } from './fan-out.ts';
 import type { Member } from './member.ts';
 import type { UriRoutes } from './uri-routes.ts';
@@ -29,14 +31,8 @@ export interface ResourceRequestsOptions {
   refuse(message: Message): void;
 }
 
-/** How many resource subscriptions are repeated at a server that starts again (P8). */
-const maxSubscriptions = 1_000;
-
-/** A subscription, and the position of its server in the view. */
-interface Subscription {
-  readonly index: number;
-  readonly request: Message;
-}
+/** How many requests wait until the lists of all servers are read (P8). Their bytes have a limit, too. */
+const maxUnrouted = 1_024;
 
 /** A request whose URI has no known server yet. */
 interface UnroutedRequest {
@@ -48,10 +44,11 @@ interface UnroutedRequest {
 /** Passes the requests that name a resource to the server that has it. */
 export class ResourceRequests {
   readonly #options: ResourceRequestsOptions;
-  readonly #unrouted = new Map<RequestId, UnroutedRequest>();
+  readonly #unrouted = new BoundedMap<RequestId, UnroutedRequest>(maxUnrouted, waitingBudget);
   /** Cancels the reads for which one server after another is asked. */
   readonly #trying = new Map<RequestId, () => void>();
-  readonly #subscriptions = new BoundedMap<string, Subscription>(maxSubscriptions);
+  /** The position of the server of each resource that the client has subscribed to. */
+  readonly #subscriptions = new BoundedMap<string, number>(maxSubscriptions, keptUris);
 
   constructor(options: ResourceRequestsOptions) {
     this.#options = options;
@@ -62,9 +59,18 @@ export class ResourceRequests {
    * @param path the keys that lead to the URI
    */
   send(message: Message, path: readonly string[], headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
-    const { routes, fanOut, refuse } = this.#options;
+    const { routes, fanOut, refuse, answer } = this.#options;
     const uri = scalarAt(message.text, path);
     if (typeof uri !== 'string') {
+      refuse(message);
+      return 'sent';
+    }
+    const refusal = message.method === 'resources/subscribe' && refusalOfSubscription(this.#subscriptions, uri);
+    if (refusal) {
+      answer(createFaultResponse(refusal, message.id as RequestId));
+      return 'sent';
+    }
+    if (routes.isNobodys(uri)) {
       refuse(message);
       return 'sent';
     }
@@ -79,7 +85,9 @@ export class ResourceRequests {
       return 'sent';
     }
     const id = message.id as RequestId;
-    this.#unrouted.set(id, { uri, message, headers });
+    const unrouted = { uri, message, headers };
+    if (!this.#unrouted.hasRoomFor(id, unrouted)) return 'full';
+    this.#unrouted.set(id, unrouted);
     const learned = fanOut.learnUris(headers).then(() =>
       contain('backend', () => {
         if (this.#unrouted.delete(id)) this.#passUnknown(message, headers);
@@ -109,7 +117,9 @@ export class ResourceRequests {
 
   /** The subscriptions that a server had. */
   subscriptionsAt(index: number): readonly Message[] {
-    return [...this.#subscriptions.values()].filter((each) => each.index === index).map(({ request }) => request);
+    return [...this.#subscriptions].flatMap(([uri, owner]) =>
+      owner === index ? [createMessage({ id: 0, method: 'resources/subscribe', params: { uri } })] : [],
+    );
   }
 
   get #having(): readonly Member[] {
@@ -117,8 +127,7 @@ export class ResourceRequests {
   }
 
   #noteSubscription(index: number, uri: string, message: Message): Member | undefined {
-    if (message.method === 'resources/subscribe')
-      this.#subscriptions.set(uri, { index, request: detachedMessage(message) });
+    if (message.method === 'resources/subscribe') this.#subscriptions.set(uri, index);
     if (message.method === 'resources/unsubscribe') this.#subscriptions.delete(uri);
     return this.#options.members.find((member) => member.index === index);
   }

@@ -1,67 +1,113 @@
-import { BoundedMap } from '../../util/bounded-map.ts';
-import { matchesGlob } from '../../util/glob.ts';
+import { isLongUri, maxUriBytes } from '../../protocol/kept-uris.ts';
+import { isUiUri, UiUris } from '../../protocol/ui-uris.ts';
+import { UriTemplates } from '../../protocol/uri-templates.ts';
+import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
+import { OwnedTable } from '../../util/owned-table.ts';
 
-/** How many URIs, and how many tasks, of a session are remembered (P8). A server can list as many as it likes. */
+/** How many URIs, and how many tasks, of a session are remembered (P8), and their bytes. A server can list any number. */
 const maxUris = 20_000;
+const maxUrisBytes = 4 * 1024 * 1024;
 const maxTasks = 10_000;
-/** Each unknown URI is compared with every template (P8). */
-const maxTemplates = 1_000;
+const maxTasksBytes = 2 * 1024 * 1024;
+/** Tasks with longer ids are not routed (P8). Servers use UUIDs. */
+const maxTaskIdBytes = 1_024;
 
-/** A template of URIs: the literal text with `*` in place of the variables. */
-interface Template {
-  readonly pattern: string;
-  readonly index: number;
-}
+const uriTable = (): BoundedMap<string, number> =>
+  new BoundedMap<string, number>(maxUris, budgetOfTexts(maxUrisBytes, maxUriBytes));
 
-/** Which server of a view has a resource or a task, as far as its lists and answers have shown. */
+/**
+ * Which server of a view has a resource or a task. Each look-up for a server takes its position: what belongs to another
+ * server does not exist for it (P11).
+ */
 export class UriRoutes {
-  readonly #uris = new BoundedMap<string, number>(maxUris);
-  readonly #tasks = new BoundedMap<string, number>(maxTasks);
-  readonly #templates = new Map<string, Template>();
+  readonly #uris = uriTable();
   /** The servers that have answered a read of a URI. No list names it, so a change of the lists does not matter. */
-  readonly #readers = new BoundedMap<string, number>(maxUris);
+  readonly #readers = uriTable();
+  readonly #templates = new UriTemplates();
+  /** Tasks that an answer has created: they never get another server. */
+  readonly #tasks = new OwnedTable<number, string>(maxTasks, budgetOfTexts(maxTasksBytes, maxTaskIdBytes));
+  /** Tasks that only a list or a report has named. */
+  readonly #namedTasks = new BoundedMap<string, number>(maxTasks, budgetOfTexts(maxTasksBytes, maxTaskIdBytes));
+  readonly #pages: readonly UiUris[];
   /** True once the lists of all servers were read, until one of them changes. */
   isWhole = false;
 
-  /** Learns an item of a server's list. False if an earlier server of the view has it. */
+  /** @param servers the names of the view's servers, in the order of the file */
+  constructor(servers: readonly string[]) {
+    this.#pages = servers.length < 2 ? [] : servers.map((server) => new UiUris(server));
+  }
+
+  /** The `ui://` URIs of a server; undefined if the view has no other server. */
+  pagesOf(index: number): UiUris | undefined {
+    return this.#pages[index];
+  }
+
+  /** Learns an item of a server's list. False if another server has it: for URIs, one that comes before in the view. */
   learn(kind: 'uri' | 'uriTemplate' | 'taskId', id: string, index: number): boolean {
-    if (kind === 'uriTemplate') return this.#learnTemplate(id, index);
-    const known = kind === 'uri' ? this.#uris : this.#tasks;
-    const owner = known.get(id);
-    if (owner === undefined || index < owner) known.set(id, index);
-    return owner === undefined || index <= owner;
-  }
-
-  #learnTemplate(template: string, index: number): boolean {
-    const known = this.#templates.get(template);
-    if (known !== undefined && known.index <= index) return known.index === index;
-    if (this.#templates.size < maxTemplates)
-      this.#templates.set(template, { pattern: template.replace(/\{[^{}]*\}/g, '*'), index });
-    return true;
-  }
-
-  /** The server of a resource; undefined if it is not known. */
-  findUri(uri: string): number | undefined {
-    const known = this.#uris.get(uri) ?? this.#templates.get(uri)?.index;
-    if (known !== undefined) return known;
-    for (const { pattern, index } of this.#templates.values()) if (matchesGlob(uri, pattern)) return index;
-    return this.#readers.get(uri);
+    if (kind === 'taskId') return this.#tasks.isFreeFor(index, id) && learnFirst(this.#namedTasks, id, index);
+    if (this.#isPage(id)) return this.#pages[index]?.isOwn(id) === true;
+    // A client gets a URI that is too long to be kept. It reads it as one that no list names.
+    if (isLongUri(id)) return true;
+    return kind === 'uriTemplate' ? this.#templates.learn(id, index) : learnFirst(this.#uris, id, index);
   }
 
   /** A server has answered a read of a URI that no list names. */
   noteReader(uri: string, index: number): void {
-    this.#readers.set(uri, index);
+    if (!this.#isPage(uri)) this.#readers.set(uri, index);
+  }
+
+  /** The server of a resource; undefined if it is not known. */
+  findUri(uri: string): number | undefined {
+    if (this.#isPage(uri)) return this.#pageOwner(uri);
+    if (isLongUri(uri)) return undefined;
+    return this.#uris.get(uri) ?? this.#templates.find(uri) ?? this.#readers.get(uri);
+  }
+
+  /** True for the URI of a page that no server of the view has. No server is asked for it. */
+  isNobodys(uri: string): boolean {
+    return this.#isPage(uri) && this.#pageOwner(uri) === undefined;
+  }
+
+  /** An answer of a server has created a task. */
+  claimTask(taskId: string, index: number): void {
+    if (this.#tasks.claim(index, taskId, true)) this.#namedTasks.delete(taskId);
   }
 
   /** The server of a task; undefined if it is not known. */
   findTask(taskId: string): number | undefined {
-    return this.#tasks.get(taskId);
+    return this.#tasks.ownerOf(taskId) ?? this.#namedTasks.get(taskId);
+  }
+
+  /** True if a server may report a change of a resource, or of a part of one: no other server lists it. */
+  mayReport(uri: string, index: number): boolean {
+    return ((this.#isPage(uri) ? this.#pageOwner(uri) : this.#uris.get(uri)) ?? index) === index;
+  }
+
+  /** True if a server may name a task in a message. */
+  mayName(taskId: string, index: number): boolean {
+    return (this.findTask(taskId) ?? index) === index;
   }
 
   /** The resources of a server may be others now. */
   forget(index: number): void {
     this.isWhole = false;
     for (const [uri, owner] of [...this.#uris]) if (owner === index) this.#uris.delete(uri);
-    for (const [template, owner] of [...this.#templates]) if (owner.index === index) this.#templates.delete(template);
+    this.#templates.forget(index);
   }
+
+  #isPage(uri: string): boolean {
+    return this.#pages.length > 0 && isUiUri(uri);
+  }
+
+  #pageOwner(uri: string): number | undefined {
+    const index = this.#pages.findIndex((pages) => pages.isOwn(uri));
+    return index < 0 ? undefined : index;
+  }
+}
+
+/** The server that comes first in the view has an item. Returns false if that is another one. */
+function learnFirst(known: BoundedMap<string, number>, id: string, index: number): boolean {
+  const owner = known.get(id);
+  if (owner === undefined || index < owner) known.set(id, index);
+  return owner === undefined || index <= owner;
 }

@@ -11,6 +11,7 @@ import {
   memberValue,
   withId,
 } from '../../protocol/message/message.ts';
+import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
 import { contain } from '../../util/boundary.ts';
 import type {
   Backend,
@@ -80,7 +81,7 @@ class ViewBackend implements Backend, MemberListener {
   readonly #events: BackendEvents;
   readonly #opening: OpenOptions | undefined;
   readonly #names: ViewNames;
-  readonly #routes = new UriRoutes();
+  readonly #routes: UriRoutes;
   readonly #memberMessages: MemberMessages;
   #members: readonly Member[] = [];
   #fanOut: FanOut | undefined;
@@ -90,8 +91,8 @@ class ViewBackend implements Backend, MemberListener {
   /** The servers that this session does not wait for. */
   readonly #absences: UserAbsences;
   /** What a server that starts later has to be told. */
-  #initialized: Message | undefined;
-  #logLevel: Message | undefined;
+  #isInitialized = false;
+  #logLevel: LogLevel | undefined;
   #isPaused = false;
   #isOver = false;
 
@@ -101,6 +102,7 @@ class ViewBackend implements Backend, MemberListener {
     this.#events = events;
     this.#opening = opening;
     this.#names = new ViewNames(options.members);
+    this.#routes = new UriRoutes(options.members.map(({ name }) => name));
     this.#memberMessages = new MemberMessages(options.members);
     this.#gates = new MemberGates(opening?.isGroup === true);
   }
@@ -160,8 +162,11 @@ class ViewBackend implements Backend, MemberListener {
     if (message.kind === 'response') {
       this.#release(member);
       const taskId = request?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
-      if (typeof taskId === 'string') this.#routes.learn('taskId', taskId, index);
+      if (typeof taskId === 'string') this.#routes.claimTask(taskId, index);
       this.#events.onMessages([message], relatedRequests ?? []);
+    } else if (!this.#isOwn(member, message)) {
+      if (message.kind === 'request')
+        member.send(createFaultResponse('unknown_task', message.id as RequestId), undefined);
     } else {
       if (message.method === 'notifications/resources/list_changed') this.#routes.forget(index);
       if (message.method === 'notifications/tasks/status' && message.taskId !== undefined)
@@ -170,6 +175,16 @@ class ViewBackend implements Backend, MemberListener {
       this.#report(this.#memberMessages.forClient(message, index), related);
     }
     if (this.#isPaused && member.receivedBytes > quietBytes) member.pause();
+  }
+
+  /** False for a message about a call, a task or a resource of another server. The client does not get it (P2). */
+  #isOwn(member: Member, { kind, method, text, progressToken, taskId }: Message): boolean {
+    if (taskId !== undefined && !this.#routes.mayName(taskId, member.index)) return false;
+    if (kind !== 'notification') return true;
+    if (progressToken !== undefined) return member.mayReport(progressToken);
+    if (method !== 'notifications/resources/updated') return true;
+    const uri = scalarAt(text, ['params', 'uri']);
+    return typeof uri !== 'string' || this.#routes.mayReport(uri, member.index);
   }
 
   onNoise(text: Buffer, more?: number): void {
@@ -216,7 +231,8 @@ class ViewBackend implements Backend, MemberListener {
     const opening = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
       const open = openerOf(name) ?? [];
-      const options = { name, index, opening, initialize, startTimeoutMs, listener: this };
+      const pages = this.#routes.pagesOf(index);
+      const options = { name, index, opening, initialize, startTimeoutMs, pages, listener: this };
       return typeof open === 'function' ? [new Member({ ...options, open })] : [];
     });
     this.#fanOut = new FanOut({
@@ -256,10 +272,14 @@ class ViewBackend implements Backend, MemberListener {
 
   /** The messages that bring a server that starts now to the state of the session. */
   #replayFor(member: Member): Message[] {
-    const level = this.#logLevel !== undefined && member.declares('logging') ? [this.#logLevel] : [];
-    const requests = [...level, ...(this.#resources?.subscriptionsAt(member.index) ?? [])];
+    const level = member.declares('logging') ? this.#logLevel : undefined;
+    const setLevel = createMessage({ id: 0, method: 'logging/setLevel', params: { level } });
+    const requests = [
+      ...(level === undefined ? [] : [setLevel]),
+      ...(this.#resources?.subscriptionsAt(member.index) ?? []),
+    ];
     const renamed = requests.map((request) => withId(request, this.#fanOut?.newId() ?? 0));
-    return [...(this.#initialized === undefined ? [] : [this.#initialized]), ...renamed];
+    return [...(this.#isInitialized ? [createMessage({ method: 'notifications/initialized' })] : []), ...renamed];
   }
 
   #sendTo(routed: { readonly index: number; readonly message: Message } | undefined, headers?: ForwardedHeaders): void {
@@ -280,7 +300,7 @@ class ViewBackend implements Backend, MemberListener {
       this.#gates.cancel(cancels);
     } else if (method === 'notifications/progress') this.#sendTo(this.#memberMessages.progress(message), headers);
     else {
-      if (method === 'notifications/initialized') this.#initialized = detachedMessage(message);
+      if (method === 'notifications/initialized') this.#isInitialized = true;
       const isForAll = method === 'notifications/initialized' || method === 'notifications/roots/list_changed';
       if (isForAll || this.#members.length === 1) for (const member of this.#members) member.send(message, headers);
     }
@@ -295,7 +315,7 @@ class ViewBackend implements Backend, MemberListener {
     else if (uriRequests.has(method)) return this.#resources?.send(message, ['params', 'uri'], headers) ?? 'sent';
     else if (method === 'completion/complete') return this.#complete(message, headers);
     else if (method === 'logging/setLevel') {
-      this.#logLevel = detachedMessage(message);
+      this.#logLevel = readLogLevel(scalarAt(message.text, ['params', 'level'])) ?? this.#logLevel;
       const loggers = this.#members.filter((member) => member.isReady && member.declares('logging'));
       this.#fanOut?.broadcast(message, loggers, headers);
     } else if (taskRequests.has(method)) {
@@ -336,7 +356,8 @@ class ViewBackend implements Backend, MemberListener {
     message: Message,
     headers: ForwardedHeaders | undefined,
   ): ReturnType<Backend['send']> {
-    if (member !== undefined && this.#gates.holds(member, message, headers)) return 'sent';
+    const turn = member === undefined ? 'now' : this.#gates.admit(member, message, headers);
+    if (turn !== 'now') return turn === 'later' ? 'sent' : 'full';
     const sent = member?.send(message, headers) ?? 'down';
     if (sent !== 'down') return sent;
     this.#refuse(message, 'view_unavailable');

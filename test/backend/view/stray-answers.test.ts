@@ -37,3 +37,75 @@ test('[P2] a server of a view cannot cancel the request of another server', asyn
   const { params } = JSON.parse(forged?.text.toString() ?? '');
   expect(params).toEqual({ requestId: forged?.cancels });
 });
+
+const notificationOf = (method: string, params: object) => ({ jsonrpc: '2.0', method, params });
+const methodsIn = (items: readonly { readonly method: string | undefined }[]) => items.map(({ method }) => method);
+
+test('[P2] a task belongs to the server whose answer created it, and no report or list of another changes that', async () => {
+  const { a, b, received, send } = await startView();
+  send(callOf(7, 'b__work', { task: {} }));
+  b.says({ jsonrpc: '2.0', id: 7, result: { task: { taskId: 't', status: 'working' } } });
+  await received.next(({ id }) => id === 7);
+  a.says(notificationOf('notifications/tasks/status', { taskId: 't', status: 'completed' }));
+  const related = { 'io.modelcontextprotocol/related-task': { taskId: 't' } };
+  a.says({ jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { _meta: related } });
+  expect(a.sent.items.at(-1)).toMatchObject({ id: 'q', error: {} });
+  send({ jsonrpc: '2.0', id: 8, method: 'tasks/list' });
+  for (const [server, name] of [[a, 'a'] as const, [b, 'b'] as const]) {
+    const { id } = await server.sent.next(({ method }) => method === 'tasks/list');
+    server.says({ jsonrpc: '2.0', id, result: { tasks: [{ taskId: 't', status: 'working', statusMessage: name }] } });
+  }
+  const list = JSON.parse((await received.next(({ id }) => id === 8)).text.toString());
+  expect(list.result.tasks).toEqual([{ taskId: 't', status: 'working', statusMessage: 'b' }]);
+  send({ jsonrpc: '2.0', id: 9, method: 'tasks/cancel', params: { taskId: 't' } });
+  expect(b.sent.items.at(-1)).toMatchObject({ id: 9 });
+  b.says(notificationOf('notifications/tasks/status', { taskId: 't', status: 'cancelled' }));
+  expect(methodsIn(received.items).filter((method) => method !== undefined)).toEqual(['notifications/tasks/status']);
+});
+
+test('[P2] a server of a view reports progress only of requests that it got, also shortly after their answers', async () => {
+  const { a, b, received, send } = await startView();
+  const progress = notificationOf('notifications/progress', { progressToken: 'p', progress: 1 });
+  send(callOf(7, 'a__pay', { _meta: { progressToken: 'p' } }));
+  b.says(progress);
+  expect(methodsIn(received.items)).not.toContain('notifications/progress');
+  a.says(progress, resultOf(7, 'paid'), progress);
+  b.says(progress);
+  expect(methodsIn(received.items).filter((method) => method === 'notifications/progress')).toHaveLength(2);
+});
+
+test('[P8] [P2] calls that wait for their turn at a server of a view take at most 16 MiB', async () => {
+  const { send } = await startView({ isGroup: true });
+  send(callOf(1, 'a__ask'));
+  const padding = 'x'.repeat(3 * 1024 * 1024);
+  const sent = [2, 3, 4, 5, 6, 7].map((id) => send(callOf(id, 'a__ask', { arguments: { padding } })));
+  expect(sent).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'full']);
+});
+
+test('[P2] two servers of a view with the same ui:// page each show their own', async () => {
+  const { a, b, received, send } = await startView();
+  const uri = 'ui://app/main';
+  send({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+  for (const server of [a, b]) {
+    const { id } = await server.sent.next(({ method }) => method === 'tools/list');
+    const tool = { name: 'show', _meta: { ui: { resourceUri: uri }, 'ui/resourceUri': uri } };
+    server.says({ jsonrpc: '2.0', id, result: { tools: [tool] } });
+  }
+  const list = JSON.parse((await received.next(({ id }) => id === 1)).text.toString());
+  const pages = list.result.tools.map(({ _meta }: { _meta: { ui: { resourceUri: string } } }) => _meta);
+  expect(pages).toEqual(
+    ['ui://a/app/main', 'ui://b/app/main'].map((page) => ({ ui: { resourceUri: page }, 'ui/resourceUri': page })),
+  );
+  for (const [id, page] of pages.entries()) {
+    const server = [a, b][id] as typeof a;
+    send({ jsonrpc: '2.0', id: `read ${id}`, method: 'resources/read', params: { uri: page.ui.resourceUri } });
+    expect(server.sent.items.at(-1)).toMatchObject({ id: `read ${id}`, params: { uri } });
+    server.says({ jsonrpc: '2.0', id: `read ${id}`, result: { contents: [{ uri, text: `of ${id}` }] } });
+    const answer = JSON.parse((await received.next((message) => message.id === `read ${id}`)).text.toString());
+    expect(answer.result.contents).toEqual([{ uri: page.ui.resourceUri, text: `of ${id}` }]);
+  }
+  const sent = [a, b].map((server) => server.sent.items.length);
+  send({ jsonrpc: '2.0', id: 'nobody', method: 'resources/read', params: { uri } });
+  expect((await received.next(({ id }) => id === 'nobody')).isError).toBe(true);
+  expect([a, b].map((server) => server.sent.items.length)).toEqual(sent);
+});
