@@ -126,7 +126,8 @@ export class HttpEventStream implements EventSink {
       ...headers,
     });
     outgoing.flushHeaders();
-    queueMicrotask(() => this.#begin());
+    // The first event of most streams is a position, which is written in this turn: it needs no comment before it.
+    setImmediate(() => this.#begin());
     const keepAlive = setInterval(() => {
       if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
     }, randomizeInterval(times.keepAliveMs));
