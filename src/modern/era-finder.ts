@@ -1,4 +1,5 @@
-import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { BackendEnd } from '../backend/backend.ts';
+import type { OpenForProbe } from '../backend/starting/probed-backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
@@ -12,8 +13,8 @@ export interface EraFinderOptions {
   readonly server: Server;
   /** The configured era; `auto` probes the server. */
   readonly era: Era | 'auto';
-  /** Opens a process or a connection that serves only the probe. */
-  readonly openSibling: OpenBackend;
+  /** Opens a process or a connection for the probe. It serves nobody while it is probed. */
+  readonly openForProbe: OpenForProbe;
   /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
   /** The gateway's own version. */
@@ -100,21 +101,21 @@ export class EraFinder {
     if (this.#options.era === 'auto') this.#found = undefined;
   }
 
-  /** Stops probing. Resolves when the last probe and its process are gone. */
+  /** Stops probing. Resolves when the last probe is over, and its process is gone or kept for a client. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#probe?.close();
   }
 
   async #startProbe(headers: ForwardedHeaders = noHeaders, hasEnded: boolean): Promise<Era | Reason> {
-    const { server, openSibling, isOverHttp = false, version, emit } = this.#options;
+    const { server, openForProbe, isOverHttp = false, version, emit } = this.#options;
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
     let isForClient = false;
     const onLateEnd = (end: BackendEnd): void => {
       if (isForClient) this.#reportOutput(end);
     };
-    this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers, hasEnded, onLateEnd });
+    this.#probe = probeEra({ open: openForProbe, version, timeoutMs, isOverHttp, headers, hasEnded, onLateEnd });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     const known = this.#found;

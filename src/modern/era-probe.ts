@@ -1,6 +1,9 @@
-import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { randomInt } from 'node:crypto';
+import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { BackendOfProbe, OpenForProbe } from '../backend/starting/probed-backend.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import { createMessage, responsesIn } from '../protocol/message/message.ts';
+import { createMessage, type Message, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
@@ -23,11 +26,13 @@ export interface EraProbe {
 }
 
 export interface ProbeOptions {
-  /** Opens a process or a connection that serves only the probe. */
-  readonly open: OpenBackend;
+  /** Opens a process or a connection that serves nobody yet. */
+  readonly open: OpenForProbe;
   readonly version: string;
   /** How long the server has to answer. */
   readonly timeoutMs: number;
+  /** How long the server may be silent before a second process shows whether it answers `initialize`. */
+  readonly witnessAfterMs?: number;
   /** True over HTTP, where each request is answered on its own and `initialize` does not exist in the modern era. */
   readonly isOverHttp?: boolean;
   /** True if a process has just ended on `initialize` alone: no second process is started to test that. */
@@ -41,14 +46,21 @@ export interface ProbeOptions {
 /** How long `server/discover` may still be answered after `initialize` was, although it was sent first. */
 const lateDiscoveryMs = 1_000;
 
-const discover = 1;
-const initialize = 2;
+/**
+ * A server that has answered nothing for so long may ignore `server/discover`: a second process gets `initialize`. The
+ * first one must not get it, or a server that speaks both eras would leave the modern one. This is longer than most
+ * servers need to start, since a second start slows the first one down. Clients of the Python SDK wait 10 s.
+ */
+const defaultWitnessAfterMs = 7_000;
+
+/** The first id of a probe is random: a client that gets the process afterwards hardly uses it. Some servers need 32 bits. */
+const firstId = (): number => randomInt(2 ** 30, 2 ** 31 - 2);
 
 /**
  * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility"). The probe has a process
- * of its own, since a legacy server may end on a request before `initialize`. `server/discover` is sent first and
- * `initialize` right behind. A legacy server that ignores `server/discover` is recognised by its answer to
- * `initialize`, without waiting for a timeout.
+ * that serves nobody yet, since a legacy server may end on a request before `initialize`. It gets `server/discover`, and
+ * serves the first client afterwards, so that a server starts once (docs/decisions/0159). If it stays silent, a second
+ * process gets `initialize`: the answer shows a legacy server that ignores `server/discover`.
  *
  * A process that ends proves nothing: it may have crashed. One more process is started and gets `initialize` alone. A
  * result means the legacy era. After a refusal that process gets `server/discover` too. If the second process ends as
@@ -60,17 +72,33 @@ const initialize = 2;
  */
 export function probeEra(options: ProbeOptions): EraProbe {
   const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers, onLateEnd } = options;
+  const { witnessAfterMs = defaultWitnessAfterMs } = options;
   let resolveOutcome: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     resolveOutcome = resolve;
   });
+  const discover = firstId();
+  const initialize = discover + 1;
+  /** The requests of the probe that the current process may still answer. */
+  const unanswered = new Set<RequestId>();
   let isSettled = false;
   let isLate = false;
+  /** True once the process is given back for a client: it is no longer the probe's to close. */
+  let isKept = false;
+  let witness: Backend | undefined;
+  let witnessTimer: NodeJS.Timeout | undefined;
+  const endAll = async (): Promise<void> => {
+    await Promise.all([isKept ? undefined : backend.close(), witness?.close()]);
+  };
   const settle = (found: ProbeOutcome): Promise<void> => {
-    if (!isSettled) resolveOutcome(found);
+    if (isSettled) return endAll();
     isSettled = true;
     clearTimeout(timer);
-    return backend.close();
+    clearTimeout(witnessTimer);
+    isKept = found.era !== undefined && backend.keepFor !== undefined;
+    if (found.era !== undefined) backend.keepFor?.(found.era, unanswered);
+    resolveOutcome(found);
+    return endAll();
   };
   let timer = setTimeout(() => {
     isLate = true;
@@ -82,20 +110,29 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const clientInfo = { name: 'mcp-gangway', version };
   const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
   const initializeRequest = createMessage({ id: initialize, method: 'initialize', params });
+  const ask = (asked: Backend, request: Message, requestHeaders?: ForwardedHeaders): void => {
+    unanswered.add(request.id as RequestId);
+    asked.send(request, requestHeaders);
+  };
 
   const onUnanswered = (): void => detach('shared_process', settle({ era: undefined, end: undefined }));
 
-  const startSecond = (): Backend => {
+  const startSecond = (): BackendOfProbe => {
+    unanswered.clear();
+    clearTimeout(witnessTimer);
+    if (witness !== undefined) detach('shared_process', witness.close());
+    witness = undefined;
     const second = open({
       onMessages(messages) {
         for (const response of responsesIn(messages)) {
+          if (response.id != null) unanswered.delete(response.id);
           if (response.id === discover)
             detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: true }));
           if (response.id !== initialize) continue;
           if (!response.isError) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
           else if (readDiscovery(response).era === 'modern')
             detach('shared_process', settle({ era: 'modern', isDoubtful: false }));
-          else second.send(discovery);
+          else ask(second, discovery);
         }
       },
       onNoise: () => undefined,
@@ -105,21 +142,16 @@ export function probeEra(options: ProbeOptions): EraProbe {
         else detach('shared_process', settle({ era: undefined, end }));
       },
     });
-    second.send(initializeRequest);
+    ask(second, initializeRequest);
     return second;
   };
 
   let backend = open({
     onMessages(messages) {
       for (const response of responsesIn(messages)) {
+        if (response.id != null) unanswered.delete(response.id);
         if (response.id === discover)
           detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: false }));
-        if (response.id !== initialize || isSettled) continue;
-        clearTimeout(timer);
-        timer = setTimeout(
-          () => detach('shared_process', settle({ era: 'legacy', isDoubtful: false })),
-          lateDiscoveryMs,
-        );
       }
     },
     onNoise: () => undefined,
@@ -132,7 +164,25 @@ export function probeEra(options: ProbeOptions): EraProbe {
       else detach('shared_process', settle({ era: undefined, end }));
     },
   });
-  backend.send(discovery, headers);
-  if (!isOverHttp) backend.send(initializeRequest);
+  ask(backend, discovery, headers);
+
+  /** Starts the process that shows whether the server answers `initialize`. Its end proves nothing. */
+  const startWitness = (): void => {
+    const asked = open({
+      onMessages(messages) {
+        const answer = responsesIn(messages).find(({ id }) => id === initialize);
+        if (answer === undefined || isSettled || asked !== witness) return;
+        clearTimeout(timer);
+        const { era } = readDiscovery(answer);
+        timer = setTimeout(() => detach('shared_process', settle({ era, isDoubtful: false })), lateDiscoveryMs);
+      },
+      onNoise: () => undefined,
+      onUnanswered: () => undefined,
+      onEnd: () => undefined,
+    });
+    witness = asked;
+    asked.send(initializeRequest);
+  };
+  if (!isOverHttp) witnessTimer = setTimeout(startWitness, Math.min(witnessAfterMs, timeoutMs / 2));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

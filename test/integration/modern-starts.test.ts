@@ -1,6 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, post } from '../support/http-client.ts';
@@ -71,6 +72,31 @@ describe('server/discover', () => {
   });
 });
 
+describe('[R6.06] the process that was asked for its era serves the first client', () => {
+  test.each([
+    ['legacy', everythingFixture],
+    ['modern', modernFixture],
+    ['both eras', [...modernFixture, '--dual']],
+  ])('of a slow server: %s', async (_, [node, ...program]) => {
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const starts = join(folder, 'starts');
+    const counting = join(folder, 'counting.mjs');
+    const [file, ...args] = program as [string, ...string[]];
+    const code = `import { appendFileSync } from 'node:fs';
+      appendFileSync(${JSON.stringify(starts)}, 'x');
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      process.argv = [process.argv[0], ${JSON.stringify(file)}, ...process.argv.slice(2)];
+      await import(${JSON.stringify(pathToFileURL(file).href)});\n`;
+    await writeFile(counting, code);
+    const { gateway, url } = await startAmongOthers({ command: node, args: [counting, ...args] }, '--share', 'auto');
+    expect((await postModern(url, 'server/discover')).status).toBe(200);
+    expect((await callModern(url, 'echo', { text: 'x' })).json.result.content[0].text).toBe('x');
+    expect(await readFile(starts, 'utf8')).toBe('x');
+    expect(await gateway.descendants()).toHaveLength(1);
+  });
+});
+
 describe('the era of a server', () => {
   test('[R6.06] [R6.07] is found out on a process of its own, once, and does not disturb a session', async () => {
     const { gateway, url } = await startAmongOthers({ command: everythingFixture[0], args: [everythingFixture[1]] });
@@ -84,7 +110,8 @@ describe('the era of a server', () => {
     expect((await session.callTool('echo', { text: 'x' })).content[0].text).toBe('x');
     const found = gateway.logs().filter(({ msg }) => msg === 'detected the era of the server');
     expect(found).toMatchObject([{ server: 'one', era: 'legacy' }]);
-    await waitFor(async () => (await gateway.descendants()).length === 1, { what: 'the process of the probe to end' });
+    const isOver = async () => (await gateway.descendants()).length === 1;
+    await waitFor(isOver, { what: 'the process of the probe to end, which no client needed', deadlineMs: 20_000 });
   });
 
   test('[R6.07] is found out again when a server is not what it was', async () => {

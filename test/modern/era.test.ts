@@ -26,7 +26,7 @@ const silent = createServer((message, backend) => {
 });
 const late = createServer((message, backend) => {
   if (message['method'] === 'initialize') respond(backend, message, { result: {} });
-  else setTimeout(() => respond(backend, message, { result: discovered }), 500);
+  else setTimeout(() => respond(backend, message, { result: discovered }), 7_500);
 });
 const exiting = createServer((message, backend) => {
   if (message['method'] === 'server/discover') backend.ends();
@@ -56,8 +56,8 @@ describe('an era probe', () => {
   it.each<[string, () => FakeServer, number, object, number?]>([
     ['modern one', modern, 0, { era: 'modern' }],
     ['legacy one that refuses', legacy, 0, { era: 'legacy', isDoubtful: false }],
-    ['legacy one that ignores unknown requests', silent, 1_000, { era: 'legacy', isDoubtful: false }],
-    ['modern one that answers late', late, 500, { era: 'modern' }],
+    ['legacy one that ignores unknown requests', silent, 8_000, { era: 'legacy', isDoubtful: false }, 2],
+    ['modern one that answers late', late, 7_500, { era: 'modern' }, 2],
     ['legacy one that ends on the probe', exiting, 0, { era: 'legacy', isDoubtful: true }, 2],
     ['modern one that crashed once', crashedOnce(answerAsModern), 0, { era: 'modern' }, 2],
     [
@@ -70,10 +70,10 @@ describe('an era probe', () => {
     ['legacy one that crashed once and refuses all', crashedOnce(refuseAll), 0, { era: 'legacy', isDoubtful: true }, 2],
     ['one that always crashes', crashing, 0, { era: undefined, end: { reason: 'exited' } }, 2],
     ['one that cannot be started', broken, 0, { era: undefined, end: { reason: 'failed' } }],
-    ['one that says nothing at all', mute, 9_000, { era: undefined, end: undefined }],
+    ['one that says nothing at all', mute, 20_000, { era: undefined, end: undefined }, 2],
   ])('[R6.05] recognises a server: %s', async (_, create, waitMs, outcome, processes = 1) => {
     const server = create();
-    const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
+    const probe = probeEra({ open: server.open, version: '1', timeoutMs: 20_000 });
     await vi.advanceTimersByTimeAsync(waitMs);
     expect(await probe.outcome).toMatchObject(outcome);
     await probe.close();
@@ -91,6 +91,14 @@ describe('an era probe', () => {
     expect(await probe.outcome).toMatchObject(outcome);
     await probe.close();
     expect([server.opened.length, server.living]).toEqual([1, []]);
+  });
+
+  it('recognises a server that ignores unknown requests within a short time limit, too', async () => {
+    const server = silent();
+    const probe = probeEra({ open: server.open, version: '1', timeoutMs: 3_000 });
+    await vi.advanceTimersByTimeAsync(2_500);
+    expect(await probe.outcome).toMatchObject({ era: 'legacy' });
+    expect(server.living).toEqual([]);
   });
 
   it('leaves no process behind if it is closed early', async () => {
@@ -122,7 +130,7 @@ describe('the era lookup', () => {
       server,
       isOverHttp: more.isOverHttp === true,
       era,
-      openSibling: sibling.open,
+      openForProbe: sibling.open,
       version: '1',
       limits,
       emit: (event: SharedServerEvent) => void observed.push(event),

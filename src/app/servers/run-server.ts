@@ -5,6 +5,7 @@ import { containFaults } from '../../backend/contain-faults.ts';
 import { failedBackend } from '../../backend/failed-backend.ts';
 import { isUnfiltered } from '../../backend/filter/filter-rules.ts';
 import { filterBackends } from '../../backend/filter/filtered-backend.ts';
+import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
 import { locate } from '../../backend/stdio/launch/locate-program.ts';
@@ -57,8 +58,8 @@ export interface ModernAccess {
   readonly isOverHttp: boolean;
   /** Opens the backend that modern clients share. */
   readonly open: OpenBackend;
-  /** Opens a backend outside the pool, for requests on which no client may depend. */
-  readonly openSibling: OpenBackend;
+  /** Opens a backend for a probe of the era. It serves nobody while it is probed. */
+  readonly openForProbe: OpenForProbe;
 }
 
 /**
@@ -229,7 +230,10 @@ export function runServer(
     pool,
     openSibling: sibling.open,
     server: { name, digest, open: pool.open, introduction: new Introduction(), ...options },
-    modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
+    modern:
+      openModern && openSibling && isOverHttp
+        ? { isOverHttp, openForProbe: openSibling, open: openModern }
+        : openSibling && { isOverHttp, openForProbe: pool.openForProbe, open: pool.openModern },
   };
 }
 

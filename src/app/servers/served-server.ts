@@ -145,7 +145,7 @@ function runModern(
   };
   if (access === undefined) {
     reportUnused('legacy');
-    return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
+    return new ModernServer({ ...common, server, era: 'legacy', openForProbe: server.open });
   }
   const { open: openShared, ...how } = access;
   const open = lists.watch(decorateClientBackends(config.name, openShared));

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
+import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
@@ -157,15 +158,30 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       hasStarted = true;
       ping.begin();
       const { server: opened, modern } = running;
-      resolve({ ...running, server: { ...opened, open: use }, modern: modern && { ...modern, open: use } });
+      resolve({
+        ...running,
+        server: { ...opened, open: use },
+        modern: modern && { ...modern, open: useModern, openForProbe: useForProbe },
+      });
     };
     const decorateProcesses: DecorateBackends = (name, open) => ping.attach(telemetry.decorateProcesses(name, open));
     running = runServer(config, gateway, environment, { emit, decorateProcesses }, onStarted);
-    const use: OpenBackend = (events, options) => {
+    const noteUse = (): void => {
       if (mustNotBeReused() && ping.isOpen) running.pool.renew();
       isUsed = true;
       ping.end();
+    };
+    const use: OpenBackend = (events, options) => {
+      noteUse();
       return running.pool.open(events, options);
+    };
+    const useModern: OpenBackend = (events, options) => {
+      noteUse();
+      return running.pool.openModern(events, options);
+    };
+    const useForProbe: OpenForProbe = (events, options) => {
+      noteUse();
+      return running.pool.openForProbe(events, options);
     };
     running.pool.addSpare(spareMs);
   });

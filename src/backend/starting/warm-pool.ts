@@ -1,7 +1,17 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import type { Era } from '../../protocol/revisions.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
-import { type Backend, type BackendEnd, type BackendEvents, type OpenBackend, reportUnits } from '../backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  type CloseOptions,
+  type OpenBackend,
+  reportUnits,
+} from '../backend.ts';
 import { EarlyOutput } from './early-output.ts';
+import { type BackendOfProbe, type OpenForProbe, ProbedBackend } from './probed-backend.ts';
 
 /** Options of a pool of warm spares. */
 export interface WarmPoolOptions {
@@ -16,8 +26,12 @@ export interface WarmPoolOptions {
 
 /** A pool of backends started ahead, so that a new session need not wait for its server to start. */
 export interface WarmPool {
-  /** Opens a backend: a spare if there is one. */
+  /** Opens a backend for a client that begins with `initialize`: a probed one or a spare if there is one. */
   readonly open: OpenBackend;
+  /** Opens a backend for clients of the modern era: a probed one or a spare if there is one. */
+  readonly openModern: OpenBackend;
+  /** Opens a backend for a probe: a spare if there is one. The probe can give it back for the next client. */
+  readonly openForProbe: OpenForProbe;
   /** Starts one spare beyond `size`; it is ended if it is still unused after `expireMs`. */
   addSpare(expireMs: number): void;
   /** Ends all spares and starts replacements. */
@@ -34,9 +48,13 @@ const refillAfterMs = 50;
 /** The limit on the output of a spare before it is used, such as a banner. The rest is dropped and counted (P8). */
 const maxEarlyBytes = 64 * 1024;
 
+/** A backend that a probe has given back ends if no client needs it within this time. */
+const probedMs = 10_000;
+
 /** Creates a pool that begins to start its spares. */
 export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: WarmPoolOptions): WarmPool {
   const spares: Spare[] = [];
+  const probed: ProbedSpare[] = [];
   let isClosed = false;
   /** Spares that ended in a row. */
   let unusedEnds = 0;
@@ -75,15 +93,66 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
     setImmediate(refill);
   };
 
+  const take = (): Spare | undefined => {
+    const spare = spares.shift();
+    if (spare === undefined) return undefined;
+    unusedEnds = 0;
+    // A start blocks this process for milliseconds: the clients of a burst should not wait for it.
+    refillTimer ??= setTimeout(refill, refillAfterMs).unref();
+    return spare;
+  };
+
+  const removeProbed = (each: ProbedSpare): void => {
+    const index = probed.indexOf(each);
+    if (index >= 0) probed.splice(index, 1);
+    clearTimeout(each.timer);
+  };
+
+  /** Ends the probed backends that no client uses. */
+  const endProbed = (): Promise<unknown> =>
+    Promise.all(
+      [...probed].map((each) => {
+        removeProbed(each);
+        return each.spare.backend.close();
+      }),
+    );
+
+  const openFor =
+    (era: Era): OpenBackend =>
+    (events, options) => {
+      if (options?.resume !== undefined) return open(events, options);
+      const found = probed.find((each) => each.era === era);
+      if (found === undefined) return take()?.use(events) ?? open(events, options);
+      removeProbed(found);
+      const openFresh: OpenBackend = (receiver) => open(receiver, options);
+      return new ProbedBackend((receiver) => found.spare.use(receiver), found.open, openFresh, events);
+    };
+
+  const keep = (spare: Spare, era: Era, openIds: ReadonlySet<RequestId>): void => {
+    const kept: ProbedSpare = { spare, era, open: openIds, timer: setTimeout(expire, probedMs).unref() };
+    function expire(): void {
+      removeProbed(kept);
+      detach('backend', spare.backend.close());
+    }
+    spare.putBack(new EarlyOutput(maxEarlyBytes, onOutputDropped), () => removeProbed(kept));
+    if (isClosed || spare.hasEnded) return expire();
+    probed.push(kept);
+  };
+
   fill();
   return {
-    open(events, options) {
-      const spare = options?.resume === undefined ? spares.shift() : undefined;
-      if (spare === undefined) return open(events, options);
-      unusedEnds = 0;
-      // A start blocks this process for milliseconds: the clients of a burst should not wait for it.
-      refillTimer ??= setTimeout(refill, refillAfterMs).unref();
-      return spare.use(events);
+    open: openFor('legacy'),
+    openModern: openFor('modern'),
+    openForProbe(events, options) {
+      const early = new EarlyOutput(maxEarlyBytes, onOutputDropped);
+      const spare =
+        take() ??
+        openSpare(
+          (receiver) => open(receiver, options),
+          early,
+          () => undefined,
+        );
+      return new SpareOfProbe(spare.use(events), (era, openIds) => keep(spare, era, openIds));
     },
     addSpare(expireMs) {
       const spare = start();
@@ -95,25 +164,74 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
     },
     renew() {
       for (const { backend } of spares.splice(0)) detach('backend', backend.close());
+      detach('backend', endProbed());
       fill();
     },
     async close() {
       isClosed = true;
       clearTimeout(restartTimer);
       clearTimeout(refillTimer);
-      await Promise.all(spares.splice(0).map((spare) => spare.backend.close()));
+      await Promise.all([endProbed(), ...spares.splice(0).map((spare) => spare.backend.close())]);
     },
   };
 }
 
 interface Spare {
   readonly backend: Backend;
+  readonly hasEnded: boolean;
   /** Hands the backend over: from now on it reports to these events, first the early messages. */
   use(events: BackendEvents): Backend;
+  /** Takes the backend back: from now on this output is kept for the next user. */
+  putBack(early: EarlyOutput, onUnusedEnd: (end: BackendEnd) => void): void;
 }
 
-function openSpare(open: OpenBackend, early: EarlyOutput, onUnusedEnd: (end: BackendEnd) => void): Spare {
+/** A backend that a probe has given back. */
+interface ProbedSpare {
+  readonly spare: Spare;
+  readonly era: Era;
+  /** The probe's requests that the server may still answer. */
+  readonly open: ReadonlySet<RequestId>;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** A backend in the hands of a probe. */
+class SpareOfProbe implements BackendOfProbe {
+  readonly #backend: Backend;
+  readonly keepFor: Required<BackendOfProbe>['keepFor'];
+
+  constructor(backend: Backend, keepFor: Required<BackendOfProbe>['keepFor']) {
+    this.#backend = backend;
+    this.keepFor = keepFor;
+  }
+
+  get pid(): number | undefined {
+    return this.#backend.pid;
+  }
+
+  send(...args: Parameters<Backend['send']>): ReturnType<Backend['send']> {
+    return this.#backend.send(...args);
+  }
+
+  pause(): void {
+    this.#backend.pause();
+  }
+
+  resume(): void {
+    this.#backend.resume();
+  }
+
+  close(how?: CloseOptions): Promise<void> {
+    return this.#backend.close(how);
+  }
+}
+
+function openSpare(open: OpenBackend, firstOutput: EarlyOutput, onFirstEnd: (end: BackendEnd) => void): Spare {
   let isUsed = false;
+  let hasEnded = false;
+  /** Counts those who have, or had, the backend. */
+  let user = 0;
+  let early = firstOutput;
+  let onUnusedEnd = onFirstEnd;
   let receiver: BackendEvents = early;
   const backend = open({
     onMessages: (messages, relatedRequests) => receiver.onMessages(messages, relatedRequests),
@@ -122,15 +240,28 @@ function openSpare(open: OpenBackend, early: EarlyOutput, onUnusedEnd: (end: Bac
     onUnanswered: (ids, reason, isFinal) => receiver.onUnanswered(ids, reason, isFinal),
     onState: (state) => receiver.onState?.(state),
     onEnd(end) {
+      hasEnded = true;
       if (isUsed) receiver.onEnd(end);
       else if (end.reason !== 'closed') onUnusedEnd(end);
     },
   });
   return {
     backend,
+    get hasEnded() {
+      return hasEnded;
+    },
+    putBack(output, onEnd) {
+      isUsed = false;
+      user += 1;
+      early = output;
+      onUnusedEnd = onEnd;
+      receiver = output;
+    },
     use(events) {
       isUsed = true;
+      const own = ++user;
       queueMicrotask(() => {
+        if (own !== user) return;
         receiver = events;
         const close = (): void => detach('backend', backend.close());
         contain('backend', () => early.deliver(events), close);

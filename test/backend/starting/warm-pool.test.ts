@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { createWarmPool } from '../../../src/backend/starting/warm-pool.ts';
+import type { Era } from '../../../src/protocol/revisions.ts';
 import { reportFaultsTo } from '../../../src/util/boundary.ts';
-import { createFakeServer } from '../../support/fake-backend.ts';
+import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 
 function createFixture(size: number) {
   const server = createFakeServer();
@@ -218,5 +219,106 @@ describe('a pool that is closed', () => {
   it('can be closed twice', async () => {
     const { pool } = createFixture(1);
     await Promise.all([pool.close(), pool.close()]);
+  });
+});
+
+describe('a backend that a probe has opened', () => {
+  const nothing = { onMessages: () => undefined, onNoise: () => undefined, onUnanswered: () => undefined };
+  const probe = ({ pool }: ReturnType<typeof createFixture>) => {
+    const backend = pool.openForProbe({ ...nothing, onEnd: () => undefined });
+    return { backend, keepFor: (era: Era, ...open: number[]) => backend.keepFor?.(era, new Set(open)) };
+  };
+  const ask = (id: number, method = 'initialize') => readMessage({ jsonrpc: '2.0', id, method, params: {} });
+  const resultOf = (id: number) => ({ jsonrpc: '2.0', id, result: {} });
+  const refusalOf = (id: number) => ({ jsonrpc: '2.0', id, error: { code: -32600, message: 'twice' } });
+
+  it('is a spare if there is one, and serves the first client of its era', () => {
+    const fixture = createFixture(1);
+    const { keepFor } = probe(fixture);
+    expect(fixture.server.opened).toHaveLength(1);
+    keepFor('legacy');
+    fixture.use().backend.send(ask(7));
+    expect(fixture.server.opened).toHaveLength(1);
+    expect(fixture.server.backend.sent.items.map(({ id }) => id)).toEqual([7]);
+    fixture.use();
+    expect(fixture.server.opened).toHaveLength(2);
+  });
+
+  it('serves no client of the other era', () => {
+    const fixture = createFixture(0);
+    probe(fixture).keepFor('modern');
+    fixture.use();
+    expect(fixture.server.opened).toHaveLength(2);
+  });
+
+  it('shows its client nothing of the answers to the probe', async () => {
+    const fixture = createFixture(0);
+    probe(fixture).keepFor('legacy', 1, 2);
+    const { backend } = fixture.server;
+    backend.says(resultOf(1));
+    const { backend: used, lines } = fixture.use();
+    await vi.advanceTimersByTimeAsync(0);
+    used.send(ask(7));
+    backend.says(resultOf(2), resultOf(7));
+    backend.says(resultOf(1));
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([7, 1]);
+  });
+
+  it.each<[string, (backend: FakeBackend) => void]>([
+    ['refuses', (backend) => backend.says(refusalOf(7))],
+    ['ends on', (backend) => backend.ends()],
+  ])('a fresh one takes its place if it %s the handshake of its client', async (_, answer) => {
+    const fixture = createFixture(0);
+    probe(fixture).keepFor('legacy');
+    const probed = fixture.server.backend;
+    const { backend, lines, ends } = fixture.use();
+    await vi.advanceTimersByTimeAsync(0);
+    backend.send(ask(7));
+    answer(probed);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(fixture.server.living).toEqual([fixture.server.opened[1]]);
+    const fresh = fixture.server.backend;
+    expect(fresh.sent.items.map(({ id }) => id)).toEqual([7]);
+    fresh.says(refusalOf(7));
+    expect(lines.map((line) => JSON.parse(line))).toEqual([refusalOf(7)]);
+    fresh.ends();
+    expect(ends).toEqual(['exited']);
+  });
+
+  it('reports its end, and later refusals, once it has answered its client', async () => {
+    const fixture = createFixture(0);
+    probe(fixture).keepFor('legacy');
+    const { backend, lines, ends } = fixture.use();
+    await vi.advanceTimersByTimeAsync(0);
+    backend.send(ask(7));
+    fixture.server.backend.says(resultOf(7), refusalOf(8));
+    fixture.server.backend.ends();
+    expect(lines).toHaveLength(2);
+    expect(ends).toEqual(['exited']);
+    expect(fixture.server.opened).toHaveLength(1);
+  });
+
+  it.each<[string, (fixture: ReturnType<typeof createFixture>) => unknown]>([
+    ['no client comes for ten seconds', () => vi.advanceTimersByTime(10_000)],
+    ['the pool closes', ({ pool }) => pool.close()],
+    ['the pool begins anew', ({ pool }) => pool.renew()],
+    ['it ends by itself', ({ server }) => server.backend.ends()],
+  ])('is not kept if %s', async (_, happen) => {
+    const fixture = createFixture(0);
+    probe(fixture).keepFor('legacy');
+    happen(fixture);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(fixture.server.living).toEqual([]);
+    fixture.use();
+    expect(fixture.server.opened).toHaveLength(2);
+  });
+
+  it('is not kept in a pool that has closed', async () => {
+    const fixture = createFixture(0);
+    const { keepFor } = probe(fixture);
+    await fixture.pool.close();
+    keepFor('legacy');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(fixture.server.living).toEqual([]);
   });
 });

@@ -60,7 +60,7 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
       ...{ onBackendExit: 'restore', rerun: 'safe' },
     },
     era: 'modern',
-    openSibling: server.open,
+    openForProbe: server.open,
     version: '1',
     limits: {
       ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, cancelGraceMs: 1_000 },

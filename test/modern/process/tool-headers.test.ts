@@ -93,9 +93,19 @@ describe('the check of mirrored tool parameters', () => {
   });
 
   it('[P8] stops reading an endless list', async () => {
-    const { check, asked } = knowing([list([tool('one')], '0')]);
+    const { check, asked } = knowing(Array.from({ length: 200 }, (_, n) => list([tool('one')], `${n + 1}`)));
     await check('two');
     expect(asked).toHaveLength(100);
+  });
+
+  it.each([
+    ['stands still', ['0'], 2],
+    ['is empty', [''], 1],
+    ['goes in a circle', ['1', '0'], 3],
+  ])('ends a list whose cursor %s', async (_, cursors, pages) => {
+    const { check, asked } = knowing(cursors.map((cursor) => list([tool('one')], cursor)));
+    await check('two');
+    expect(asked).toHaveLength(pages);
   });
 
   it('[P8] limits how many tools are known', async () => {

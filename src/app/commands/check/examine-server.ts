@@ -106,6 +106,9 @@ export async function examineEras(
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
 }
 
+/** No client waits for `check` to start a server only once. */
+const witnessAfterMs = 1_000;
+
 async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
   let output: readonly string[] | undefined;
   const noise = new StdoutNoise();
@@ -128,7 +131,7 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
       opening,
     );
   };
-  const probe = probeEra({ open: openObserved, version, timeoutMs, isOverHttp });
+  const probe = probeEra({ open: openObserved, version, timeoutMs, isOverHttp, witnessAfterMs });
   const outcome = await probe.outcome;
   await probe.close();
   if (outcome.era !== undefined) return outcome.era;
