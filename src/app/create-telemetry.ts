@@ -23,6 +23,7 @@ import { CallMetrics } from '../ops/metrics/collectors/call-metrics.ts';
 import { countEvents } from '../ops/metrics/collectors/event-metrics.ts';
 import { watchProcesses } from '../ops/metrics/collectors/process-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
+import { RepeatedHelp } from '../ops/repeated-help.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
 import { explainDisk } from '../store/memory/journal/explain-disk.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
@@ -122,16 +123,18 @@ function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
   const redis = config.redis && addressOf(config.redis);
   const directory = storeDirectoryOf(config);
   const processes = new SessionByProcess();
+  const helps = new RepeatedHelp();
   return [
     createSessionLifecycleLog(log, {
       processes,
       isAtTerminal,
+      helps,
       storeName: directory === undefined ? 'Redis' : 'the store in files',
       explainOutage: (cause) =>
         directory === undefined ? { redis, ...explainTrouble(cause) } : { store: directory, ...explainDisk(cause) },
     }),
-    createSharedServerLog(log.modern, isAtTerminal),
-    createServerLog(log, processes),
+    createSharedServerLog(log.modern, isAtTerminal, helps),
+    createServerLog(log, processes, helps),
     new StdoutNoiseLog({ logger: log.server, isAtTerminal }).receive,
   ];
 }

@@ -151,7 +151,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   });
 
   const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
-    health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
+    health.add(name, {
+      transport: address?.transport ?? 'stdio',
+      isRequired,
+      members: address?.transport === 'view' ? address.members.map((member) => member.name) : undefined,
+      era: () => set.eraOf(name),
+    });
   for (const server of config.servers) addToHealth(server);
   const run = (server: ServerConfig): RunningServer =>
     isView(server)

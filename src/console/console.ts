@@ -163,8 +163,16 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
 
 /** The state of a server, with the calls that modern clients have in flight. */
 function serverStateOf(status: ServerStatus, details: FailureDetails | undefined, sharedCalls = 0): ServerState {
-  const { server: name, transport, era = 'unknown' } = status;
-  return { name, transport, era, sharedCalls, health: healthOf(status, details), isProbed: status.probe !== undefined };
+  const { server: name, transport, era = 'unknown', members } = status;
+  return {
+    name,
+    transport,
+    era,
+    members,
+    sharedCalls,
+    health: healthOf(status, details),
+    isProbed: status.probe !== undefined,
+  };
 }
 
 /** How much of the output of a failed server is shown (P8). */

@@ -415,7 +415,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const { principal, epoch, initialize } = adoption.record;
     const session = this.#create(key, server, principal, { epoch, initialize, adoption });
     const { emit } = this.#options.telemetry;
-    emit({ type: 'session-adopted', name: session.name, pending: adoption.calls.length });
+    const { calls, lostInstance } = adoption;
+    emit({ type: 'session-adopted', name: session.name, pending: calls.length, lostInstance });
     return session;
   }
 

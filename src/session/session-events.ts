@@ -46,9 +46,15 @@ export type ResumeOutcome = 'resumed' | 'complete' | 'history_lost' | 'unknown' 
 export interface Restoration {
   /** True if the last backend was hibernated rather than lost. */
   readonly isWaking: boolean;
-  /** How many backends the session has lost at this instance. */
+  /** How many backends the session has lost at this instance. The backend of an earlier owner does not count. */
   readonly losses: number;
 }
+
+/**
+ * Why a session hibernates. `idle`: it was not used. `abandoned`: its client has closed its stream. `reused`: another
+ * session of its client uses the process.
+ */
+export type HibernationReason = 'idle' | 'abandoned' | 'reused';
 
 /** An event of a session. Contents and ids are never passed, except `text` for debugging. */
 export type SessionEvent = Readonly<
@@ -61,8 +67,11 @@ export type SessionEvent = Readonly<
       /** The code of the error with which the server refused `initialize`. */
       errorCode: number | undefined;
     }
-  /** A session was taken over from another instance, with this many unanswered calls. */
-  | { type: 'session-adopted'; name: SessionName; pending: number }
+  /**
+   * A session of an earlier process or another instance continues here, with this many unanswered calls. `lostInstance`
+   * is the instance that was lost; undefined if its owner has left the session.
+   */
+  | { type: 'session-adopted'; name: SessionName; pending: number; lostInstance: string | undefined }
   /** A session was ended because its owners were lost too often in a short time. The session may be the cause. */
   | { type: 'takeover-limit-reached'; name: SessionName }
   /**
@@ -70,8 +79,8 @@ export type SessionEvent = Readonly<
    * `initialize`.
    */
   | { type: 'backend-ended'; name: SessionName; end: BackendEnd; isAtStart: boolean }
-  /** The session is unused, so its backend is ended until the next message. */
-  | { type: 'session-hibernated'; name: SessionName }
+  /** The session has no backend until the next message. */
+  | { type: 'session-hibernated'; name: SessionName; reason: HibernationReason }
   /** A lost backend was replaced, or a hibernated session has a backend again. */
   | { type: 'backend-restored'; name: SessionName; pid: number | undefined; restoration: Restoration }
   /**

@@ -17,7 +17,7 @@ import type { Adoption } from './record/adoption.ts';
 import { TakeoverProof } from './record/takeover-proof.ts';
 import { type ScopedSession, UsedScopes } from './record/used-scopes.ts';
 import { type ContextOwner, SessionContext, type SessionStart } from './session-context.ts';
-import type { SessionName } from './session-events.ts';
+import type { HibernationReason, SessionName } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
 import type { SessionParts, SessionUsage } from './session-options.ts';
 import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
@@ -124,7 +124,7 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
   hibernateIfUnused(): void {
     const { hibernateAfterMs } = this.server;
     if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
-    this.#hibernate();
+    this.#hibernate('idle');
   }
 
   /**
@@ -135,12 +135,12 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     const { isRemote, onBackendExit, processes = isRemote ? 0 : 1 } = this.server;
     if (processes === 0 || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
     if (onBackendExit === 'end') detach('session', this.end('client_gone'));
-    else this.#hibernate();
+    else this.#hibernate('abandoned');
   }
 
-  #hibernate(): void {
+  #hibernate(reason: HibernationReason): void {
     this.#pipeline.supervisor.hibernate();
-    this.#context.parts.telemetry.emit({ type: 'session-hibernated', name: this.name });
+    this.#context.parts.telemetry.emit({ type: 'session-hibernated', name: this.name, reason });
   }
 
   /**

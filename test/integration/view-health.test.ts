@@ -5,7 +5,7 @@ import { serverEntry, writeViewFile } from '../support/view-file.ts';
 
 interface ServerReport {
   readonly name: string;
-  readonly last?: { readonly outcome: string; readonly reason?: string };
+  readonly last?: { readonly outcome: string; readonly reason?: string; readonly why?: string };
 }
 
 test('the health of servers shows whether they have started in a view', async () => {
@@ -22,4 +22,5 @@ test('the health of servers shows whether they have started in a view', async ()
   await initialize(`${baseUrl}/view/mcp`);
   expect(await lastOf('good')).toMatchObject({ outcome: 'started' });
   expect(await lastOf('bad')).toMatchObject({ outcome: 'failed', reason: 'exited' });
+  expect(await lastOf('view')).toMatchObject({ outcome: 'failed', why: 'bad: The server exited with code 3.' });
 });

@@ -18,6 +18,7 @@ import { catalogue, type MetricKey } from '../../src/ops/metrics/catalogue.ts';
 import { CallMetrics } from '../../src/ops/metrics/collectors/call-metrics.ts';
 import { countEvents } from '../../src/ops/metrics/collectors/event-metrics.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
+import { RepeatedHelp } from '../../src/ops/repeated-help.ts';
 import { numberedEvents } from './sample-events.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gangway-events-'));
@@ -45,17 +46,19 @@ function logLinesOf(event: GatewayEvent): string[] {
   const root = pino(options, { write: (line) => void lines.push(shorten(line)) });
   const part = (name: string): Logger => root.child({ part: name });
   const processes = new SessionByProcess();
+  const helps = new RepeatedHelp();
   const parts = { session: part('session'), store: part('store'), server: part('server'), stderr: part('stderr') };
   const connectionLog = createConnectionLog({ auth: part('auth'), http: part('http') });
   for (const sink of [
     createSessionLifecycleLog(parts, {
       processes,
       isAtTerminal: false,
+      helps,
       storeName: 'Redis',
       explainOutage: () => ({ redis: 'r' }),
     }),
-    createSharedServerLog(part('modern'), false),
-    createServerLog(parts, processes),
+    createSharedServerLog(part('modern'), false, helps),
+    createServerLog(parts, processes, helps),
     new StdoutNoiseLog({ logger: parts.server, isAtTerminal: false }).receive,
     connectionLog.receive,
   ])

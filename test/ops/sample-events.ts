@@ -97,16 +97,20 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
     { type: 'session-ended', name, reason: 'server_start_timeout', dropped: {}, errorCode: undefined },
     { type: 'session-ended', name, reason: 'crash_loop', dropped: {}, errorCode: undefined },
   ],
-  'session-adopted': [{ type: 'session-adopted', name, pending: 2 }],
+  'session-adopted': [
+    { type: 'session-adopted', name, pending: 2, lostInstance: undefined },
+    { type: 'session-adopted', name, pending: 2, lostInstance: 'i' },
+  ],
   'takeover-limit-reached': [{ type: 'takeover-limit-reached', name }],
   'backend-ended': [
     { type: 'backend-ended', name, end: exited, isAtStart: true },
     { type: 'backend-ended', name, end: exited, isAtStart: false },
   ],
-  'session-hibernated': [{ type: 'session-hibernated', name }],
+  'session-hibernated': [{ type: 'session-hibernated', name, reason: 'reused' }],
   'backend-restored': [
     { type: 'backend-restored', name, pid: 8, restoration: { isWaking: true, losses: 0 } },
     { type: 'backend-restored', name, pid: 9, restoration: { isWaking: false, losses: 1 } },
+    { type: 'backend-restored', name, pid: 9, restoration: { isWaking: false, losses: 0 } },
   ],
   'session-message-dropped': [
     { type: 'session-message-dropped', name, reason: 'noise', text, isAtStart: true },

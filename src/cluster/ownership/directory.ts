@@ -254,6 +254,7 @@ export class Directory {
     const isStoreSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
     try {
       this.#records.delete(key);
+      let lostInstance: string | undefined;
       if (loss !== 'nobody') {
         const [isAlive] = await store.instances.areAlive([from.owner]);
         // The owner is alive: only a message was lost, or this instance had another name when it asked. A denial by the
@@ -263,6 +264,7 @@ export class Directory {
           if (!isStoreSure() || !(await store.instances.declareDead(from.owner))) return 'later';
           await lease.refresh(); // a store that lost its data has no leases either
           if (!isStoreSure() || !lease.isHeld) return 'later';
+          lostInstance = from.owner;
         }
       }
       const { term } = lease;
@@ -280,7 +282,7 @@ export class Directory {
         await store.sessions.release(key, takeover.record.epoch);
         return { fault: 'draining' };
       }
-      adopt(key, server, { ...adoption, forwarded }, term);
+      adopt(key, server, { ...adoption, forwarded, lostInstance }, term);
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return 'later';
       throw cause;

@@ -10,6 +10,8 @@ const texts = {
   deleted: 'the client ended it',
   idle: 'it was idle for too long',
   operator: 'an operator ended it',
+  abandoned: 'its client has closed its stream',
+  reused: 'a newer session of its client uses the process',
   client_gone: 'its client is gone',
   superseded: 'its process is no longer kept',
   refused: 'the server refused to initialize',

@@ -9,14 +9,15 @@ const maxShown = 200;
 const texts = {
   session_started: ['Session started', ''],
   session_ended: ['Session ended', ''],
-  session_adopted: ['Session taken over from another instance', 'good'],
+  session_adopted: ['Session taken over from an instance that was lost', 'good'],
+  session_continued: ['Session continues here after its instance stopped', 'good'],
   session_worn_out: ['Session abandoned: its owners failed repeatedly', 'bad'],
   resumed: ['Stream resumed', 'good'],
   history_lost: ['Stream resumed, but some missed events are no longer stored', 'bad'],
   backend_ended: ['Server ended', 'bad'],
   backend_restored: ['Server restored', 'good'],
-  hibernated: ['Session hibernated: its unused process was stopped', ''],
-  woken: ['Session woken: its process was started again', 'good'],
+  hibernated: ['Session hibernated: it has no process until its next use', ''],
+  woken: ['Session woken: it has a process again', 'good'],
   shared_ready: ['Shared server ready', 'good'],
   shared_ended: ['Shared server ended', 'bad'],
   start_failed: ['Server did not start', 'bad'],
@@ -39,7 +40,7 @@ const choices = {
   refused: ['Refused requests', 'refused'],
   resumed: ['Resumed streams', 'resumed history_lost'],
   store: ['Store', 'redis_away redis_back'],
-  sessions: ['Sessions', 'session_started session_ended session_adopted hibernated woken'],
+  sessions: ['Sessions', 'session_started session_ended session_adopted session_continued hibernated woken'],
 };
 
 /** Creates the list of recent events, newest first. */

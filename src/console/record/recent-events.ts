@@ -10,6 +10,7 @@ export type RecentEventKind =
   | 'session_started'
   | 'session_ended'
   | 'session_adopted'
+  | 'session_continued'
   | 'session_worn_out'
   | 'resumed'
   | 'history_lost'
@@ -70,6 +71,7 @@ const groupMs = 300_000;
 const single: ReadonlySet<string> = new Set([
   'session_started',
   'session_adopted',
+  'session_continued',
   'noise',
   'reloaded',
   'reload_refused',
@@ -109,17 +111,26 @@ export class RecentEvents {
       case 'session-ended':
         return this.#add('session_ended', { ...event.name, reason: event.reason });
       case 'session-adopted':
-        return this.#add('session_adopted', event.name, `Unanswered requests: ${event.pending}.`);
+        return this.#add(
+          event.lostInstance === undefined ? 'session_continued' : 'session_adopted',
+          event.name,
+          `Unanswered requests: ${event.pending}.`,
+        );
       case 'takeover-limit-reached':
         return this.#add('session_worn_out', event.name);
       case 'backend-ended':
         return this.#addEnd('backend_ended', event.name, event.end);
       case 'session-hibernated':
-        return this.#add('hibernated', event.name);
+        return this.#add('hibernated', { ...event.name, reason: event.reason });
       case 'backend-restored': {
         const { isWaking, losses } = event.restoration;
         if (isWaking) return this.#add('woken', event.name);
-        return this.#add('backend_restored', event.name, `Restarted ${losses} times in this session.`);
+        const times = losses === 1 ? 'once' : `${losses} times`;
+        return this.#add(
+          'backend_restored',
+          event.name,
+          losses === 0 ? undefined : `Restarted ${times} in this session.`,
+        );
       }
       case 'session-message-dropped':
         if (event.reason === 'history_lost') this.#add('history_lost', event.name);

@@ -27,7 +27,7 @@ import {
   type Snapshot,
   showChildren,
 } from './snapshot.ts';
-import { SteadyConditions } from './steady-conditions.ts';
+import { rankOf, SteadyConditions } from './steady-conditions.ts';
 
 /** The state of a server that the record does not have. */
 export interface ServerState {
@@ -37,6 +37,8 @@ export interface ServerState {
   readonly health: ServerHealthView;
   /** True if the health is the result of a probe, which says more than the processes that run. */
   readonly isProbed: boolean;
+  /** The servers of a view; undefined for any other server. */
+  readonly members?: readonly string[] | undefined;
   /** The calls in flight at the process that modern clients share. */
   readonly sharedCalls: number;
 }
@@ -241,9 +243,10 @@ export class SnapshotBuilder {
     for (const { server, openedAt } of record.backends.live()) if (now - openedAt >= runningMs) running.add(server);
     const recents = servers.map(({ name }) => record.rates.recent(name));
     const times = recents.map(({ p95Ms }) => p95Ms);
-    return new Map(
-      servers.map(({ name, health, isProbed }, index) => {
-        const found = findCondition(health.state, recents[index] as RecentCalls, {
+    const own = new Map(
+      servers.map(({ name, health, isProbed, members }, index) => {
+        // The health of a view is that of its servers, whose conditions say more.
+        const found = findCondition(members ? 'unknown' : health.state, recents[index] as RecentCalls, {
           ...record.incidents.of(name),
           failingSince: record.failing.since(name),
           failingTool: record.failingTools.worstOf(name),
@@ -251,6 +254,12 @@ export class SnapshotBuilder {
           othersP95Ms: medianOfOthers(times, index),
         });
         return [name, this.#conditions.show(name, found)];
+      }),
+    );
+    return new Map(
+      servers.map(({ name, members = [] }) => {
+        const all = [[name, own.get(name)] as const, ...members.map((member) => [member, own.get(member)] as const)];
+        return [name, worstOf(all, name)];
       }),
     );
   }
@@ -303,6 +312,15 @@ export class SnapshotBuilder {
     }
     return byServer;
   }
+}
+
+/** The worst of the conditions of a view and its servers. The reasons of a server name it. */
+function worstOf(all: readonly (readonly [string, ServerCondition | undefined])[], view: string): ServerCondition {
+  const known = all.flatMap(([name, condition]) => (condition === undefined ? [] : [{ name, condition }]));
+  const [worst] = known.sort((a, b) => rankOf(a.condition) - rankOf(b.condition));
+  if (worst === undefined) return { state: 'unused', reasons: [] };
+  const { name, condition } = worst;
+  return name === view ? condition : { ...condition, reasons: condition.reasons.map((each) => `${name}: ${each}`) };
 }
 
 /** The number of other instances that are named for each server (P8). */

@@ -7,7 +7,9 @@ const holdMs = 10_000;
 const orderMs = 10_000;
 
 const order: readonly ServerCondition['state'][] = ['down', 'degraded', 'slow', 'up', 'unused'];
-const rank = ({ state }: Pick<ServerCondition, 'state'>): number => order.indexOf(state);
+
+/** The rank of a state, the worst one first. */
+export const rankOf = ({ state }: Pick<ServerCondition, 'state'>): number => order.indexOf(state);
 
 /** The states from which trouble is shown at once. */
 const calm: ReadonlySet<ServerCondition['state']> = new Set(['slow', 'up', 'unused']);
@@ -46,7 +48,7 @@ export class SteadyConditions {
     if (found.state === condition.state) {
       shown.next = undefined;
       shown.condition = { ...found, since: condition.since ?? found.since };
-    } else if (calm.has(condition.state) && rank(found) < rank(condition)) {
+    } else if (calm.has(condition.state) && rankOf(found) < rankOf(condition)) {
       shown.next = undefined;
       shown.condition = { ...found, since: isWell(found) ? undefined : (found.since ?? Date.now()) };
     } else {
@@ -64,7 +66,7 @@ export class SteadyConditions {
     const isKnown = servers.length === this.#names.length && servers.every(({ name }) => this.#names.includes(name));
     if (!isKnown || this.#now() - this.#orderedAt >= orderMs) {
       this.#orderedAt = this.#now();
-      this.#names = [...servers].sort((a, b) => rank(a.condition) - rank(b.condition)).map(({ name }) => name);
+      this.#names = [...servers].sort((a, b) => rankOf(a.condition) - rankOf(b.condition)).map(({ name }) => name);
     }
     return [...servers].sort((a, b) => this.#names.indexOf(a.name) - this.#names.indexOf(b.name));
   }

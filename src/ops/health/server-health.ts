@@ -22,12 +22,16 @@ export interface ServerStatus {
   readonly probe: 'up' | 'down' | undefined;
   /** If true, the instance is not ready while the server is down. */
   readonly isRequired: boolean;
+  /** The servers of a view; undefined for any other server. */
+  readonly members?: readonly string[] | undefined;
 }
 
 /** A server that comes into use. */
 export interface MonitoredServer {
   readonly transport: string;
   readonly isRequired: boolean;
+  /** The servers of a view. Its state is that of the worst one. */
+  readonly members?: readonly string[] | undefined;
   /** The era, if it was detected or configured. */
   era(): Era | undefined;
 }
@@ -50,10 +54,16 @@ export class ServerHealth {
   readonly #servers = new Map<string, Entry>();
   readonly #listeners = new Set<(server: string) => void>();
 
-  /** Adds a server, or resets a server whose configuration has changed. */
+  /**
+   * Adds a server, or replaces one whose configuration has changed. A server that worked, and has the same transport,
+   * counts as working until its next use. A failure is forgotten: the change may have corrected it.
+   */
   add(server: string, description: MonitoredServer): void {
-    const unknown = { seenEra: undefined, last: undefined, details: undefined, probe: undefined };
-    this.#servers.set(server, { ...description, ...unknown, foundTransport: description.transport });
+    const known = this.#servers.get(server);
+    const isSame = known?.transport === description.transport && known.last?.state === 'started';
+    const last = isSame ? known.last : undefined;
+    const unknown = { seenEra: undefined, details: undefined, probe: undefined };
+    this.#servers.set(server, { ...description, ...unknown, last, foundTransport: description.transport });
     this.#notifyListeners(server);
   }
 
@@ -65,24 +75,22 @@ export class ServerHealth {
 
   /** All servers, in the order in which they were added. */
   get statuses(): readonly ServerStatus[] {
-    return Array.from(
-      this.#servers,
-      ([server, { foundTransport: transport, seenEra, last, probe, ...description }]) => {
-        return {
-          server,
-          transport,
-          era: description.era() ?? seenEra,
-          last,
-          probe,
-          isRequired: description.isRequired,
-        };
-      },
-    );
+    return Array.from(this.#servers, ([server, { foundTransport: transport, seenEra, probe, ...description }]) => {
+      return {
+        server,
+        transport,
+        era: description.era() ?? seenEra,
+        last: this.#lastOf(server)?.last,
+        probe,
+        isRequired: description.isRequired,
+        members: description.members,
+      };
+    });
   }
 
   /** The failure of the latest attempt to use a server; undefined if that did not fail. */
   lastFailureOf(server: string): ServerFailure | undefined {
-    const last = this.#servers.get(server)?.last;
+    const last = this.#lastOf(server)?.last;
     return last?.state === 'failed' ? last : undefined;
   }
 
@@ -91,7 +99,7 @@ export class ServerHealth {
    * which anyone may read at `/readyz`.
    */
   detailsOf(server: string): FailureDetails | undefined {
-    return this.#servers.get(server)?.details;
+    return this.#lastOf(server)?.details;
   }
 
   /** Calls a listener whenever the health of a server changes. Returns a function that removes the listener. */
@@ -149,12 +157,32 @@ export class ServerHealth {
     this.#notifyListeners(server);
   }
 
+  /** The latest outcome of a server; of a view, the worst one of its servers, which `why` and `detail` then name. */
+  #lastOf(server: string): Pick<Entry, 'last' | 'details'> | undefined {
+    const own = this.#servers.get(server);
+    if (own?.members === undefined) return own;
+    const members = own.members.flatMap((name) => {
+      const entry = this.#servers.get(name);
+      return entry?.last === undefined ? [] : [{ name, last: entry.last, details: entry.details }];
+    });
+    const newestFirst = members.sort((a, b) => b.last.at.getTime() - a.last.at.getTime());
+    for (const { name, last, details } of newestFirst) {
+      if (last.state === 'failed')
+        return {
+          last: { ...last, why: `${name}: ${last.why}` },
+          details: details && { ...details, detail: `${name}: ${details.detail}` },
+        };
+    }
+    return newestFirst[0] ?? own;
+  }
+
   #recordOutcome(server: string, outcome: ServerOutcome, details?: FailureDetails): void {
     const entry = this.#servers.get(server);
     if (entry === undefined) return; // a session may outlive the configuration of its server
     entry.last = outcome;
     entry.details = details;
     this.#notifyListeners(server);
+    for (const [view, { members }] of this.#servers) if (members?.includes(server)) this.#notifyListeners(view);
   }
 
   #notifyListeners(server: string): void {

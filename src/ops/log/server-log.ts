@@ -1,7 +1,9 @@
 import type { ServerEvent } from '../../server/server-events.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd, withCheck } from '../health/start-help.ts';
+import type { RepeatedHelp } from '../repeated-help.ts';
 import type { Log } from './log.ts';
 import type { SessionByProcess } from './session-by-process.ts';
 
@@ -17,11 +19,14 @@ const refusedByModels =
 /**
  * Logs the events of servers outside of sessions. Lines of stderr have a log part of their own.
  * @param processes finds the session of a process
+ * @param helps is shared by all logs
  */
 export function createServerLog(
   { server: logger, stderr }: Pick<Log, 'server' | 'stderr'>,
   processes: SessionByProcess,
+  helps: RepeatedHelp,
 ): GatewaySink {
+  const outages = new ViewOutages(logger);
   return (event) => {
     switch (event.type) {
       case 'server-stderr': {
@@ -44,7 +49,7 @@ export function createServerLog(
         return logger.debug({ server, names }, 'removed tools');
       }
       case 'spare-ended':
-        return logger.warn(spareFields(event), 'spare server ended');
+        return logger.warn(spareFields(event, helps), 'spare server ended');
       case 'server-slow': {
         const { server, detail } = event;
         return logger.info({ server, detail }, 'the server has not answered yet');
@@ -54,13 +59,16 @@ export function createServerLog(
         return;
       case 'server-silent': {
         const { server, detail, output, help } = event;
-        const fields = { server, detail, lastOutput: omitEmpty(output), help: withCheck(help) };
+        const fields = { server, detail, lastOutput: omitEmpty(output), ...helps.of(server, withCheck(help)) };
         return logger.warn(fields, 'server does not answer');
       }
       case 'view-server-missing': {
         const { server, member, reason } = event;
-        return logger.debug({ server, member, reason }, 'a server of the view is missing from an answer');
+        logger.debug({ server, member, reason }, 'a server of the view is missing from an answer');
+        return outages.missing(server, member, reason);
       }
+      case 'view-server-ready':
+        return outages.ready(event.server, event.member);
       case 'view-names': {
         const { server, leftOut, refused } = event;
         if (leftOut.length > 0)
@@ -71,7 +79,7 @@ export function createServerLog(
       }
       case 'view-server-down': {
         const { server, member, end } = event;
-        return logger.warn({ server, member, detail: end.detail }, 'a server of the view has ended');
+        return outages.ended(server, member, end.detail);
       }
       case 'command-not-found': {
         const { server, detail } = event;
@@ -81,9 +89,74 @@ export function createServerLog(
   };
 }
 
-function spareFields({ server, end }: EventOf<ServerEvent, 'spare-ended'>): object {
+/** A server that was missing from no answer for this time is no longer away: its next absence is another outage. */
+const outageMs = 60_000;
+
+/** The limit for remembered outages (P8): one for each server of a view. */
+const maxOutages = 1_000;
+
+interface Outage {
+  lastAt: number;
+  /** True once the server has ended, or could not be started. */
+  hasEnded: boolean;
+  /** True once the log says that an answer lacks the server. */
+  isReported: boolean;
+}
+
+/** Each outage of a server of a view is one warning, however many sessions and answers lack the server. */
+class ViewOutages {
+  readonly #logger: Log['server'];
+  readonly #outages = new BoundedMap<string, Outage>(maxOutages);
+
+  constructor(logger: Log['server']) {
+    this.#logger = logger;
+  }
+
+  /** A server of a view has ended, or could not be started. */
+  ended(server: string, member: string, detail: string): void {
+    const outage = this.#outageOf(server, member);
+    if (!outage.hasEnded) this.#logger.warn({ server, member, detail }, 'a server of the view has ended');
+    outage.hasEnded = true;
+  }
+
+  /** An answer of the view lacks a server. */
+  missing(server: string, member: string, reason: 'down' | 'silent'): void {
+    const outage = this.#outageOf(server, member);
+    if (outage.isReported) return;
+    outage.isReported = true;
+    const state =
+      reason === 'silent' ? 'has not answered in time' : outage.hasEnded ? 'does not run' : 'is still starting';
+    const help = `Clients are told when ${member} answers. If it needs more time, raise the timeout of the view.`;
+    const detail = `${member} ${state}.${outage.hasEnded ? '' : ` ${help}`}`;
+    this.#logger.warn({ server, member, detail }, 'the view answered without one of its servers');
+  }
+
+  /** A server of a view has started in a session. */
+  ready(server: string, member: string): void {
+    const outage = this.#outages.get(keyOf(server, member));
+    if (outage === undefined) return;
+    this.#outages.delete(keyOf(server, member));
+    if (outage.isReported) this.#logger.info({ server, member }, 'a server of the view answers again');
+  }
+
+  #outageOf(server: string, member: string): Outage {
+    const now = performance.now();
+    const known = this.#outages.get(keyOf(server, member));
+    if (known !== undefined && now - known.lastAt < outageMs) {
+      known.lastAt = now;
+      return known;
+    }
+    const outage = { lastAt: now, hasEnded: false, isReported: false };
+    this.#outages.set(keyOf(server, member), outage);
+    return outage;
+  }
+}
+
+const keyOf = (server: string, member: string): string => `${server}\n${member}`;
+
+function spareFields({ server, end }: EventOf<ServerEvent, 'spare-ended'>, helps: RepeatedHelp): object {
   const { reason, detail, lastOutput } = end;
-  return { server, reason, detail, lastOutput: omitEmpty(lastOutput), help: helpOfEnd(end) };
+  return { server, reason, detail, lastOutput: omitEmpty(lastOutput), ...helps.of(server, helpOfEnd(end)) };
 }
 
 /** Output of a process that no client has used may be logged without `debug` (docs/decisions/0006). */

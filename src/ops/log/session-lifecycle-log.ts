@@ -2,10 +2,12 @@ import type { Logger } from 'pino';
 import type { SessionEndReason } from '../../session/end-reason.ts';
 import type { SessionEvent } from '../../session/session-events.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { serverFailure } from '../health/server-failure.ts';
 import { helpIfSilent, helpOfEnd, withCheck } from '../health/start-help.ts';
+import type { RepeatedHelp } from '../repeated-help.ts';
 import { faultField } from './fault-log.ts';
 import type { Log } from './log.ts';
 import type { SessionByProcess } from './session-by-process.ts';
@@ -45,6 +47,8 @@ export interface SessionLifecycleLogOptions {
   readonly processes: SessionByProcess;
   /** The log is read in the terminal of the person who runs the gateway. It then shows the last output of a server. */
   readonly isAtTerminal: boolean;
+  /** Is shared by all logs. */
+  readonly helps: RepeatedHelp;
   /** The name of the store in messages: `Redis`, or `the store in files`. */
   readonly storeName: string;
   /** Returns the log fields of an outage of the store: which one, why, and what to do; without secrets. */
@@ -61,8 +65,12 @@ const linkHelp =
  */
 export function createSessionLifecycleLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
-  { processes, isAtTerminal, storeName, explainOutage }: SessionLifecycleLogOptions,
+  { processes, isAtTerminal, helps, storeName, explainOutage }: SessionLifecycleLogOptions,
 ): GatewaySink {
+  const unused = new UnusedOutput();
+  const continues =
+    storeName === 'Redis' ? 'session continues; its last instance has left it' : 'session continues after a restart';
+  const lostInstances = new LostInstances(logger);
   const logOutage = createOutageLog(store, storeName, explainOutage);
   return (event) => {
     switch (event.type) {
@@ -74,21 +82,28 @@ export function createSessionLifecycleLog(
       }
       case 'session-ended':
         processes.forget(event.name);
-        return logEnd(logger, event);
+        return logEnd(logger, event, helps);
       case 'backend-ended':
-        return logBackendEnd(logger, event, isAtTerminal);
+        return logBackendEnd(logger, event, isAtTerminal, helps, unused);
       case 'session-adopted':
+        if (event.lostInstance === undefined) return logger.info({ ...event.name, pending: event.pending }, continues);
+        lostInstances.count(event.lostInstance);
         return logger.info({ ...event.name, pending: event.pending }, 'session taken over');
+      case 'probe-output':
+        return unused.note(event.server, event.lastOutput);
+      case 'spare-ended':
+        return unused.note(event.server, event.end.lastOutput);
       case 'takeover-limit-reached':
         return logger.warn({ ...event.name, reason: 'worn_out' }, 'session ended');
       case 'session-hibernated':
         processes.forget(event.name);
-        return logger.info(event.name, 'session hibernated');
+        return logger.info({ ...event.name, reason: event.reason }, 'session hibernated');
       case 'backend-restored': {
         const { name, pid, restoration } = event;
         processes.set(name, pid);
         if (restoration.isWaking) return logger.info({ ...name, pid }, 'session woken');
-        return logger.info({ ...name, pid, losses: restoration.losses }, 'server restored');
+        const { losses } = restoration;
+        return logger.info({ ...name, pid, ...(losses > 0 && { losses }) }, 'server restored');
       }
       case 'session-message-dropped': {
         if (!logger.isLevelEnabled('debug')) return;
@@ -112,15 +127,19 @@ export function createSessionLifecycleLog(
   };
 }
 
-function logEnd(logger: Logger, { name, reason, dropped, errorCode }: EventOf<SessionEvent, 'session-ended'>): void {
+function logEnd(
+  logger: Logger,
+  { name, reason, dropped, errorCode }: EventOf<SessionEvent, 'session-ended'>,
+  helps: RepeatedHelp,
+): void {
   const isOtherEra = errorCode === unsupportedVersion;
   const isSilent = reason === 'server_start_timeout';
   const explanation = isOtherEra
     ? { detail: otherEra }
     : isSilent
-      ? { detail: noAnswer, help: withCheck(helpIfSilent) }
+      ? { detail: noAnswer, ...helps.of(name.server, withCheck(helpIfSilent)) }
       : reason === 'crash_loop'
-        ? { help: serverFailure('crash_loop').help }
+        ? helps.of(name.server, serverFailure('crash_loop').help)
         : {};
   const refusal = { ...(errorCode !== undefined && { errorCode }), ...explanation };
   const isLoginStep = reason === 'client_unauthorized'; // anybody can cause it, so it must not fill the log
@@ -132,12 +151,67 @@ function logBackendEnd(
   logger: Logger,
   { name, end, isAtStart }: EventOf<SessionEvent, 'backend-ended'>,
   isAtTerminal: boolean,
+  helps: RepeatedHelp,
+  unused: UnusedOutput,
 ): void {
   const { reason, detail, exitCode, signal, lastOutput } = end;
-  const help = isAtStart ? helpOfEnd(end) : undefined;
-  const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
-  logger.warn({ ...name, reason, detail, exitCode, signal, help, ...outputField }, 'server ended');
-  if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
+  const helpFields = isAtStart ? helps.of(name.server, helpOfEnd(end)) : {};
+  const mayShow = isAtTerminal || (isAtStart && unused.has(name.server, lastOutput));
+  const outputField = mayShow && lastOutput?.length ? { lastOutput } : {};
+  logger.warn({ ...name, reason, detail, exitCode, signal, ...outputField, ...helpFields }, 'server ended');
+  if (!mayShow && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
+}
+
+/** The limit for servers whose output is remembered (P8). Of each, a few lines are kept. */
+const maxServersWithOutput = 1_000;
+
+/**
+ * The last output of processes that no client has used. A process of a session may have repeated what its client sent,
+ * so its output may be logged only if a process without a client wrote the same lines (P12).
+ */
+class UnusedOutput {
+  readonly #lines = new BoundedMap<string, ReadonlySet<string>>(maxServersWithOutput);
+
+  note(server: string, lines: readonly string[] = []): void {
+    if (lines.length > 0) this.#lines.set(server, new Set(lines));
+  }
+
+  /** True if all lines are known from a process without a client. */
+  has(server: string, lines: readonly string[] = []): boolean {
+    const known = this.#lines.get(server);
+    return known !== undefined && lines.every((line) => known.has(line));
+  }
+}
+
+/** The sessions of a lost instance arrive one by one, when their clients ask for them. They are counted for this time. */
+const countMs = 5_000;
+
+/** The limit for instances that are counted at the same time (P8). */
+const maxLost = 100;
+
+/** Says that an instance was lost, and how many of its sessions this one has taken over since the last line. */
+class LostInstances {
+  readonly #logger: Logger;
+  readonly #counts = new Map<string, number>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  count(instance: string): void {
+    const known = this.#counts.get(instance);
+    if (known === undefined) {
+      if (this.#counts.size >= maxLost) return;
+      setTimeout(() => this.#report(instance), countMs).unref();
+    }
+    this.#counts.set(instance, (known ?? 0) + 1);
+  }
+
+  #report(instance: string): void {
+    const sessions = this.#counts.get(instance);
+    this.#counts.delete(instance);
+    this.#logger.warn({ instance, sessions }, 'instance lost; its sessions continue here');
+  }
 }
 
 /** Returns the function that logs a failure of the store. An outage is one warning, repeated from time to time. */

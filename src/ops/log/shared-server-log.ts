@@ -3,6 +3,7 @@ import type { DropCounts, SharedServerEvent, UnusedOption } from '../../modern/s
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd } from '../health/start-help.ts';
+import type { RepeatedHelp } from '../repeated-help.ts';
 import { faultField } from './fault-log.ts';
 
 /** How much of a dropped message is logged at `debug`. */
@@ -32,8 +33,9 @@ const unusedOptions: Readonly<Record<UnusedOption, { readonly what: string; read
  * requests to.
  * @param isAtTerminal true if the log is read in the terminal of the person who runs the gateway; it then shows the
  *   last output of a server
+ * @param helps is shared by all logs
  */
-export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): GatewaySink {
+export function createSharedServerLog(logger: Logger, isAtTerminal: boolean, helps: RepeatedHelp): GatewaySink {
   const logDropped = createDropLog(logger);
   return (event) => {
     switch (event.type) {
@@ -63,7 +65,7 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Ga
         const { server, end, isByProbe } = event;
         const { reason, detail, lastOutput = [] } = end;
         const outputField = lastOutput.length > 0 ? { lastOutput } : {};
-        const fields = { server, reason, detail, ...outputField, help: helpOfEnd(end) };
+        const fields = { server, reason, detail, ...outputField, ...helps.of(server, helpOfEnd(end)) };
         return logger[isByProbe ? 'debug' : 'warn'](fields, 'shared server did not start');
       }
       case 'probe-output': {

@@ -43,7 +43,7 @@ export class SessionProcessHolder implements ProcessHolder {
     this.#pipeline.supervisor.hibernate(true);
     const { parts, name } = this.#context;
     if (parts.server.onBackendExit === 'end') this.#context.end('superseded');
-    else parts.telemetry.emit({ type: 'session-hibernated', name });
+    else parts.telemetry.emit({ type: 'session-hibernated', name, reason: 'reused' });
   }
 
   expire(): void {

@@ -259,7 +259,9 @@ export class BackendSupervisor implements BackendEvents {
     if (!isRetry) {
       this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayCount}`);
       const isWaking = this.#state === 'hibernating';
-      this.restoration = { isWaking, losses: this.restoration.losses + Number(!isWaking) };
+      // The backend of an earlier owner was not lost here.
+      const isOwnLoss = !isWaking && (this.#context.earlier === undefined || this.#replacements > 0);
+      this.restoration = { isWaking, losses: this.restoration.losses + Number(isOwnLoss) };
     }
     this.#state = 'restoring';
     const start = async (): Promise<void> => {

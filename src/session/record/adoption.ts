@@ -39,6 +39,8 @@ export interface Adoption {
   readonly afterCheckpoint: readonly Message[];
   /** The forwarded headers of the request that caused the takeover. Those of earlier requests are not kept. */
   readonly forwarded?: ForwardedHeaders | undefined;
+  /** The instance that was lost with the session; undefined if the owner has left the session. */
+  readonly lostInstance?: string | undefined;
 }
 
 /** Reads from the log the state of a session that its record does not have. */

@@ -81,6 +81,34 @@ describe('how a server does', () => {
     expect(health.statuses).toEqual([]);
   });
 
+  it('is kept over a reload if it worked, and a failure is forgotten', () => {
+    const { health, lastOf } = healthOf('stdio');
+    const reload = () => health.add('it', { transport: 'stdio', isRequired: false, era: () => undefined });
+    health.started('it');
+    reload();
+    expect(lastOf()).toMatchObject({ state: 'started' });
+    health.failed('it', serverFailure('no_answer'));
+    reload();
+    expect(lastOf()).toBeUndefined();
+  });
+
+  it('of a view is how its worst server does, which is named', () => {
+    const { health } = healthOf('stdio');
+    health.add('other', { transport: 'stdio', isRequired: false, era: () => undefined });
+    health.add('all', { transport: 'view', isRequired: false, members: ['it', 'other'], era: () => undefined });
+    const viewOf = () => health.statuses.find(({ server }) => server === 'all')?.last;
+    const heard: string[] = [];
+    health.onChange((server) => heard.push(server));
+    expect(viewOf()).toBeUndefined();
+    health.started('other');
+    expect([viewOf(), heard]).toEqual([{ state: 'started', at: expect.any(Date) }, ['other', 'all']]);
+    health.ended('it', { reason: 'exited', detail: 'node ended', exitCode: 3, lastOutput: ['KeyError'] });
+    expect(viewOf()).toMatchObject({ state: 'failed', why: 'it: The server exited with code 3.' });
+    expect(health.detailsOf('all')).toEqual({ detail: 'it: node ended', help: undefined, output: ['KeyError'] });
+    health.started('it');
+    expect([viewOf()?.state, health.detailsOf('all')]).toEqual(['started', undefined]);
+  });
+
   it('is told when it changes', () => {
     const { health } = healthOf('auto');
     const heard = vi.fn();
