@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { isProxied } from '../../auth/local-clients.ts';
-import { headerOf } from '../../protocol/http/request-header.ts';
+import { headerOf, pathOf } from '../../protocol/http/request-header.ts';
 
 /** The paths of a server's HTTP+SSE endpoints, as the gateway serves them. */
 export interface MessagesEndpointOptions {
@@ -41,7 +41,9 @@ export class MessagesEndpoint {
     const prefix = headerOf(incoming, 'x-forwarded-prefix');
     if (prefix !== undefined && prefixPattern.test(prefix)) return prefix.replace(/\/$/, '') + this.#messagesPath;
     const concatenates = clientsThatConcatenate.test(headerOf(incoming, 'user-agent') ?? '');
-    return concatenates ? this.#messagesPath : this.#relativePath;
+    if (concatenates) return this.#messagesPath;
+    // A slash at the end makes the stream's own path a folder for the client.
+    return pathOf(incoming.url ?? '').endsWith('/') ? `../${this.#relativePath}` : this.#relativePath;
   }
 }
 

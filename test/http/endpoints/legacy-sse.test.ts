@@ -125,6 +125,13 @@ describe('the stream', () => {
     context.outgoing.destroy();
     expect(response()?.text).toContain(`data: ${endpoint}?token=`);
   });
+
+  it('names an endpoint that is right for a stream whose path ends with a slash', async () => {
+    const { context, response } = send(LegacySseStream, { url: '/sse/', headers: forwarded });
+    await new Promise((resolve) => setImmediate(resolve));
+    context.outgoing.destroy();
+    expect(response()?.text).toContain('data: ../messages?token=');
+  });
 });
 
 describe('a POST of messages', () => {
