@@ -3,29 +3,20 @@ import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 /**
- * Long runs, with a command of their own (`npm run test:long`) that a job runs each week, since all checks must end within 25
- * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events.
+ * Runs with a command of their own (`npm run test:long`), which a job runs each week, since `npm test` must end within 12
+ * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events. Here is also
+ * what measures memory, latencies or commands, or keeps many sessions at work: other tests beside it would be part of what it
+ * sees.
  */
 const long = [
   'test/bench/{bench,command}.test.ts',
-  'test/cluster/affinity.test.ts',
+  'test/cluster/{affinity,commands,everything,flow,remote-takeover,rolling-restart}.test.ts',
+  'test/cluster/fault-{failover,link,owner,redis,redis-net,stall,storm}.test.ts',
+  'test/cluster/kill-{matrix,random}.test.ts',
   'test/conformance/{translated,views}.test.ts',
-  'test/hardening/{hostile-servers,stalls}.test.ts',
-  'test/integration/{cross,haproxy,package-cold,provider-logins,scale,views-cross}.test.ts',
-  'test/cluster/{everything,fault-failover,fault-link,fault-owner,fault-redis,fault-redis-net,fault-stall}.test.ts',
-  'test/cluster/{fault-storm,flow,kill-matrix,remote-takeover,rolling-restart}.test.ts',
-  'test/hardening/operator-secrets.test.ts',
-  'test/integration/remote-restart.test.ts',
-];
-
-/**
- * What measures memory, latencies or commands, and what keeps many sessions or clients at work: other tests
- * beside it would be part of what it sees.
- */
-const alone = [
-  'test/cluster/{commands,kill-random}.test.ts',
-  'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
-  'test/integration/{groups,metrics}-many.test.ts',
+  'test/fault/{floods,slow-readers}.test.ts',
+  'test/hardening/{hostile-servers,operator-secrets,stalls}.test.ts',
+  'test/integration/{cross,groups-many,haproxy,metrics-many,package-cold,provider-logins,remote-restart,scale,views-cross}.test.ts',
 ];
 
 /** The folders of `src`, and what else needs no built gateway. */
@@ -123,14 +114,10 @@ const projects: TestProjectInlineConfiguration[] = [
         'test/cluster/*.test.ts',
         'test/soak/stage.test.ts',
       ],
-      exclude: [...configDefaults.exclude, ...alone, ...long],
+      exclude: [...configDefaults.exclude, ...long],
       testTimeout: 60_000,
       hookTimeout: 60_000,
     },
-  },
-  {
-    // One file after the other, when all else is done.
-    test: { name: 'alone', include: alone, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
   },
   { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
   {
@@ -152,6 +139,7 @@ export default defineConfig({
   test: {
     // Most tests wait for processes and times of others more than they work: two workers leave two cores idle for a third of the time.
     maxWorkers: availableParallelism() + 1,
+    globalSetup: 'test/support/bundled-fixtures.ts',
     projects: projects.map(({ test, ...project }) => ({ ...project, test: { ...test, ...runner } })),
   },
 });

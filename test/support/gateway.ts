@@ -10,11 +10,14 @@ import { type Waiting, withDeadline } from './wait-for.ts';
 /** The root of the checkout. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
+/** The folder of our own servers: those of `bundled-fixtures.ts`, or else the files that these are made of. */
+const fixtures = process.env['TEST_FIXTURES'] ?? `${root}test/fixtures`;
+
 /** The command of our own STDIO server. */
-export const everythingFixture = [process.execPath, `${root}test/fixtures/everything-server.mjs`] as const;
+export const everythingFixture = [process.execPath, `${fixtures}/everything-server.mjs`] as const;
 
 /** The command of our own modern STDIO server; with `--dual`, it serves both eras. */
-export const modernFixture = [process.execPath, `${root}test/fixtures/modern-server.mjs`] as const;
+export const modernFixture = [process.execPath, `${fixtures}/modern-server.mjs`] as const;
 
 /** The command of `@modelcontextprotocol/server-everything`. */
 export const everythingReference = [
