@@ -163,6 +163,8 @@ export interface BackendEnd {
   readonly noToken?: NoTokenReason | undefined;
   /** The server answered like a server of another transport. */
   readonly isOtherTransport?: boolean;
+  /** The server answered, but neither like a server of this era nor like one of the other era. */
+  readonly mayBeOtherEra?: boolean;
   /** Messages that were sent and that the server certainly did not accept, in order: another backend may send them. */
   readonly undelivered?: readonly QueuedMessage[];
 }

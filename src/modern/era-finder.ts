@@ -1,4 +1,4 @@
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { OpenForProbe } from '../backend/starting/probed-backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -7,6 +7,7 @@ import { differsByClient, isClientRefused, type Server } from '../server/server.
 import { failedStartReason } from '../session/requests/lost-calls.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
+import { probeEraOverHttp } from './http-era-probe.ts';
 import type { SharedServerEvent } from './shared-server-events.ts';
 
 export interface EraFinderOptions {
@@ -15,6 +16,8 @@ export interface EraFinderOptions {
   readonly era: Era | 'auto';
   /** Opens a process or a connection for the probe. It serves nobody while it is probed. */
   readonly openForProbe: OpenForProbe;
+  /** Over HTTP: opens a connection of the legacy era for the probe. */
+  readonly openLegacyForProbe?: OpenBackend | undefined;
   /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
   /** The gateway's own version. */
@@ -108,14 +111,23 @@ export class EraFinder {
   }
 
   async #startProbe(headers: ForwardedHeaders = noHeaders, hasEnded: boolean): Promise<Era | Reason> {
-    const { server, openForProbe, isOverHttp = false, version, emit } = this.#options;
+    const {
+      server,
+      openForProbe: open,
+      openLegacyForProbe: openLegacy,
+      isOverHttp = false,
+      version,
+      emit,
+    } = this.#options;
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
     let isForClient = false;
     const onLateEnd = (end: BackendEnd): void => {
       if (isForClient) this.#reportOutput(end);
     };
-    this.#probe = probeEra({ open: openForProbe, version, timeoutMs, isOverHttp, headers, hasEnded, onLateEnd });
+    this.#probe = isOverHttp
+      ? probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers })
+      : probeEra({ open, version, timeoutMs, headers, hasEnded, onLateEnd });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     const known = this.#found;

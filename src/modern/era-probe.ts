@@ -33,8 +33,6 @@ export interface ProbeOptions {
   readonly timeoutMs: number;
   /** How long the server may be silent before a second process shows whether it answers `initialize`. */
   readonly witnessAfterMs?: number;
-  /** True over HTTP, where each request is answered on its own and `initialize` does not exist in the modern era. */
-  readonly isOverHttp?: boolean;
   /** True if a process has just ended on `initialize` alone: no second process is started to test that. */
   readonly hasEnded?: boolean;
   /** The headers of the client's request that needs the era. */
@@ -64,14 +62,11 @@ const firstId = (): number => randomInt(2 ** 30, 2 ** 31 - 2);
  *
  * A process that ends proves nothing: it may have crashed. One more process is started and gets `initialize` alone. A
  * result means the legacy era. After a refusal that process gets `server/discover` too. If the second process ends as
- * well, the server does not start. With `hasEnded` the second process is not needed.
- *
- * Over HTTP (basic/transports/streamable-http, "Backward Compatibility") `server/discover` is sent alone. A server that
- * refuses it without an error of the modern era is a legacy server. A server that is away, unwell or denies access
- * tells nothing.
+ * well, the server does not start. With `hasEnded` the second process is not needed. Over HTTP, `probeEraOverHttp` is
+ * used.
  */
 export function probeEra(options: ProbeOptions): EraProbe {
-  const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers, onLateEnd } = options;
+  const { open, version, timeoutMs, hasEnded = false, headers, onLateEnd } = options;
   const { witnessAfterMs = defaultWitnessAfterMs } = options;
   let resolveOutcome: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
@@ -159,8 +154,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
     onEnd(end) {
       if (isLate) onLateEnd?.(end);
       if (isSettled) return;
-      if (end.isOtherTransport) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
-      else if (end.reason === 'exited' && !isOverHttp && !hasEnded) backend = startSecond();
+      if (end.reason === 'exited' && !hasEnded) backend = startSecond();
       else detach('shared_process', settle({ era: undefined, end }));
     },
   });
@@ -183,6 +177,6 @@ export function probeEra(options: ProbeOptions): EraProbe {
     witness = asked;
     asked.send(initializeRequest);
   };
-  if (!isOverHttp) witnessTimer = setTimeout(startWitness, Math.min(witnessAfterMs, timeoutMs / 2));
+  witnessTimer = setTimeout(startWitness, Math.min(witnessAfterMs, timeoutMs / 2));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

@@ -12,6 +12,7 @@ import type { ModernServerAccess } from '../../src/era/legacy-on-modern/server-s
 import { Translator } from '../../src/era/legacy-on-modern/translator.ts';
 import { Groups } from '../../src/era/modern-on-legacy/groups.ts';
 import { probeEra } from '../../src/modern/era-probe.ts';
+import { probeEraOverHttp } from '../../src/modern/http-era-probe.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
 import type { SharedServerEvent } from '../../src/modern/shared-server-events.ts';
 import { readOne } from '../../src/protocol/message/message.ts';
@@ -377,7 +378,7 @@ const probed = subject(
   ['lines', 'modern-http'],
   async (given) => {
     const { open, end } = createHostile(given.kind, given.script);
-    const probe = probeEra({ open, version: '1', timeoutMs: never, isOverHttp: given.kind !== 'lines' });
+    const probe = (given.kind === 'lines' ? probeEra : probeEraOverHttp)({ open, version: '1', timeoutMs: never });
     await turn();
     await turn();
     await end();

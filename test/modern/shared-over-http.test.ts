@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { probeEra } from '../../src/modern/era-probe.ts';
+import { probeEraOverHttp } from '../../src/modern/http-era-probe.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 import { call, createShared, discovered, sharedOf, subscriptionKey } from './shared-fixture.ts';
 
@@ -147,7 +147,7 @@ describe('a remote modern server', () => {
         }),
       );
       const headers = token('a');
-      const probe = probeEra({ open: fake.open, version: '1', timeoutMs: 9_000, isOverHttp: true, headers });
+      const probe = probeEraOverHttp({ open: fake.open, version: '1', timeoutMs: 9_000, headers });
       await vi.advanceTimersByTimeAsync(0);
       expect(await probe.outcome).toMatchObject(outcome);
       expect(fake.backend.sent.items.map(({ method }) => method)).toEqual(['server/discover']);

@@ -60,6 +60,8 @@ export interface ModernAccess {
   readonly open: OpenBackend;
   /** Opens a backend for a probe of the era. It serves nobody while it is probed. */
   readonly openForProbe: OpenForProbe;
+  /** Over HTTP: the same with the legacy era. */
+  readonly openLegacyForProbe?: OpenBackend;
 }
 
 /**
@@ -232,7 +234,7 @@ export function runServer(
     server: { name, digest, open: pool.open, introduction: new Introduction(), ...options },
     modern:
       openModern && openSibling && isOverHttp
-        ? { isOverHttp, openForProbe: openSibling, open: openModern }
+        ? { isOverHttp, openForProbe: openSibling, openLegacyForProbe: sibling.open, open: openModern }
         : openSibling && { isOverHttp, openForProbe: pool.openForProbe, open: pool.openModern },
   };
 }

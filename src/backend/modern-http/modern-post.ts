@@ -74,6 +74,8 @@ export interface ModernPostFailure {
   readonly detail: string;
   /** The status with which the server refused the request. */
   readonly status?: number;
+  /** The server has begun to answer. */
+  readonly isAnswered?: boolean;
   /** No connection was established for as long as a request waits for its server. */
   readonly isUnreachable?: boolean;
   /** The request was not sent, because the gateway has no token for it. */
@@ -165,6 +167,7 @@ const refusedPost = (detail: string, status?: number): ModernPostFailure => ({
   ok: false,
   reason: reasonOfStatus(status),
   detail,
+  isAnswered: true,
   ...(status !== undefined && { status }),
 });
 
@@ -215,7 +218,7 @@ function readStream(
     flow
       .read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs)
       .then(
-        () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
+        () => settle({ ok: false, reason: 'server_unreachable', detail: broken, isAnswered: true }),
         (cause: unknown) =>
           settle(
             cause instanceof IdleTimeoutError

@@ -3,6 +3,7 @@ import { filterBackends } from '../../../backend/filter/filtered-backend.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
+import { probeEraOverHttp } from '../../../modern/http-era-probe.ts';
 import { errorCodeIn } from '../../../protocol/json/splice.ts';
 import { methodNotFound, PageWalk } from '../../../protocol/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
@@ -92,7 +93,7 @@ export async function examineEras(
       throw await explainForcedEra(error, era, openers, startTimeoutMs);
     });
   }
-  if ((await findEra(openModern, startTimeoutMs, isOverHttp)) === 'legacy') return tryLegacy();
+  if ((await findEra(openModern, isOverHttp ? open : undefined, startTimeoutMs)) === 'legacy') return tryLegacy();
   const modern = await tryModern();
   // The official SDK can serve both eras with one program. The answers of one era do not mention the other.
   const legacy = await tryLegacy().catch((error: Error) => error);
@@ -109,7 +110,8 @@ export async function examineEras(
 /** No client waits for `check` to start a server only once. */
 const witnessAfterMs = 1_000;
 
-async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
+/** @param openLegacy for a server over HTTP */
+async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, timeoutMs: number): Promise<Era> {
   let output: readonly string[] | undefined;
   const noise = new StdoutNoise();
   const openObserved: OpenBackend = (events, opening) => {
@@ -131,7 +133,10 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
       opening,
     );
   };
-  const probe = probeEra({ open: openObserved, version, timeoutMs, isOverHttp, witnessAfterMs });
+  const isOverHttp = openLegacy !== undefined;
+  const probe = isOverHttp
+    ? probeEraOverHttp({ open: openObserved, openLegacy, version, timeoutMs })
+    : probeEra({ open: openObserved, version, timeoutMs, witnessAfterMs });
   const outcome = await probe.outcome;
   await probe.close();
   if (outcome.era !== undefined) return outcome.era;
