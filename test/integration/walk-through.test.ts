@@ -40,14 +40,25 @@ function stepsOf({ language, text }: Block): Step[] {
   }));
 }
 
-/** Runs the commands one after the other in one shell. */
-async function outputsOf(commands: readonly string[]): Promise<string[]> {
+/**
+ * Runs the commands one after the other in one shell. After each, the number of the gateway's processes is in `counts`.
+ */
+async function outputsOf(commands: readonly string[], gatewayPid: number, counts: number[]): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const end = '@@ end of a command @@\n';
-  const script = commands.map((command) => `${command}printf '%s\\n' '${end.trim()}'\n`).join('');
+  const count = `printf '@@ %s\\n' "$(pgrep -P ${gatewayPid} | wc -l)"\n`;
+  const script = commands.map((command) => `${command}${count}printf '%s\\n' '${end.trim()}'\n`).join('');
   const { stdout } = await run('bash', ['-c', script], { cwd: folder, timeout: 50_000 });
-  return stdout.split(end).slice(0, -1);
+  return stdout
+    .split(end)
+    .slice(0, -1)
+    .map((output) =>
+      output.replace(/@@ +(\d+)\n$/, (_, processes) => {
+        counts.push(Number(processes));
+        return '';
+      }),
+    );
 }
 
 const withoutOmitted = (output: string): string =>
@@ -74,11 +85,25 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
   const [start, ...blocks] = blocksOf('docs/tutorial.md');
   expect(start?.text).toBe('npm ci && npm run demo\n');
   // A busy machine may need longer than 100 ms for an answer that the page shows as JSON.
-  const gateway = await startGateway({ command: everythingReference, args: ['--advanced.sse.streamAfter', '5s'] });
+  const gateway = await startGateway({
+    command: everythingReference,
+    args: ['--advanced.sse.streamAfter', '5s'],
+    env: { GANGWAY_SHARE: undefined }, // as it is by default, and not as in other tests
+  });
   const steps = blocks.flatMap(stepsOf);
   const commands = steps.map(({ command }) => command.replace('http://127.0.0.1:8080/mcp', gateway.url));
-  const outputs = (await outputsOf(commands)).map(withoutOmitted);
+  // One more session of the same client, as the first one of the page.
+  const open = commands.filter((command) => command.includes('"method":"initialize"'));
+  const counts: number[] = [];
+  const outputs = (await outputsOf([...commands, ...open.slice(0, 1)], gateway.pid, counts)).map(withoutOmitted);
 
+  // The page says how many processes there are: after a call without a session, two sessions, the end of one, a third one.
+  const processesAfter = (part: string) => counts.at(commands.findIndex((command) => command.includes(part)));
+  expect([processesAfter('2026-07-28'), processesAfter('session=$(curl'), processesAfter('-X DELETE')]).toEqual([
+    1, 3, 3,
+  ]);
+  expect(counts.at(-1), 'the third session has the process of the one that has ended').toBe(3);
+  expect(readFileSync(`${root}docs/tutorial.md`, 'utf8')).toMatch(/so the server now has three\b/);
   expect(steps.length).toBeGreaterThan(8);
   const pairs = steps.map((step, index) => ({ ...step, output: outputs[index] ?? '' }));
   const cut = pairs.findIndex(({ command }) => command.includes('| tee cut.txt'));
