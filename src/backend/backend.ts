@@ -63,16 +63,14 @@ export interface ProcessHolder {
   /** True once the session has ended. */
   readonly isOver: boolean;
   /**
-   * How long until the session can give its process up, in milliseconds: 0 if it can now, infinite if it is in use.
+   * True if nothing of the session is under way, and its client has left it: it has closed its stream, or makes calls
+   * without a GET stream.
    */
-  readonly releasableInMs: number;
+  readonly isLeft: boolean;
   /** How long nothing of the session has been under way, in milliseconds. Negative while something is. */
   readonly quietMs: number;
-  /**
-   * How the client uses the session. `listens`: it has, or had, a GET stream or one stream for all. `calls`: it makes
-   * calls without a GET stream.
-   */
-  readonly use: 'listens' | 'calls' | 'unknown';
+  /** How many requests the server has answered in the session, without `initialize` and pings. */
+  readonly answered: number;
   /** A process starts for the session. Not called if the session gets a kept process. */
   onStart(): void;
   /** Gives the process up. The backend is closed within this call. */

@@ -14,6 +14,7 @@ import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quot
 import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
+import { oneStreamLeftMs } from '../session/idleness.ts';
 import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionHost } from '../session/session.ts';
@@ -96,7 +97,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const { cluster, store, sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
-    const shortestMs = Math.min(sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestMaxMs);
+    const shortestMs = Math.min(sessionIdleMs, abandonedMs, sseLingerMs, oneStreamLeftMs, requestIdleMs, requestMaxMs);
     this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
     this.#awaited = new AwaitedSessions({
       find: (lookup) => this.#findAnywhere(lookup),

@@ -28,7 +28,7 @@ export interface Server {
   readonly sharesProcess?: boolean;
   /** How many processes a session has that combines servers. Absent for a single server. */
   readonly processes?: number;
-  /** True if sessions may use processes one after another. Their holders then report each start. */
+  /** True if sessions may use processes of earlier sessions. Their holders then report each start. */
   readonly keepsProcesses?: boolean;
   /** Which clients come back to the same state; absent if the operator does not say (docs/decisions/0105). */
   readonly affinity?: Affinity | undefined;

@@ -3,13 +3,10 @@ import type { SessionPipeline } from './pipeline.ts';
 import type { SessionContext } from './session-context.ts';
 
 /**
- * A client without a GET stream may open one right after its first call. Its session is quiet for at least this long
- * before another session of the same client may take its process.
+ * How long a session keeps its process after its client closed its only stream. Official clients open another session
+ * then. An EventSource comes back within a few seconds.
  */
-const minQuietMs = 20;
-
-/** As `minQuietMs`, after the client has closed its GET stream. */
-const minLeftMs = 250;
+export const oneStreamLeftMs = 5_000;
 
 /** Measures how long nothing of a session has been under way: no call in flight, no unfinished task of either side. */
 export class Idleness {
@@ -44,8 +41,9 @@ export class Idleness {
     const { policy, serverRequests } = this.#context;
     const { supervisor, delivery } = this.#pipeline;
     const { leftMs } = delivery.streams;
-    const isLeft = !policy.hasOneStream && leftMs !== undefined && leftMs >= ms;
-    return isLeft && supervisor.state === 'live' && serverRequests.size === 0 && this.#isQuietSince(ms);
+    const isLeft = leftMs !== undefined && leftMs >= (policy.hasOneStream ? Math.min(ms, oneStreamLeftMs) : ms);
+    const isQuiet = this.quietMs >= (policy.hasOneStream ? 0 : ms);
+    return isLeft && supervisor.state === 'live' && serverRequests.size === 0 && isQuiet;
   }
 
   /** True if a one-stream client has not listened to its stream for this long and waits for no answer. */
@@ -73,26 +71,14 @@ export class Idleness {
     await calls.whenEmpty();
   }
 
-  /** See `ProcessHolder.releasableInMs`. A client that listens, or whose stream the gateway ended, may still be there. */
-  get releasableInMs(): number {
-    const { policy, serverRequests, hasAnsweredCall, endReason } = this.#context;
+  /** See `ProcessHolder.isLeft`. A client that listens, or whose stream the gateway ended, may still be there. */
+  get isLeft(): boolean {
+    const { policy, calls, serverRequests, answeredCalls, endReason } = this.#context;
     const { supervisor, delivery } = this.#pipeline;
-    const { streams } = delivery;
-    const isInUse = serverRequests.size > 0 || streams.size > 0 || supervisor.state !== 'live' || policy.hasOneStream;
-    if (isInUse || endReason !== undefined) return Number.POSITIVE_INFINITY;
-    const { leftMs } = streams;
-    if (leftMs !== undefined) return Math.max(0, minLeftMs - Math.min(leftMs, this.quietMs));
-    const isWithoutGet = streams.neverHadGet && hasAnsweredCall;
-    return isWithoutGet ? Math.max(0, minQuietMs - this.quietMs) : Number.POSITIVE_INFINITY;
-  }
-
-  /** See `ProcessHolder.use`. A client that wants a GET stream opens it before its first call, or right after. */
-  get use(): 'listens' | 'calls' | 'unknown' {
-    const { policy, calls, hasAnsweredCall } = this.#context;
-    const { streams } = this.#pipeline.delivery;
-    if (policy.hasOneStream || !streams.neverHadGet) return 'listens';
-    const hasCalled = hasAnsweredCall || calls.size > 0;
-    return hasCalled && performance.now() - this.lastActivityAt >= minQuietMs ? 'calls' : 'unknown';
+    const { size, leftMs, neverHadGet } = delivery.streams;
+    const isInUse = calls.size > 0 || serverRequests.size > 0 || size > 0 || this.hasUnfinishedTasks;
+    if (isInUse || supervisor.state !== 'live' || endReason !== undefined) return false;
+    return leftMs !== undefined || (!policy.hasOneStream && neverHadGet && answeredCalls > 0);
   }
 
   /** True while a task of either side is unfinished. */

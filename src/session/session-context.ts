@@ -63,8 +63,8 @@ export class SessionContext {
   protocolVersion: string = assumedRevision;
   /** The server's answer to `initialize`; undefined before. */
   handshake: Handshake | undefined;
-  /** True once the server has answered a request after `initialize`. */
-  hasAnsweredCall = false;
+  /** How many requests the server has answered, without `initialize` and pings. */
+  answeredCalls = 0;
   /** The session as a user of processes; undefined if it never uses a kept process. */
   holder: ProcessHolder | undefined;
   /** The server's first request for roots; undefined if the session is not of a group whose clients have roots. */

@@ -128,18 +128,19 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
   }
 
   /**
-   * Frees the process of a session whose client has closed its GET stream and has not come back for this long. The
-   * session hibernates. It ends if its server must not be restored, because its client must then learn of the loss.
+   * Frees the process of a session whose client has closed its GET stream and has not come back for this long, or for a
+   * shorter time if it has one stream. The session hibernates. It ends if its server must not be restored, because its
+   * client must then learn of the loss.
    */
   leaveIfAbandoned(ms: number): void {
     const { isRemote, onBackendExit, processes = isRemote ? 0 : 1 } = this.server;
     if (processes === 0 || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
     if (onBackendExit === 'end') detach('session', this.end('client_gone'));
-    else this.#hibernate('abandoned');
+    else this.#hibernate('abandoned', true);
   }
 
-  #hibernate(reason: HibernationReason): void {
-    this.#pipeline.supervisor.hibernate();
+  #hibernate(reason: HibernationReason, mayKeepProcess = false): void {
+    this.#pipeline.supervisor.hibernate(mayKeepProcess);
     this.#context.parts.telemetry.emit({ type: 'session-hibernated', name: this.name, reason });
   }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
 import { type Kept, keepingFixture, modernKeeper, users, usersEnv } from '../support/keepers.ts';
+import { connectOld } from '../support/old-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const start = (args: readonly string[] = [], env: Readonly<Record<string, string>> = usersEnv) =>
@@ -15,9 +16,12 @@ const start = (args: readonly string[] = [], env: Readonly<Record<string, string
 const listIn = async (session: Session): Promise<Kept> =>
   JSON.parse((await session.callTool('list_connections')).content[0].text);
 
+/** A client that is known to open a session for each call. */
+const clientInfo = { name: 'openai-mcp', version: '1' };
+
 /** One call of a hosted client: a session of its own, which the client never ends. */
 async function hostedCall({ url }: Gateway, headers: OutgoingHttpHeaders, connection?: string): Promise<Kept> {
-  const session = await initialize(url, { headers });
+  const session = await initialize(url, { headers, clientInfo });
   if (connection !== undefined) await session.callTool('connect', { name: connection });
   return await listIn(session);
 }
@@ -55,10 +59,10 @@ describe('a client that opens a session for each call', () => {
 
   it('meets its state after DELETE, until the process has waited for shareLingerMs', async () => {
     const gateway = await start(['--defaults.advanced.shareLinger', '1500ms']);
-    const first = await initialize(gateway.url, { headers: users.alice });
+    const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     await first.callTool('connect', { name: 'a1' });
     await first.delete();
-    const second = await initialize(gateway.url, { headers: users.alice });
+    const second = await initialize(gateway.url, { headers: users.alice, clientInfo });
     expect(await listIn(second)).toMatchObject({ connections: ['a1'] });
     await second.delete();
     await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of the kept process' });
@@ -66,24 +70,24 @@ describe('a client that opens a session for each call', () => {
 
   it('gets its process back when it returns to an earlier session', async () => {
     const gateway = await start();
-    const first = await initialize(gateway.url, { headers: users.alice });
+    const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     await first.callTool('connect', { name: 'a1' });
     const { pid } = await hostedCall(gateway, users.alice, 'a2');
     expect(await listIn(first)).toMatchObject({ connections: ['a1', 'a2'], pid });
   });
 
-  it('has a process of its own while it listens', async () => {
+  it('has one process also for calls at the same time, while it listens', async () => {
     const gateway = await start();
-    const first = await initialize(gateway.url, { headers: users.alice });
+    const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     await first.getStream();
     await first.callTool('connect', { name: 'a1' });
-    expect(await hostedCall(gateway, users.alice, 'a2')).toMatchObject({ connections: ['a2'] });
-    expect(await listIn(first)).toMatchObject({ connections: ['a1'] });
+    expect(await hostedCall(gateway, users.alice, 'a2')).toMatchObject({ connections: ['a1', 'a2'] });
+    expect(await listIn(first)).toMatchObject({ connections: ['a1', 'a2'] });
   });
 
   it('leaves the process to its next session when it has closed the stream', async () => {
     const gateway = await start();
-    const first = await initialize(gateway.url, { headers: users.alice });
+    const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     const stream = await first.getStream();
     await first.callTool('connect', { name: 'a1' });
     stream.drop();
@@ -93,7 +97,7 @@ describe('a client that opens a session for each call', () => {
 
   it('has a process for each session with --share session', async () => {
     const gateway = await start(['--share', 'session']);
-    const first = await initialize(gateway.url, { headers: users.alice });
+    const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     await first.callTool('connect', { name: 'a1' });
     await first.delete();
     expect(await hostedCall(gateway, users.alice)).toMatchObject({ connections: [] });
@@ -106,12 +110,60 @@ describe('a client that opens a session for each call', () => {
   });
 });
 
+describe('a client of which nothing is known', () => {
+  /** One short session of a client at one of the endpoints. */
+  const visitOver: Record<string, (gateway: Gateway, connection: string) => Promise<Kept>> = {
+    'Streamable HTTP': async ({ url }, name) => {
+      const session = await initialize(url, { headers: users.alice });
+      await session.callTool('connect', { name });
+      const kept = await listIn(session);
+      await session.delete();
+      return kept;
+    },
+    'HTTP+SSE': async ({ baseUrl }, name) => {
+      const client = await connectOld(baseUrl, { headers: users.alice });
+      await client.request('tools/call', { name: 'connect', arguments: { name } });
+      const { result } = await client.request('tools/call', { name: 'list_connections', arguments: {} });
+      client.drop();
+      return JSON.parse(result.content[0].text);
+    },
+  };
+
+  it.each(Object.keys(visitOver))('meets its state from its third short session on, over %s', async (transport) => {
+    const gateway = await start();
+    const visit = visitOver[transport] as (typeof visitOver)[string];
+    const seen = [];
+    for (const name of ['a', 'b', 'c', 'd']) seen.push((await visit(gateway, name)).connections);
+    expect(seen).toEqual([['a'], ['b'], ['b', 'c'], ['b', 'c', 'd']]);
+    await waitFor(async () => (await gateway.descendants()).length === 1, { what: 'the end of the first process' });
+  });
+
+  it('starts fresh, also after a long session', async () => {
+    const gateway = await start();
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const session = await initialize(gateway.url, { headers: users.alice });
+      await session.callTool('connect', { name });
+      await session.request('tools/list');
+      expect(await listIn(session)).toMatchObject({ connections: [name] });
+      await session.delete();
+    }
+  });
+
+  it('has its process ended with its session', async () => {
+    const gateway = await start();
+    const session = await initialize(gateway.url, { headers: users.alice });
+    await listIn(session);
+    await session.delete();
+    await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of the process' });
+  });
+});
+
 describe('without authentication on a loopback address', () => {
   const proxied = { 'X-Forwarded-For': '203.0.113.7' };
 
   it('clients of both eras meet the state that they left, and the start says so', async () => {
     const gateway = await start([], {});
-    expect(gateway.stdout()).toContain('All clients on this machine count as one user');
+    expect(gateway.stdout()).toContain('Clients on this machine share server processes');
     await hostedCall(gateway, {}, 'l1');
     expect(await hostedCall(gateway, {})).toMatchObject({ connections: ['l1'] });
     const modern = modernKeeper(gateway.url);

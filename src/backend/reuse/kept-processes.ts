@@ -1,5 +1,4 @@
-// src/backend/reuse: processes that sessions of the same client use, one after another or at the same time.
-import { setTimeout as delay } from 'node:timers/promises';
+// src/backend/reuse: processes that several sessions use, one after another or at the same time.
 import type { Affinity } from '../../protocol/affinity.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { anonymous, isSame, isSameUser, type Principal } from '../../protocol/principal.ts';
@@ -8,14 +7,12 @@ import type { OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
 import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
+import { SessionPerCall } from './session-per-call.ts';
 
 /** Which sessions may use the same process: none, those of one user, or those of all users. */
 export type Reuse = 'none' | 'user' | 'all';
 
-/**
- * Which of these sessions may use a process at the same time: all, or those whose clients open a session for each call
- * and listen to no GET stream.
- */
+/** Which of these sessions use a process of another one: all, or those whose clients open a session for each call. */
 export type SharedBy = 'all' | 'callers';
 
 /** Options of `KeptProcesses`. */
@@ -57,17 +54,11 @@ const maxQuiet = 16;
 /** After so many new sessions, the quiet ones are counted. */
 const quietSlack = 8;
 
-/** How many sessions without their process are remembered in all (P8). The same for clients that listen to nothing. */
+/** How many sessions without their process are remembered in all (P8). */
 const maxRemembered = 1_000;
 
 /** After so many kept processes in a row that did not answer a ping, the server is taken to know no ping. */
 const maxUnanswered = 3;
-
-/** How long a new session waits for a session of the same client that is about to become quiet. */
-const maxWaitMs = 300;
-
-/** How often a new session looks meanwhile whether that session listens. */
-const pollMs = 10;
 
 /** A process without a session, and the end of its time. */
 interface KeptProcess {
@@ -77,9 +68,9 @@ interface KeptProcess {
 }
 
 /**
- * Keeps the processes of sessions that ended, for the next session of the same client (docs/decisions/0087). A new
- * session may also take the process of a session that its client has left, or use a process at the same time as other
- * sessions (docs/decisions/0104).
+ * Finds a process for each session. By default a session starts with a fresh process, and waits for no other session. Only
+ * a client that opens a session for each call gets the process of its last session, which is kept for it
+ * (docs/decisions/0164). With `share: user` or `all`, sessions use a process at the same time.
  */
 export class KeptProcesses implements ProcessSource {
   readonly #options: KeptProcessesOptions;
@@ -89,8 +80,7 @@ export class KeptProcesses implements ProcessSource {
   readonly #holders = new Map<string, Map<ProcessHolder, InitializedProcess>>();
   /** Sessions whose process a newer session took, with their key, the oldest first. */
   readonly #superseded = new Map<ProcessHolder, string>();
-  /** Keys of clients that make calls and listen to no GET stream, the oldest first. */
-  readonly #callers = new Set<string>();
+  readonly #perCall = new SessionPerCall();
   /** Kept processes that are checked for a session, by the key of the session. */
   readonly #checks = new Map<string, Promise<void>>();
   /** Kept processes in a row that did not answer a ping. */
@@ -149,43 +139,40 @@ export class KeptProcesses implements ProcessSource {
     return new InitializedProcess((events) => open(events, opening), options);
   }
 
+  /** See `ProcessSource.noteSession`. */
+  noteSession({ text }: ProcessKey, holder: ProcessHolder, initialize: Message): boolean {
+    return this.#options.sharedBy !== 'all' && this.#perCall.noteSession(text, holder, initialize);
+  }
+
   /** True if a session with this key may get a process without a start. */
-  mayHave({ text, unused }: ProcessKey): boolean {
+  mayHave({ text, unused }: ProcessKey, isPerCall: boolean): boolean {
+    if (this.#options.sharedBy !== 'all' && !isPerCall) return false;
     if (this.#holders.has(text) || this.#checks.has(text)) return true;
     return this.#kept.some(({ key }) => key === text || key === unused);
   }
 
   /** See `ProcessSource.find`. */
   async find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined> {
-    const key = seeker.key.text;
-    let deadline = performance.now() + maxWaitMs;
+    const { key } = seeker;
     while (seeker.isSeeking) {
-      const check = this.#options.sharedBy === 'all' ? this.#checks.get(key) : undefined;
+      const check = this.#checks.get(key.text);
       if (check !== undefined) {
         await check;
         continue;
       }
-      const kept = this.#takeKept(seeker.key);
+      if (seeker.isPerCall) this.#supersedeLeft(key.text);
+      const kept = this.#takeKept(key);
       if (kept !== undefined) {
         const clears = this.#clears;
-        if ((await this.#isReady(key, kept)) && clears === this.#clears) return kept;
+        if ((await this.#isReady(key.text, kept)) && clears === this.#clears) return kept;
         this.#close(kept);
         continue;
       }
-      const shared = this.#findShared(seeker.key);
+      const shared = this.#findShared(key);
       if (shared !== undefined) return shared;
-      const starting = this.#findStarting(seeker.key);
-      if (starting !== undefined) {
-        await starting.whenStarted();
-        deadline = performance.now() + maxWaitMs;
-        continue;
-      }
-      const waitMs = this.#supersedeOne(seeker.key);
-      if (waitMs === 0) continue;
-      const remainingMs = deadline - performance.now();
-      const isUndecided = this.#mayTurnOutShared(seeker.key) && remainingMs > 0;
-      if (this.#isClosed || (waitMs > remainingMs && !isUndecided)) break;
-      await delay(Math.ceil(isUndecided ? Math.min(waitMs, pollMs) : waitMs), undefined, { ref: false });
+      const starting = seeker.isPerCall ? undefined : this.#findStarting(key);
+      if (starting === undefined) break;
+      await starting.whenStarted();
     }
     if (seeker.isSeeking) seeker.start();
     return undefined;
@@ -217,56 +204,27 @@ export class KeptProcesses implements ProcessSource {
     const { sharedBy, poolMax = 1 } = this.#options;
     const holders = this.#holders.get(key);
     if (holders === undefined) return undefined;
-    const isForAll = sharedBy === 'all';
-    if (!isForAll && (asksClients || !this.#isCaller(key))) return undefined;
-    const excluded = new Set<InitializedProcess>();
-    // The process of a client that listens stays with that client, even if its other sessions do not listen.
-    if (!isForAll) for (const [{ use }, process] of holders) if (use === 'listens') excluded.add(process);
+    // Sessions of one client that accept questions would wait for each other.
+    if (sharedBy !== 'all' && asksClients) return undefined;
     const processes = [...new Set(holders.values())];
-    const joinable = processes.filter((process) => process.isJoinable && !excluded.has(process));
+    const joinable = processes.filter((process) => process.isJoinable);
+    if (sharedBy !== 'all') return joinable.at(-1);
     const free = joinable.find(({ waitsForInput }) => !waitsForInput);
     if (free !== undefined || processes.length >= poolMax) return free ?? joinable[0];
     return undefined;
   }
 
-  /** True if the clients with this key make calls and have listened to no GET stream so far. */
-  #isCaller(key: string): boolean {
-    if (this.#callers.has(key)) return true;
-    const holders = [...(this.#holders.get(key)?.keys() ?? [])];
-    if (!holders.some(({ use }) => use === 'calls')) return false;
-    const [oldest] = this.#callers;
-    if (this.#callers.size >= maxRemembered && oldest !== undefined) this.#callers.delete(oldest);
-    this.#callers.add(key);
-    return true;
-  }
-
-  /** A process whose start other sessions can wait for. */
-  #findStarting({ text: key, asksClients }: ProcessKey): InitializedProcess | undefined {
-    if (this.#options.sharedBy !== 'all' && asksClients) return undefined;
+  /** A process whose start other sessions can wait for, because all of them share it. */
+  #findStarting({ text: key }: ProcessKey): InitializedProcess | undefined {
     const processes = this.#holders.get(key)?.values() ?? [];
     for (const process of processes) if (process.isStarting) return process;
     return undefined;
   }
 
-  /** True if it is not known yet whether the clients with this key listen to a GET stream. */
-  #mayTurnOutShared({ text: key, asksClients }: ProcessKey): boolean {
-    if (this.#options.sharedBy === 'all' || asksClients || this.#callers.has(key)) return false;
-    const holders = [...(this.#holders.get(key)?.keys() ?? [])];
-    return holders.some(({ use }) => use === 'unknown') && !holders.some(({ use }) => use === 'listens');
-  }
-
-  /**
-   * Takes the process from a session that can spare it. Returns 0 if that has succeeded, or if the session can share
-   * the process now. Otherwise, returns the time until a session may be able to spare its process.
-   */
-  #supersedeOne({ text: key, asksClients }: ProcessKey): number {
-    const releasable = [...(this.#holders.get(key) ?? [])].flatMap(([holder, process]) =>
-      process.isReusable && process.size === 1 ? [{ holder, process, inMs: holder.releasableInMs }] : [],
-    );
-    const spare = releasable.findLast(({ inMs }) => inMs === 0);
-    const canShare = !asksClients && spare?.holder.use === 'calls' && spare.process.isJoinable;
-    if (spare !== undefined && !canShare) this.#supersede(key, spare.holder);
-    return Math.min(...releasable.map(({ inMs }) => inMs));
+  /** Takes the processes of the sessions that their client has left. The newest one is kept, and the others end. */
+  #supersedeLeft(key: string): void {
+    for (const [holder, process] of this.#holders.get(key) ?? [])
+      if (process.size === 1 && process.isReusable && holder.isLeft) this.#supersede(key, holder);
   }
 
   /** A session uses a process from now on. */
@@ -277,17 +235,26 @@ export class KeptProcesses implements ProcessSource {
     if (process.size > 1 && holders.size > maxQuiet && holders.size % quietSlack === 0) this.#expireQuiet(holders);
   }
 
-  /** A session uses its process no more. */
-  drop(key: string, holder: ProcessHolder): void {
+  /** See `ProcessSource.drop`. */
+  drop(key: string, holder: ProcessHolder): number {
+    this.#removeHolder(key, holder);
+    return this.#perCall.noteLeft(key, holder);
+  }
+
+  #removeHolder(key: string, holder: ProcessHolder): void {
     const holders = this.#holders.get(key);
     holders?.delete(holder);
     if (holders?.size === 0) this.#holders.delete(key);
   }
 
-  /** Keeps a process that its session has left, or ends it if there is no room. */
-  keep({ text: key, isOwn }: ProcessKey, process: InitializedProcess): void {
-    const { lingerMs, maxKept, reuse } = this.#options;
+  /** See `ProcessSource.keep`. */
+  keep({ text: key, isOwn }: ProcessKey, process: InitializedProcess, isPerCall: boolean, keepMs: number): void {
+    const { maxKept, reuse, sharedBy } = this.#options;
+    const isWanted = sharedBy === 'all' || isPerCall;
+    const lingerMs = isWanted ? this.#options.lingerMs : Math.min(keepMs, this.#options.lingerMs);
     if (this.#isClosed || isOwn || lingerMs === 0 || reuse() === 'none') return this.#close(process);
+    // A client that opens a session for each call comes back to the process of its last one only.
+    if (sharedBy !== 'all') this.#end(this.#kept.find((kept) => kept.key === key)?.process);
     const ofOwner = this.#kept.filter((kept) => isSameOwner(kept.process, process));
     if (ofOwner.length >= maxKeptOfUser) this.#end(ofOwner[0]?.process);
     if (this.#kept.length >= maxKept) this.#end(this.#kept[0]?.process);
@@ -315,7 +282,7 @@ export class KeptProcesses implements ProcessSource {
 
   /** A session gives its process up. Too many such sessions end, the oldest first. */
   #supersede(key: string, holder: ProcessHolder): void {
-    this.drop(key, holder);
+    this.#removeHolder(key, holder);
     holder.release();
     this.#superseded.set(holder, key);
     const ofKey: ProcessHolder[] = [];
@@ -331,7 +298,7 @@ export class KeptProcesses implements ProcessSource {
   /** Ends the sessions that have been quiet for longest, if there are too many. Others go on in their process. */
   #expireQuiet(holders: ReadonlyMap<ProcessHolder, InitializedProcess>): void {
     const quiet = [...holders]
-      .filter(([holder, process]) => process.size > 1 && holder.releasableInMs === 0)
+      .filter(([holder, process]) => process.size > 1 && holder.isLeft)
       .map(([holder]) => ({ holder, quietMs: holder.quietMs }))
       .sort((a, b) => b.quietMs - a.quietMs);
     for (const { holder } of quiet.slice(0, Math.max(0, quiet.length - maxQuiet))) holder.expire();

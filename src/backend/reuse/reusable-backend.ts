@@ -22,6 +22,8 @@ const maxWaiting = 64;
 /** A session that looks for a process. */
 export interface ProcessSeeker {
   readonly key: ProcessKey;
+  /** True if the client opens a session for each call. */
+  readonly isPerCall: boolean;
   /** False once the session needs no process any more. */
   readonly isSeeking: boolean;
   /** There is no process: starts one, within this call. */
@@ -32,11 +34,13 @@ export interface ProcessSeeker {
 export interface ProcessSource {
   /** The sessions with the same key may use each other's processes. */
   keyOf(opening: OpenOptions, initialize: Message): ProcessKey;
+  /** A session with this key looks for a process. Returns true if its client opens a session for each call. */
+  noteSession(key: ProcessKey, holder: ProcessHolder, initialize: Message): boolean;
   /** True if a session with this key may get a process without a start. */
-  mayHave(key: ProcessKey): boolean;
+  mayHave(key: ProcessKey, isPerCall: boolean): boolean;
   /**
-   * Finds a process that the last session with this key has left, that it can spare, or that it shares. Without such a
-   * process, the seeker starts one.
+   * Finds a process that the last session with this key has left, or that it shares. Without such a process, the seeker
+   * starts one.
    * @returns undefined if there is none
    */
   find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined>;
@@ -44,10 +48,10 @@ export interface ProcessSource {
   start(key: ProcessKey, opening: OpenOptions): InitializedProcess;
   /** A session uses a process from now on. */
   hold(key: string, holder: ProcessHolder, process: InitializedProcess): void;
-  /** A session uses its process no more. */
-  drop(key: string, holder: ProcessHolder): void;
-  /** Keeps a process that its last session has left, or ends it if there is no room. */
-  keep(key: ProcessKey, process: InitializedProcess): void;
+  /** A session uses its process no more. Returns how long the process may be wanted; see `SessionPerCall.noteLeft`. */
+  drop(key: string, holder: ProcessHolder): number;
+  /** Keeps a process that its last session has left, or ends it if nobody may come for it, or if there is no room. */
+  keep(key: ProcessKey, process: InitializedProcess, isPerCall: boolean, keepMs: number): void;
 }
 
 /**
@@ -64,6 +68,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   #isPaused = false;
   #isClosed = false;
   #hasEnded = false;
+  isPerCall = false;
 
   constructor(source: ProcessSource, events: BackendEvents, opening: OpenOptions & { readonly holder: ProcessHolder }) {
     this.#source = source;
@@ -108,19 +113,22 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     if (this.#isClosed || this.#hasEnded) return process?.close(how);
     this.#isClosed = true;
     const key = this.#key;
-    this.#source.drop(key?.text ?? '', this.#opening.holder);
+    const keepMs = this.#source.drop(key?.text ?? '', this.#opening.holder);
     const isOthers = (process?.size ?? 0) > 1;
     const isKept = how.mayBeKept === true && process?.isReusable === true && key?.isOwn === false;
     if (process !== undefined && !isOthers && !isKept) return await process.close(how);
     this.#process = undefined;
     this.#member?.leave();
-    if (process !== undefined && key !== undefined && !isOthers) this.#source.keep(key, process);
+    if (process !== undefined && key !== undefined && !isOthers)
+      this.#source.keep(key, process, this.isPerCall, keepMs);
     this.#end();
   }
 
   #begin(initialize: Message): void {
     this.#key = this.#source.keyOf(this.#opening, initialize);
-    if (initialize.method !== 'initialize' || !this.#source.mayHave(this.#key)) return this.start();
+    if (initialize.method !== 'initialize') return this.start();
+    this.isPerCall = this.#source.noteSession(this.#key, this.#opening.holder, initialize);
+    if (!this.#source.mayHave(this.#key, this.isPerCall)) return this.start();
     detach('backend', this.#find(initialize), () => {
       if (this.isSeeking) this.start();
     });
@@ -130,7 +138,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     const process = await this.#source.find(this);
     if (process === undefined) return;
     if (!this.isSeeking) {
-      if (process.size === 0) this.#source.keep(this.key, process);
+      if (process.size === 0) this.#source.keep(this.key, process, this.isPerCall, 0);
       return;
     }
     const { answer } = process;

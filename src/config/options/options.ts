@@ -262,7 +262,7 @@ export const serverOptions = {
   share: text<Share>(
     'auto',
     z.enum(['auto', 'session', 'user', 'all', 'request'], { error: 'must be auto, session, user, all or request' }),
-    'Which clients use the same server process, at the same time or in turn. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, clients use a process at the same time only if they have no GET stream.',
+    'Which clients use the same server process. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, a legacy session starts with a fresh process, unless its client opens a session for each call.',
   ),
   affinity: text<string | undefined>(
     undefined,
@@ -277,7 +277,7 @@ export const serverOptions = {
   shareLingerMs: duration(
     5 * minute,
     [0, longestMs],
-    'How long the STDIO process of an ended session waits for the next session of the same client. 0 ends the process with the session.',
+    'How long the STDIO process of an ended session waits for the next session of a client that opens a session for each call. 0 ends the process with the session.',
   ),
   poolMax: integer(
     4,

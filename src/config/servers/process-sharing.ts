@@ -37,9 +37,8 @@ export function modernIsolationOf({ share, address }: Configured, known: KnownUs
 }
 
 /**
- * The legacy sessions that use a process of a legacy server at the same time. By default, only clients do that open a
- * session for each call: another client may have state of its own in each session. An affinity says which sessions
- * belong together.
+ * The legacy sessions that use a process of another session of a legacy server. By default, only clients do that open a
+ * session for each call: another client expects a fresh server. An affinity says which sessions belong together.
  */
 export const sharedByOf = ({ share, affinity }: Pick<ServerOptions, 'share' | 'affinity'>): SharedBy =>
   share === 'auto' && affinity === undefined ? 'callers' : 'all';
@@ -51,7 +50,7 @@ export function reuseOf(share: ServerOptions['share'], known: KnownUsers): Reuse
   return isOfUser && known !== 'unknown' ? 'user' : 'none';
 }
 
-/** True for a server whose processes legacy sessions can use one after another. */
+/** True for a server whose processes can outlive their legacy sessions. */
 export const canKeepProcesses = (
   server: Pick<ServerOptions, 'credentials' | 'era'> & Pick<Configured, 'address'>,
 ): boolean => server.address === undefined && server.era !== 'modern' && Object.keys(server.credentials).length === 0;

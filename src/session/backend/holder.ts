@@ -3,7 +3,7 @@ import type { Idleness } from '../idleness.ts';
 import type { SessionPipeline } from '../pipeline.ts';
 import type { SessionContext } from '../session-context.ts';
 
-/** A session as a user of processes that sessions of the same client use one after another. */
+/** A session as a user of processes that other sessions of the same client may use, too. */
 export class SessionProcessHolder implements ProcessHolder {
   readonly #context: SessionContext;
   readonly #pipeline: SessionPipeline;
@@ -19,16 +19,16 @@ export class SessionProcessHolder implements ProcessHolder {
     return this.#context.endReason !== undefined;
   }
 
-  get releasableInMs(): number {
-    return this.#context.handshake === undefined ? Number.POSITIVE_INFINITY : this.#idleness.releasableInMs;
+  get isLeft(): boolean {
+    return this.#context.handshake !== undefined && this.#idleness.isLeft;
   }
 
   get quietMs(): number {
     return this.#idleness.quietMs;
   }
 
-  get use(): ProcessHolder['use'] {
-    return this.#context.handshake === undefined ? 'unknown' : this.#idleness.use;
+  get answered(): number {
+    return this.#context.answeredCalls;
   }
 
   onStart(): void {

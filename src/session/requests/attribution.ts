@@ -114,7 +114,7 @@ export class Attribution implements UnsolicitedSink {
   /** A call has its answer. The state that the call changed is kept for a restore. */
   #noteAnswer({ method, request }: Call, response: Message): void {
     const { client, proof, record, reruns } = this.#context;
-    this.#context.hasAnsweredCall = true;
+    if (method !== 'ping') this.#context.answeredCalls += 1;
     proof?.confirm();
     if (request !== undefined && client.noteAnswered(method, request.text, response)) record.amend();
     reruns.answered(method, response.text);

@@ -3,12 +3,12 @@ import type { OpenOptions } from '../../../src/backend/backend.ts';
 import { anonymous } from '../../../src/protocol/principal.ts';
 import type { FakeBackend } from '../../support/fake-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { alice, bob, call, createFixture, type FakeHolder, initialize } from './reuse-fixture.ts';
+import { alice, bob, call, createFixture, type FakeHolder, hosted, initialize } from './reuse-fixture.ts';
 
 const methodsTo = (backend: FakeBackend | undefined): string[] =>
   (backend?.sent.items ?? []).map(({ method }) => method);
 
-describe('the process of a session that ended', () => {
+describe('the process of a session that ended, of a client that opens a session for each call', () => {
   it('serves the next session of the same client, which gets the first answer to initialize under its own id', async () => {
     const { fake, open, openAndLeave } = createFixture();
     const pid = await openAndLeave();
@@ -19,9 +19,9 @@ describe('the process of a session that ended', () => {
   });
 
   it.each<[string, Partial<OpenOptions>, string]>([
-    ['another user', { principal: bob }, 'c'],
-    ['the same user with other credentials', { principal: { ...alice, credentials: 'x' } }, 'c'],
-    ['another client of the user', {}, 'other'],
+    ['another user', { principal: bob }, hosted],
+    ['the same user with other credentials', { principal: { ...alice, credentials: 'x' } }, hosted],
+    ['another client of the user', {}, `${hosted}@2`],
   ])('[P11] never serves %s', async (_, opening, name) => {
     const { fake, kept, open, openAndLeave } = createFixture();
     const pid = await openAndLeave();
@@ -122,9 +122,9 @@ describe('the process of a session that ended', () => {
 
   it('[P8] is one of at most four of a user, and of a limited number in all', async () => {
     const { fake, kept, openAndLeave } = createFixture({ maxKept: 6 });
-    for (const name of ['a', 'b', 'c', 'd', 'e']) await openAndLeave({}, name);
+    for (const version of ['a', 'b', 'c', 'd', 'e']) await openAndLeave({}, `${hosted}@${version}`);
     expect([kept.size, fake.living.length]).toEqual([4, 4]);
-    for (const name of ['a', 'b', 'c']) await openAndLeave({ principal: bob }, name);
+    for (const version of ['a', 'b', 'c']) await openAndLeave({ principal: bob }, `${hosted}@${version}`);
     expect([kept.size, fake.living.length]).toEqual([6, 6]);
   });
 
@@ -154,10 +154,10 @@ describe('the process of a session that its client has left', () => {
     const { fake, open } = createFixture();
     const [first, second] = [open(), open()];
     const pid = await first.shake();
-    first.holder.releasableInMs = 0;
+    first.holder.isLeft = true;
     expect(await second.shake()).toBe(pid);
     expect([first.holder.released, second.holder.released, fake.opened.length]).toEqual([1, 0, 1]);
-    second.holder.releasableInMs = 0;
+    second.holder.isLeft = true;
     const woken = open({ holder: first.holder });
     first.holder.backend = woken.backend;
     expect(await woken.shake()).toBe(pid);
@@ -165,23 +165,13 @@ describe('the process of a session that its client has left', () => {
   });
 
   it('[P11] stays with a session that is in use, and with the session of another user', async () => {
-    const { open } = createFixture();
+    const { open } = createFixture({ capabilities: { roots: {} } });
     const [first, second] = [open(), open()];
     const pid = await first.shake();
     expect(await second.shake()).not.toBe(pid);
-    first.holder.releasableInMs = 0;
+    first.holder.isLeft = true;
     expect(await open({ principal: bob }).shake()).not.toBe(pid);
     expect(first.holder.released).toBe(0);
-  });
-
-  it('is waited for if the session will soon be quiet', async () => {
-    const { fake, open } = createFixture();
-    const first = open();
-    const pid = await first.shake();
-    const until = performance.now() + 50;
-    Object.defineProperty(first.holder, 'releasableInMs', { get: () => Math.max(0, until - performance.now()) });
-    expect(await open().shake()).toBe(pid);
-    expect(fake.opened).toHaveLength(1);
   });
 
   it('[P8] leaves at most 16 sessions without a process: older ones end', async () => {
@@ -190,7 +180,7 @@ describe('the process of a session that its client has left', () => {
     for (let count = 0; count < 20; count += 1) {
       const session = open();
       await session.shake();
-      session.holder.releasableInMs = 0;
+      session.holder.isLeft = true;
       holders.push(session.holder);
     }
     expect(holders.map(({ expired }) => expired)).toEqual([...Array(3).fill(1), ...Array(17).fill(0)]);
@@ -216,5 +206,57 @@ describe('a session that is refused or ends early', () => {
     expect(await session.ends.next()).toBe('closed');
     await waitFor(() => kept.size === 1, { what: 'the return of the process' });
     expect(session.received.items).toEqual([]);
+  });
+});
+
+describe('a client of which nothing is known', () => {
+  /** Sessions of a client, each of which makes some calls and ends. */
+  const visit = async (
+    { open }: Pick<ReturnType<typeof createFixture>, 'open'>,
+    { answered = 1, ends = true }: { answered?: number; ends?: boolean } = {},
+  ): Promise<number> => {
+    const session = open();
+    const pid = await session.shake(0, 'c');
+    session.holder.answered = answered;
+    if (ends) await session.backend.close({ mayBeKept: true });
+    else session.holder.isLeft = true;
+    return pid;
+  };
+
+  it.each([true, false])(
+    'has a fresh process, and from its third session on that of the last, if it ends them: %s',
+    async (ends) => {
+      const fixture = createFixture();
+      const pids = [];
+      for (let count = 0; count < 5; count += 1) pids.push(await visit(fixture, { ends }));
+      const [first, second] = pids;
+      expect(pids).toEqual([first, second, second, second, second]);
+      expect(first).not.toBe(second);
+      expect(fixture.fake.living).toHaveLength(1);
+    },
+  );
+
+  it('has fresh processes again after a session with more calls', async () => {
+    const fixture = createFixture();
+    const pids: number[] = [];
+    for (const answered of [1, 1, 1, 3, 1, 1]) pids.push(await visit(fixture, { answered }));
+    const [first, second, , , fifth, sixth] = pids;
+    expect(pids).toEqual([first, second, second, second, fifth, sixth]);
+    expect(new Set(pids).size).toBe(4);
+    expect(fixture.kept.size).toBeLessThanOrEqual(1);
+  });
+
+  it('opens sessions at once without a wait: none has the process of another', async () => {
+    const { fake, open } = createFixture({ isSilent: true });
+    const sessions = Array.from({ length: 30 }, () => open());
+    for (const { send } of sessions) send(initialize(0, 'c'));
+    expect(fake.opened).toHaveLength(30);
+  });
+
+  it('[P11] has a fresh process if the gateway does not know its users', async () => {
+    const fixture = createFixture({ reuse: () => 'none' });
+    const pids = [await visit(fixture), await visit(fixture), await visit(fixture), await visit(fixture)];
+    expect(new Set(pids).size).toBe(4);
+    expect(fixture.fake.living).toEqual([]);
   });
 });

@@ -6,13 +6,17 @@ import { createInbox } from '../../support/wait-for.ts';
 
 export const alice = { issuer: 'keys', subject: 'alice', client: '' };
 export const bob = { issuer: 'keys', subject: 'bob', client: '' };
-/** A client's `initialize`. */
-export const initialize = (id: number | string, name = 'c', capabilities: object = {}) => ({
-  jsonrpc: '2.0',
-  id,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name, version: '1' } },
-});
+/** A client that is known to open a session for each call. */
+export const hosted = 'openai-mcp';
+/**
+ * A client's `initialize`.
+ * @param client its name, and after an `@` its version
+ */
+export const initialize = (id: number | string, client = hosted, capabilities: object = {}) => {
+  const [name, version = '1'] = client.split('@');
+  const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name, version } };
+  return { jsonrpc: '2.0', id, method: 'initialize', params };
+};
 export const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
 /** A request of a client. */
 export const call = (id: number | string, method = 'tools/call', params: object = {}) => ({
@@ -33,9 +37,9 @@ export const progress = (progressToken: unknown, value = 1) =>
 
 /** A session as far as its backend sees it. */
 export class FakeHolder implements ProcessHolder {
-  releasableInMs = Number.POSITIVE_INFINITY;
+  isLeft = false;
   quietMs = 0;
-  use: ProcessHolder['use'] = 'listens';
+  answered = 1;
   isOver = false;
   starts = 0;
   released = 0;
@@ -103,7 +107,7 @@ export function createFixture(options: FixtureOptions = {}) {
     holder.backend = backend;
     const send = (message: unknown): ReturnType<Backend['send']> => backend.send(readMessage(message));
     /** Opens as a client does. Resolves with the pid of the process. */
-    const shake = async (id: number | string = 0, name = 'c'): Promise<number> => {
+    const shake = async (id: number | string = 0, name = hosted): Promise<number> => {
       send(initialize(id, name, options.capabilities));
       const answer = await received.next();
       expect(answer.id).toBe(id);
@@ -113,7 +117,7 @@ export function createFixture(options: FixtureOptions = {}) {
     return { backend, holder, received, ends, send, shake };
   };
   /** A session that was opened and ended. */
-  const openAndLeave = async (opening: Partial<OpenOptions> = {}, name = 'c'): Promise<number> => {
+  const openAndLeave = async (opening: Partial<OpenOptions> = {}, name = hosted): Promise<number> => {
     const session = open(opening);
     const pid = await session.shake(0, name);
     await session.backend.close({ mayBeKept: true });

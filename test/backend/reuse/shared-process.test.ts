@@ -258,41 +258,22 @@ describe('clients that the server may ask', () => {
     expect(others.every((pid) => pid === third.backend.pid)).toBe(true);
     expect(fake.opened).toHaveLength(2);
   });
-
-  it('take turns with whole sessions by default', async () => {
-    const { fake, open } = createFixture({ capabilities, sharedBy: 'callers' });
-    const first = open();
-    await first.shake();
-    first.holder.use = 'calls';
-    await open().shake();
-    expect(fake.opened).toHaveLength(2);
-  });
 });
 
 describe('which sessions use a process at the same time', () => {
-  it('by default: those of clients that make calls and do not listen', async () => {
-    const { fake, open } = createFixture({ sharedBy: 'callers' });
-    const first = open();
-    const pid = await first.shake();
-    first.send(call(1));
-    first.holder.use = 'calls';
-    const second = open();
-    expect(await second.shake()).toBe(pid);
-    first.holder.use = 'listens';
-    expect(await open().shake()).not.toBe(pid);
-    expect([fake.opened.length, first.holder.released]).toEqual([2, 0]);
-  });
-
-  it('by default: the second waits for a moment until it is known whether the first listens', async () => {
-    const { fake, open } = createFixture({ sharedBy: 'callers' });
-    const first = open();
-    first.holder.use = 'unknown';
-    const others = [open(), open()];
-    const pids = Promise.all([first, ...others].map((session) => session.shake()));
-    await waitFor(() => first.backend.pid !== undefined, { what: 'the start' });
-    first.holder.use = 'calls';
-    expect(new Set(await pids).size).toBe(1);
-    expect(fake.opened).toHaveLength(1);
+  it('by default: those of a client that opens a session for each call, unless it accepts questions', async () => {
+    for (const [capabilities, processes] of [
+      [{}, 1],
+      [{ roots: {} }, 3],
+    ] as const) {
+      const { fake, open } = createFixture({ capabilities });
+      const first = open();
+      await first.shake();
+      first.send(call(1));
+      await open().shake();
+      await open().shake();
+      expect(fake.opened).toHaveLength(processes);
+    }
   });
 
   it('[P11] never those of two users, whatever their clients say', async () => {
@@ -328,7 +309,7 @@ describe('which sessions use a process at the same time', () => {
     for (let count = 0; count < 60; count += 1) {
       const session = open();
       await session.shake();
-      session.holder.releasableInMs = 0;
+      session.holder.isLeft = true;
       session.holder.quietMs = 1_000 - count;
       session.holder.expire = () => {
         session.holder.expired += 1;
