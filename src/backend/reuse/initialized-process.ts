@@ -7,12 +7,11 @@ import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
 import { InputTurns } from './input-turns.ts';
-import { MemberCalls } from './member-calls.ts';
+import { MemberCalls, RequestNumbers } from './member-calls.ts';
 import { type MemberCall, type MemberHost, ProcessMember } from './process-member.ts';
 import { ProcessRouting } from './process-routing.ts';
 import { ProcessSettings } from './process-settings.ts';
 import { ProcessStart } from './process-start.ts';
-import { RequestNumbers } from './request-numbers.ts';
 import { ServerQuestions } from './server-questions.ts';
 
 /** The longest wait for the answer that shows that a kept process still works. */
