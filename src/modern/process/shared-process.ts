@@ -117,9 +117,13 @@ export class SharedProcess {
     return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message, headers) : 'ended';
   }
 
-  /** The process has answered a request: its next end counts as the first in a row. */
+  /**
+   * The process has answered a request: its next end counts as the first in a row. The connection of a remote server works
+   * then, and its end is no crash: proxies cut idle connections.
+   */
   noteAnswer(): void {
     this.#failures = 0;
+    if (this.#options.server.isRemote) this.#ends.clear();
   }
 
   async close(): Promise<void> {

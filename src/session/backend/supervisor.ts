@@ -305,7 +305,9 @@ export class BackendSupervisor implements BackendEvents {
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    this.#listener.onMessages(this.#removeReplayAnswers(messages), relatedRequests);
+    const own = this.#removeReplayAnswers(messages);
+    if (own.length > 0) this.#restartPolicy.hasServed = true;
+    this.#listener.onMessages(own, relatedRequests);
   }
 
   onUnits(units: readonly ServerUnit[]): void {
@@ -390,7 +392,7 @@ export class BackendSupervisor implements BackendEvents {
       this.#context.end('server_changed');
       return false;
     }
-    this.#restartPolicy.failures = 0;
+    this.#restartPolicy.noteStart();
     this.#state = 'live';
     const { messages, ids } = this.#replay;
     this.#replayIds = ids;

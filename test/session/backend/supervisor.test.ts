@@ -328,6 +328,25 @@ describe('a backend that does not start again', () => {
     expect(fake.backend.isClosed).toBe(false);
   });
 
+  it.each([
+    ['by a proxy every four seconds', true, 4_000, false, false],
+    ['after each answer', true, 100, true, false],
+    ['before it has worked', true, 100, false, true],
+    ['every four seconds, and is local', false, 4_000, true, true],
+  ])(
+    '[F28] whose connection ends %s is in a crash loop only if it does not work',
+    async (_, isRemote, lifeMs, answers, isLoop) => {
+      const { upstream, fake, givenUp, pass } = createFixture({ isRemote });
+      for (let n = 0; n < 20 && givenUp.length === 0; n++) {
+        if (answers) fake.backend.says(note(n));
+        await pass(lifeMs);
+        fake.backend.ends();
+        await pass(500);
+      }
+      expect([givenUp, upstream.state]).toEqual(isLoop ? [['crash_loop'], 'closed'] : [[], 'live']);
+    },
+  );
+
   it('[F12] more than five times in a minute is in a crash loop, but not over a longer time', async () => {
     const slowly = createFixture();
     for (let n = 0; n < 20; n++) {
