@@ -39,6 +39,17 @@ const exportsOf = ({ path, text }: Source): (readonly [string, string])[] =>
     ),
   ].map(([, name = '']) => [name, path] as const);
 
+/** The folders that read texts of peers. */
+const peerFolders = /^src\/(?:backend|call|era|modern|protocol|session)\//;
+
+const unboundedParse = /\bJSON\s*(?:\.|\[)\s*['"`]?parse\b|=\s*JSON\b(?!\.stringify)|\.json\(\)/;
+
+/** Places that build a value of a text, as `path:line`, but for the two functions that may: see `parseBounded`. */
+const unboundedParses = ({ path, text }: Source): string[] =>
+  !peerFolders.test(path) || path === 'src/protocol/json/scalar.ts'
+    ? []
+    : text.split('\n').flatMap((line, index) => (unboundedParse.test(line) ? [`${path}:${index + 1}`] : []));
+
 /**
  * Places where a literal is spread into the literal or the call that it stands in, as `line: text`. `...{` always is one;
  * `...[` is one unless something is done with the array.
@@ -89,6 +100,24 @@ describe('one word, one meaning', () => {
     const exported = repeated(sources.flatMap(exportsOf));
     expect([...sharedFileNames.keys()].filter((name) => files[name] === undefined)).toEqual([]);
     expect([...sharedExports.keys()].filter((name) => exported[name] === undefined)).toEqual([]);
+  });
+});
+
+describe('[P8] no value of a peer is built without a limit', () => {
+  test('where texts of peers are read, `parseBounded` is the only function that builds one', () => {
+    expect(sources.flatMap(unboundedParses)).toEqual([]);
+  });
+
+  test.each([
+    ['JSON.parse(text)', 'src/backend/x.ts', 1],
+    ['const { parse } = JSON;', 'src/modern/x.ts', 1],
+    ["JSON['parse'](text)", 'src/era/x.ts', 1],
+    ['texts.map(JSON.parse)', 'src/call/x.ts', 1],
+    ['await answer.json()', 'src/session/x.ts', 1],
+    ['JSON.parse(text)', 'src/config/x.ts', 0],
+    ['JSON.stringify(value)', 'src/protocol/x.ts', 0],
+  ])('the check knows %s in %s', (text, path, count) => {
+    expect(unboundedParses({ path, text })).toHaveLength(count);
   });
 });
 

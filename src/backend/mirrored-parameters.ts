@@ -1,8 +1,10 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
-import { scalarAt, valueAt } from '../protocol/json/splice.ts';
+import { scalarAt } from '../protocol/json/splice.ts';
 import { PageWalk, readListItems, readNextCursor } from '../protocol/list-page.ts';
-import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
+import { type ParamHeader, readToolParams, unitsOfTool } from '../protocol/modern/param-headers.ts';
+import { detach } from '../util/boundary.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
+import { actOnEach } from '../util/timing/work-meter.ts';
 
 /** Options of the knowledge about tools. */
 export interface MirroredParametersOptions {
@@ -20,12 +22,15 @@ export type MirroredToolParameters = readonly ParamHeader[] | undefined;
 const maxTools = 10_000;
 /** A larger page of a list is not read, as if the server gave no list. */
 const maxPageBytes = 4 * 1024 * 1024;
-/** A larger schema that mirrors parameters breaks the rules, as a schema with too many subschemas does. */
-const maxSchemaBytes = 64 * 1024;
 /** Pages read of one list at most. */
 const maxPages = 100;
 /** Knowledge older than this is requested again before a call is refused because of it. */
 const freshMs = 1_000;
+
+/** What a page of a list says besides its tools. */
+interface LearnedPage {
+  readonly nextCursor: string | undefined;
+}
 
 /**
  * Knows which parameters of a server's tools are mirrored as headers (2026-07-28, server/tools, "x-mcp-header"). It
@@ -40,6 +45,8 @@ export class MirroredParameters {
   /** Incremented whenever the knowledge becomes void: a list requested before that is not complete. */
   #generation = 0;
   #listRequest: Promise<void> | undefined;
+  /** Settles when the list that has passed last is read. */
+  #learning: Promise<unknown> | undefined;
 
   constructor(options: MirroredParametersOptions) {
     this.#options = options;
@@ -52,7 +59,15 @@ export class MirroredParameters {
 
   /** Learns from a tool list, or a page of one, that passes through. */
   learn(response: Buffer): void {
-    this.#learn(response);
+    const learned = this.#learn(response);
+    if (!(learned instanceof Promise)) return;
+    this.#learning = learned;
+    detach(
+      'backend',
+      learned.finally(() => {
+        if (this.#learning === learned) this.#learning = undefined;
+      }),
+    );
   }
 
   /** Drops the knowledge: the list has changed, or the server is another one. */
@@ -65,7 +80,8 @@ export class MirroredParameters {
   /** Finds the parameters of a tool: at once if the tool or all tools are known, else after a request to the server. */
   find(name: string, headers: ForwardedHeaders): MirroredToolParameters | Promise<MirroredToolParameters> {
     const known = this.#byName.get(name);
-    return known !== undefined || this.#isWhole ? known : this.findAnew(name, headers);
+    if (known !== undefined || this.#isWhole) return known;
+    return this.#learning?.then(() => this.find(name, headers)) ?? this.findAnew(name, headers);
   }
 
   /** Like `find`, but always requests the list from the server first. */
@@ -84,7 +100,7 @@ export class MirroredParameters {
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await this.#options.list(cursor, headers);
-      const learned = response && this.#learn(response);
+      const learned = response && (await this.#learn(response));
       if (learned === undefined) return;
       cursor = walk.next(learned.nextCursor);
       if (cursor === undefined) break;
@@ -93,28 +109,24 @@ export class MirroredParameters {
   }
 
   /** Returns the cursor of the next page, if there is one; undefined if the response is no tool list. */
-  #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
+  #learn(response: Buffer): LearnedPage | undefined | Promise<LearnedPage | undefined> {
     if (response.length > maxPageBytes) return undefined;
     const page = readListItems(response, 'tools');
     if (typeof page === 'string') return undefined;
-    for (const { start, end } of page.items) {
+    const byName = this.#byName;
+    const learning = actOnEach(page.items, unitsOfTool, ({ start, end }) => {
       const tool = response.subarray(start, end);
       const name = scalarAt(tool, ['name']);
-      if (typeof name !== 'string' || (this.#byName.size >= maxTools && !this.#byName.has(name))) continue;
+      if (typeof name !== 'string' || (byName.size >= maxTools && !byName.has(name))) return;
       // Clients must not offer a tool that breaks the rules, so none of its parameters are mirrored.
-      this.#byName.set(name, readToolParams(tool) ?? []);
-    }
-    this.#learnedAt = performance.now();
-    return { nextCursor: readNextCursor(response) };
+      byName.set(name, readToolParams(tool) ?? []);
+    });
+    const finish = (): LearnedPage => {
+      this.#learnedAt = performance.now();
+      return { nextCursor: readNextCursor(response) };
+    };
+    return learning === undefined ? finish() : learning.then(finish);
   }
-}
-
-/** Returns the parameters that a tool mirrors; undefined if it breaks the rules for them. */
-function readToolParams(tool: Buffer): readonly ParamHeader[] | undefined {
-  if (!mayMirror(tool)) return [];
-  const schema = valueAt(tool, ['inputSchema']);
-  if (schema === undefined) return [];
-  return schema.length > maxSchemaBytes ? undefined : readParamHeaders(JSON.parse(schema.toString()));
 }
 
 /** For so many clients, the latest ones, the tools are remembered. For others the server is asked again (P8). */

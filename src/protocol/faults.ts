@@ -754,7 +754,8 @@ const catalogue = {
   list_unreadable: {
     status: 502,
     code: -32000,
-    message: 'The gateway filters this list, but cannot read the list that the MCP server sent. Tell the operator.',
+    message:
+      'The gateway filters or changes this list, but cannot read the list that the MCP server sent. The list is broken, has more than 10,000 items, or has too many values. Tell the operator.',
   },
   view_unavailable: {
     status: 503,

@@ -1,3 +1,4 @@
+import { parseBounded } from './json/scalar.ts';
 import { scalarAt, splice, valueAt } from './json/splice.ts';
 import type { Message } from './message/message-type.ts';
 import { legacyRevisions, namesModernRevision } from './revisions.ts';
@@ -35,8 +36,10 @@ export function readHandshake(response: Buffer): Handshake | undefined {
   const chosen = namesModernRevision(protocolVersion) ? newestLegacyRevision : protocolVersion;
   const capabilities = valueAt(response, ['result', 'capabilities']);
   if (capabilities === undefined) return { protocolVersion: chosen, capabilities: {} };
-  if (capabilities.length > maxCapabilitiesBytes) return undefined;
-  return { protocolVersion: chosen, capabilities: JSON.parse(capabilities.toString()) ?? {} };
+  const declared = parseBounded(capabilities, maxCapabilitiesBytes);
+  return declared === undefined
+    ? undefined
+    : { protocolVersion: chosen, capabilities: (declared ?? {}) as Handshake['capabilities'] };
 }
 
 /**

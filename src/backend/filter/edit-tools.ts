@@ -1,9 +1,11 @@
 import { foldKey } from '../../protocol/json/fold-key.ts';
+import { readScalar } from '../../protocol/json/scalar.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
-import { findRange, type Replacement, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
-import { findRemoval, type NewMembers, putMembers } from '../../protocol/message/edit-members.ts';
+import { type NewMembers, putMembers, replaceMembers, withoutMember } from '../../protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
+import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
 
 /** The outcome of filtering a list: its new text, the visible items, the hidden names, and the cursor of the next page. */
@@ -17,9 +19,6 @@ export interface FilteredList {
 /** The outcome of filtering a response, or why there is nothing to filter. */
 type FilterOutcome = FilteredList | 'unreadable' | 'empty' | 'absent';
 
-/** A server that lists more items at once must not block the gateway (P8). Its list counts as unreadable. */
-const maxItems = 100_000;
-
 /**
  * Filters a response to a list request. Items that stay keep their text, but for configured changes (P1). Returns
  * `unreadable` if the list cannot be read with certainty, `empty` if the server says in another way that it has none, and
@@ -27,7 +26,12 @@ const maxItems = 100_000;
  * @param key the member of the result with the list
  */
 export function filterList(text: Buffer, key: string, rules: FilterRules): FilterOutcome {
-  const page = readListItems(text, key, maxItems);
+  const filtered = boundedWalks(() => filterItems(text, key, rules));
+  return filtered === 'too_much_work' ? 'unreadable' : filtered;
+}
+
+function filterItems(text: Buffer, key: string, rules: FilterRules): FilterOutcome {
+  const page = readListItems(text, key);
   if (typeof page === 'string') return page;
   if (page.list === undefined) return 'empty';
   const visible: NamedItem[] = [];
@@ -62,8 +66,9 @@ function editTool(tool: Buffer, { name, title, description, arguments: fixed = {
   let text = tool;
   for (const [key, value] of Object.entries({ name, title, description }))
     if (value !== undefined) text = putMember(text, key, JSON.stringify(value));
-  for (const argument of Object.keys(fixed)) text = withoutArgument(text, argument);
-  return text;
+  const names = Object.keys(fixed);
+  for (const argument of names) text = withoutMember(text, ['inputSchema', 'properties', argument]);
+  return names.length === 0 ? text : withoutRequired(text, new Set(names));
 }
 
 function putMember(object: Buffer, key: string, value: string): Buffer {
@@ -73,17 +78,16 @@ function putMember(object: Buffer, key: string, value: string): Buffer {
   return replaceParts(object, [{ start: at, end: at, by: `${JSON.stringify(key)}:${value},` }]);
 }
 
-/** Removes an argument from the schema of a tool. */
-function withoutArgument(tool: Buffer, argument: string): Buffer {
-  const removal = findRemoval(tool, ['inputSchema', 'properties', argument]);
-  const text = removal === undefined ? tool : replaceParts(tool, [{ ...removal, by: '' }]);
-  const required = findRange(text, ['inputSchema', 'required']);
-  if (typeof required !== 'object') return text;
-  const list = text.subarray(required.start, required.end);
-  const names = (scanList(list) ?? []).map(({ start, end }) => list.toString('utf8', start, end));
-  const kept = names.filter((name) => JSON.parse(name) !== argument);
-  const replacement: Replacement = { ...required, by: `[${kept.join()}]` };
-  return kept.length === names.length ? text : replaceParts(text, [replacement]);
+/** Removes arguments from the required ones of a tool. A list that is too long to be read stays. */
+function withoutRequired(tool: Buffer, names: ReadonlySet<string>): Buffer {
+  const required = findRange(tool, ['inputSchema', 'required']);
+  if (typeof required !== 'object') return tool;
+  const list = tool.subarray(required.start, required.end);
+  const elements = scanList(list) ?? [];
+  const kept = elements.filter((range) => !names.has(readScalar(list, range) as string));
+  if (kept.length === elements.length) return tool;
+  const by = `[${kept.map(({ start, end }) => list.toString('utf8', start, end)).join()}]`;
+  return replaceParts(tool, [{ ...required, by }]);
 }
 
 /** The call as its server gets it; `bad_arguments` if its arguments cannot be read with certainty. */
@@ -109,11 +113,9 @@ function mergeArguments(call: Message, fixed: Readonly<Record<string, unknown>>)
   const members = scanObject(given);
   if (members === undefined || members === 'duplicate_key') return undefined;
   const folded = new Set(Object.keys(fixed).map(foldKey));
-  const texts = members.keys.flatMap((key, index) =>
-    folded.has(foldKey(key))
-      ? []
-      : [`${JSON.stringify(key)}:${given.toString('utf8', members.starts[index], members.ends[index])}`],
-  );
-  const own = Object.entries(fixed).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
-  return `{${[...texts, ...own].join()}}`;
+  // Folding keeps the number of characters, so a much longer key cannot be equal.
+  const maxLength = 2 * Math.max(...[...folded].map(({ length }) => length));
+  const isFixed = (key: string): boolean => key.length <= maxLength && folded.has(foldKey(key));
+  const own = Object.entries(fixed).map(([key, value]) => [key, JSON.stringify(value)] as const);
+  return replaceMembers(given, members, isFixed, own);
 }

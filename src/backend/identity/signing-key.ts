@@ -1,4 +1,5 @@
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
+import { parseOwn } from '../../protocol/json/scalar.ts';
 
 /** A private key as a JSON Web Key. */
 export interface PrivateJwk extends JsonWebKey {
@@ -12,7 +13,7 @@ export interface PrivateJwk extends JsonWebKey {
  */
 export function readSigningKey(text: string): { readonly jwk: PrivateJwk; readonly algorithm: string } {
   const isJwk = text.trimStart().startsWith('{');
-  const given = isJwk ? (JSON.parse(text) as PrivateJwk) : undefined;
+  const given = isJwk ? (parseOwn(text) as PrivateJwk) : undefined;
   const key = createPrivateKey(given === undefined ? text : { key: given, format: 'jwk' });
   const jwk = { ...(key.export({ format: 'jwk' }) as PrivateJwk), ...(given?.kid !== undefined && { kid: given.kid }) };
   const algorithm = given?.alg ?? algorithmOf(jwk);

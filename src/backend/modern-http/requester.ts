@@ -1,5 +1,6 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
@@ -108,7 +109,10 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     const outcome = await postModernRequest(post, parts);
     if (!outcome.ok) return outcome;
     tools.forClient(forwarded).learn(outcome.response.text);
-    const { text, hidden } = offeredTools(outcome.response.text);
+    const offered = await offeredTools(outcome.response.text);
+    if (offered === 'unreadable')
+      return { ...outcome, response: createFaultResponse('list_unreadable', outcome.response.id ?? null) };
+    const { text, hidden } = offered;
     if (hidden.length > 0) onToolsHidden(hidden);
     return hidden.length === 0 ? outcome : { ...outcome, response: changedMessage(outcome.response, text, {}) };
   };

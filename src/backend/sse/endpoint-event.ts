@@ -1,3 +1,5 @@
+import { parseBounded } from '../../protocol/json/scalar.ts';
+
 /** The URL for messages to a server, or the reason why the endpoint is refused. */
 export type MessagesUrl =
   | { readonly ok: true; readonly url: URL }
@@ -39,7 +41,7 @@ const refused = (problem: string): MessagesUrl => ({ ok: false, why: `The server
 function referenceIn(data: string): string | undefined {
   if (!data.startsWith('{')) return data;
   try {
-    const { uri } = JSON.parse(data) as { uri?: unknown };
+    const { uri } = parseBounded(data, maxEndpointLength) as { uri?: unknown };
     return typeof uri === 'string' ? uri : undefined;
   } catch {
     return undefined; // not JSON: the caller reports it

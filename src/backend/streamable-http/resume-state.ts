@@ -1,3 +1,5 @@
+import { parseOwn } from '../../protocol/json/scalar.ts';
+
 import type { RequestIds } from '../backend.ts';
 import type { CookieState } from '../http-client/cookie-jar.ts';
 
@@ -15,7 +17,7 @@ export interface ResumeState {
 }
 
 /** Parses a state that `createResumeStateReporter` reported. */
-export const parseResumeState = (text: string): ResumeState => JSON.parse(text) as ResumeState;
+export const parseResumeState = (text: string): ResumeState => parseOwn(text) as ResumeState;
 
 /** Reports the resume state of a backend, seldom enough to be kept in a store. */
 export interface ResumeStateReporter {

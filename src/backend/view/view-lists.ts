@@ -1,6 +1,9 @@
+import { parseBounded } from '../../protocol/json/scalar.ts';
+
 import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { FilterRules } from '../filter/filter-rules.ts';
 import type { UriRoutes } from './uri-routes.ts';
 import { isAcceptedName, type NameTroubles, namesToShow, type ViewNames } from './view-names.ts';
@@ -41,9 +44,6 @@ export interface MemberPage {
 /** The page of a server that has none of a list. */
 export const emptyPage: MemberPage = { items: [], nextCursor: undefined, troubles: { leftOut: [], refused: [] } };
 
-/** A server must not block the gateway with one list (P8). A longer list counts as no answer. */
-const maxItems = 100_000;
-
 /** What is needed to read the pages of a view. */
 export interface PageReading {
   readonly names: ViewNames;
@@ -54,18 +54,29 @@ export interface PageReading {
 
 /**
  * Reads a page of one server. Items keep their text, but for the prefix of a name (P1). Items that the view cannot lead
- * back to this server are left out: the server that comes first in the view has a URI. Undefined if it is no list.
+ * back to this server are left out: the server that comes first in the view has a URI. Undefined if it is no list, or
+ * if it is too large or too complex to be read in one turn (P8).
  * @param asked the cursor that the page was requested with
  */
 export function readPage(
   { text }: Message,
   list: ViewList,
   index: number,
-  { names, routes, tools }: PageReading,
+  reading: PageReading,
   asked?: string,
 ): MemberPage | undefined {
-  const { key, identity } = list;
-  const page = readListItems(text, key, maxItems);
+  const page = boundedWalks(() => readItems(text, list, index, reading, asked));
+  return page === 'too_much_work' ? undefined : page;
+}
+
+function readItems(
+  text: Buffer,
+  { key, identity }: ViewList,
+  index: number,
+  { names, routes, tools }: PageReading,
+  asked: string | undefined,
+): MemberPage | undefined {
+  const page = readListItems(text, key);
   if (typeof page === 'string') return undefined;
   const leftOut: string[] = [];
   const refused: string[] = [];
@@ -99,7 +110,7 @@ export const writeCursor = (cursors: Cursors): string | undefined =>
 export function readCursor(text: unknown): Cursors | undefined {
   if (typeof text !== 'string' || text.length > maxCursorBytes) return undefined;
   try {
-    const pairs: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    const pairs = parseBounded(Buffer.from(text, 'base64url'), maxCursorBytes);
     if (!Array.isArray(pairs) || pairs.length === 0 || !pairs.every(isPair)) return undefined;
     return new Map(pairs);
   } catch {

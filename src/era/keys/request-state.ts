@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { parseOwn } from '../../protocol/json/scalar.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { StateKeys } from './state-keys.ts';
 
@@ -89,7 +90,7 @@ export class RequestStates {
     const secret = await this.#find(sealed.subarray(1, 1 + markBytes));
     const plain = secret && unseal(secret, sealed, binding);
     if (plain === undefined) return undefined;
-    const content = JSON.parse(plain.toString()) as RequestStateContent<T>;
+    const content = parseOwn(plain) as RequestStateContent<T>;
     return content.expiresAtMs > this.#now() ? content : undefined;
   }
 

@@ -2,17 +2,16 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { scanList } from '../../protocol/json/scan.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import { boundedWalks } from '../../util/timing/work-meter.ts';
 
 /** Returns true if a client may call a tool. */
 export type MayCall = (tool: string) => boolean;
 
-/** A server that lists more tools at once must not block the gateway (P8). Its list counts as unreadable. */
-const maxTools = 100_000;
-
 /** Filters the text of a response, or of a JSON array of responses. Other texts stay the same. */
 export function filterTools(text: Buffer, mayCall: MayCall): Buffer {
   if (text[0] !== openingBracket) return filterResponse(text, mayCall);
-  const responses = scanList(text) ?? [];
+  const responses = scanList(text);
+  if (responses === undefined) return createFaultResponse('list_unreadable', null).text;
   const changes = responses.flatMap((range): Replacement[] => {
     const before = text.subarray(range.start, range.end);
     const after = filterResponse(before, mayCall);
@@ -26,14 +25,19 @@ export function filterTools(text: Buffer, mayCall: MayCall): Buffer {
  * of an instance, nobody knows the request. Tools that stay keep their text (P1).
  */
 function filterResponse(text: Buffer, mayCall: MayCall): Buffer {
+  const filtered = boundedWalks(() => filterList(text, mayCall));
+  if (filtered !== undefined && filtered !== 'too_much_work') return filtered;
+  const id = scalarAt(text, ['id']);
+  return createFaultResponse('list_unreadable', (id ?? null) as RequestId).text;
+}
+
+/** Undefined if the list cannot be read. */
+function filterList(text: Buffer, mayCall: MayCall): Buffer | undefined {
   const range = findRange(text, ['result', 'tools']);
   if (range === 'absent') return text;
   const list = range === 'duplicate_key' ? undefined : text.subarray(range.start, range.end);
-  const tools = list && scanList(list, maxTools);
-  if (range === 'duplicate_key' || list === undefined || tools === undefined) {
-    const id = scalarAt(text, ['id']);
-    return createFaultResponse('list_unreadable', (id ?? null) as RequestId).text;
-  }
+  const tools = list && scanList(list);
+  if (range === 'duplicate_key' || list === undefined || tools === undefined) return undefined;
   const kept = tools
     .map(({ start, end }) => list.subarray(start, end))
     // A name that is no string, or is there twice, cannot be checked.

@@ -1,3 +1,5 @@
+import { parseOwn } from '../../protocol/json/scalar.ts';
+
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 
 /** The changes of a server that an instance wants to hear of from the processes of the others. */
@@ -37,6 +39,6 @@ export function encodeAnnouncement(announcement: PeerAnnouncement): Buffer {
 export function decodeAnnouncement(bytes: Buffer): PeerAnnouncement {
   if (bytes.length === 0) return { kind: 'any', from: '' };
   const end = bytes.indexOf(newline);
-  const head = JSON.parse(bytes.toString('utf8', 0, end)) as PeerAnnouncement;
+  const head = parseOwn(bytes.subarray(0, end)) as PeerAnnouncement;
   return head.kind === 'change' ? { ...head, text: bytes.subarray(end + 1) } : head;
 }

@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
+import { parseOwn } from '../../protocol/json/scalar.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { TaskOwnerStore } from '../../store/shared/owners.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -82,7 +83,7 @@ export class TaskDirectory {
       for (const [index, text] of found.entries()) {
         // A task that the store lacks may have begun while the store was away.
         if (text === undefined) continue;
-        const owned = JSON.parse(text.toString()) as Pick<TaskOwnership, 'owner' | 'needs'>;
+        const owned = parseOwn(text) as Pick<TaskOwnership, 'owner' | 'needs'>;
         localOwners.set(ids[index] as string, { ...owned, untilMs: performance.now() + maxMs });
       }
     });

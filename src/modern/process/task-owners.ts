@@ -1,6 +1,7 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { ByteRange } from '../../protocol/json/byte-range.ts';
 import { memberIndex } from '../../protocol/json/object-members.ts';
+import { parseBounded } from '../../protocol/json/scalar.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
 import { findRange, replaceParts, valueAt } from '../../protocol/json/splice.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
@@ -197,7 +198,7 @@ export const principalKey = ({ issuer, subject, client, credentials = '' }: Prin
 /** Returns a string of at most `maxIdLength` characters; undefined for anything else. */
 function stringAt(text: Buffer, range: ByteRange | undefined): string | undefined {
   if (range === undefined || text[range.start] !== quote || range.end - range.start > longestEscaped) return undefined;
-  const value = JSON.parse(text.toString('utf8', range.start, range.end)) as string;
+  const value = parseBounded(text.subarray(range.start, range.end), longestEscaped) as string;
   return value.length <= maxIdLength ? value : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { foldKey } from './fold-key.ts';
+import { maxScalarBytes, parseBounded } from './scalar.ts';
 import { internTexts } from './short-texts.ts';
 
 /** The keys of an object that routing and checks look at. */
@@ -95,5 +96,5 @@ export function keyText(text: Buffer, start: number, end: number): string {
   const known = commonKeys.find(text, start, end);
   if (known !== undefined) return known;
   const inside = text.toString('utf8', start, end);
-  return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
+  return inside.includes('\\') ? (parseBounded(`"${inside}"`, maxScalarBytes) as string) : inside;
 }

@@ -150,6 +150,11 @@ export class JsonReader {
     releasePairs();
   }
 
+  /** The values and escapes that were read, counted in escapes. */
+  protected get work(): number {
+    return this.#work;
+  }
+
   skipSpace(): void {
     this.at = spaceEnd(this.text, this.at);
   }

@@ -1,5 +1,6 @@
 // src/protocol/json: strict JSON by bytes. It scans a text, finds members, and edits text without re-serialising it.
 import { isUtf8 } from 'node:buffer';
+import { noteWalk } from '../../util/timing/work-meter.ts';
 import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
 import { maxTableMembers, type RoutingLevel, type ValueKernel } from './kernel/value-kernel.ts';
@@ -190,13 +191,18 @@ export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined 
 }
 
 /**
+ * The elements of a list that the gateway looks at (P8). Each costs an object, and a walk of its own by whoever filters,
+ * changes or merges the list in one turn. No server offers nearly as many tools.
+ */
+export const maxListElements = 10_000;
+
+/**
  * The ranges of the elements of a list. Undefined if the text is not a list, or has more elements. The elements are not
  * looked into.
- * @param maxElements each element costs one object
  */
 export function scanList(
   text: Buffer,
-  maxElements = Number.POSITIVE_INFINITY,
+  maxElements = maxListElements,
 ): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
   return isUtf8(text) ? partScanner.readList(text, maxElements) : undefined;
 }
@@ -351,7 +357,9 @@ class MessageScanner extends JsonReader implements Scanned {
   /** True if everything was read and only white space follows. */
   #finish(isRead: boolean): boolean {
     const isWhole = isRead && this.#isAtEnd();
+    const { length } = this.text;
     this.release();
+    if (this === partScanner) noteWalk(this.work, length);
     return isWhole;
   }
 

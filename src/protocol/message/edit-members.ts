@@ -1,3 +1,4 @@
+import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { ByteRange } from '../json/byte-range.ts';
 import { type Members, memberIndex } from '../json/object-members.ts';
 import { scanList, scanObject } from '../json/scan.ts';
@@ -100,7 +101,7 @@ function findRun(text: Buffer, members: Members, first: number, last: number, op
 
 /**
  * Removes one range from each object of a list, and leaves the rest of the text unchanged. Returns the same text if
- * there is no such list.
+ * there is no such list. Undefined if the list is too large or too complex to be changed in one turn (P8).
  * @param path the keys that lead to the list
  * @param findRemovalIn the range to remove from the text of one object, if any
  */
@@ -108,14 +109,47 @@ export function removeFromEach(
   text: Buffer,
   path: readonly string[],
   findRemovalIn: (object: Buffer) => ByteRange | undefined,
-): Buffer {
-  const list = findRange(text, path);
-  if (typeof list !== 'object') return text;
-  const removals: Replacement[] = [];
-  for (const { start, end } of scanList(text.subarray(list.start, list.end)) ?? []) {
-    const at = list.start + start;
-    const removal = findRemovalIn(text.subarray(at, list.start + end));
-    if (removal !== undefined) removals.push({ start: at + removal.start, end: at + removal.end, by: '' });
-  }
-  return removals.length === 0 ? text : replaceParts(text, removals);
+): Buffer | undefined {
+  const changed = boundedWalks(() => {
+    const list = findRange(text, path);
+    if (typeof list !== 'object' || text[list.start] !== openBracket) return text;
+    const elements = scanList(text.subarray(list.start, list.end));
+    if (elements === undefined) return undefined;
+    const removals: Replacement[] = [];
+    for (const { start, end } of elements) {
+      const at = list.start + start;
+      const removal = findRemovalIn(text.subarray(at, list.start + end));
+      if (removal !== undefined) removals.push({ start: at + removal.start, end: at + removal.end, by: '' });
+    }
+    return removals.length === 0 ? text : replaceParts(text, removals);
+  });
+  return changed === 'too_much_work' ? undefined : changed;
 }
+
+const openBracket = 0x5b;
+
+/**
+ * The text of an object without some of its members, and with new members at its start. The text of all others stays
+ * (P1).
+ * @param members those of the object
+ */
+export function replaceMembers(
+  object: Buffer,
+  members: Members,
+  isRemoved: (key: string) => boolean,
+  added: NewMembers,
+): string {
+  const open = object.indexOf('{');
+  const kept: string[] = [];
+  for (let index = 0; index < members.keys.length; index += 1) {
+    if (isRemoved(members.keys[index] as string)) continue;
+    const from = index === 0 ? open + 1 : object.indexOf(comma, members.ends[index - 1]) + 1;
+    let last = index;
+    while (last + 1 < members.keys.length && !isRemoved(members.keys[last + 1] as string)) last += 1;
+    kept.push(object.toString('utf8', from, members.ends[last]).trimStart());
+    index = last + 1;
+  }
+  return `{${[...added.map(formatMember), ...kept].join()}}`;
+}
+
+const comma = 0x2c;

@@ -5,7 +5,7 @@ import type { Reason, RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
 import { routedKeys } from '../json/known-keys.ts';
 import { type FoundMembers, hasMember, memberIndex } from '../json/object-members.ts';
-import { maxScalarBytes, readScalar, type Scalar } from '../json/scalar.ts';
+import { maxScalarBytes, parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
 import {
   copyOf,
   defaultLimits,
@@ -496,7 +496,7 @@ function decodeString(text: Buffer, members: FoundMembers | undefined, key: stri
   if (known !== undefined) return known;
   if (end - start > maxScalarBytes) return undefined;
   const inside = text.toString('utf8', start + 1, end);
-  return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
+  return inside.includes('\\') ? (parseBounded(`"${inside}"`, maxScalarBytes + 2) as string) : inside;
 }
 
 function decodeToken(

@@ -1,5 +1,6 @@
 import { faultMessage, type RequestId } from '../faults.ts';
 import { closeBrace, comma, JsonReader, openBrace, quote } from '../json/reader.ts';
+import { parseBounded } from '../json/scalar.ts';
 
 /**
  * Creates a replacement for a server's message that breaks a limit of the scan, so that its receiver need not wait for
@@ -131,7 +132,7 @@ const maxIdLength = 256;
 function parseId(valueText: string | undefined): RequestId | undefined {
   if (!valueText || !/^(?:"|-?\d+$)/.test(valueText)) return undefined;
   try {
-    const id = JSON.parse(valueText) as RequestId;
+    const id = parseBounded(valueText, 6 * maxIdLength + 2) as RequestId | undefined;
     return (typeof id === 'string' ? id.length <= maxIdLength : Number.isSafeInteger(id)) ? id : undefined;
   } catch {
     return undefined; // the text is not JSON: it was not checked up to here

@@ -1,3 +1,4 @@
+import { parseBounded } from '../json/scalar.ts';
 import { scanObject } from '../json/scan.ts';
 import { errorCodeIn, findRange, replaceParts, valueAt } from '../json/splice.ts';
 import { changedMessage, type Message } from '../message/message.ts';
@@ -52,8 +53,7 @@ const maxListBytes = 64 * 1024;
 /** Reads a list of revisions in a text; undefined if there is none. */
 export function versionsAt(text: Buffer, path: readonly string[]): readonly unknown[] | undefined {
   const list = valueAt(text, path);
-  if (list === undefined || list.length > maxListBytes) return undefined;
-  const versions: unknown = JSON.parse(list.toString());
+  const versions = list && parseBounded(list, maxListBytes);
   return Array.isArray(versions) ? versions : undefined;
 }
 

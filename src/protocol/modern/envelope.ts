@@ -1,6 +1,7 @@
 // src/protocol/modern: requests, responses and headers of the modern era (2026-07-28), without translation.
 
 import type { RequestId } from '../faults.ts';
+import { parseBounded } from '../json/scalar.ts';
 import { createMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
 import { type LogLevel, readLogLevel } from './log-levels.ts';
 
@@ -51,7 +52,7 @@ export function readClientInfo(request: Message): string | undefined {
   const range = memberRange(request, 'meta', clientInfoKey);
   if (range === undefined || range.end - range.start > maxInfoBytes) return undefined;
   const text = request.text.toString('utf8', range.start, range.end);
-  const info = JSON.parse(text) as { readonly name?: unknown; readonly version?: unknown } | null;
+  const info = parseBounded(text, maxInfoBytes) as { readonly name?: unknown; readonly version?: unknown } | null;
   return typeof info?.name === 'string' && typeof info.version === 'string' ? text : undefined;
 }
 

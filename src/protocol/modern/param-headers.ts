@@ -1,4 +1,5 @@
-import { readScalar, type Scalar } from '../json/scalar.ts';
+import type { ByteRange } from '../json/byte-range.ts';
+import { parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
 import { findRange } from '../json/splice.ts';
 import { type Message, memberRange } from '../message/message.ts';
 import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
@@ -50,6 +51,21 @@ const singles = [
   'then',
   'else',
 ];
+
+/** A larger schema that mirrors parameters breaks the rules, as one with too many subschemas does (P8). */
+const maxSchemaBytes = 64 * 1024;
+
+/** The work of reading a tool, for the work meter: building its schema takes as long as reading many times its bytes. */
+export const unitsOfTool = ({ start, end }: ByteRange): number => 64 + 8 * (end - start);
+
+/** Returns the parameters that a tool of a list mirrors; undefined if it breaks the rules for them. */
+export function readToolParams(tool: Buffer): readonly ParamHeader[] | undefined {
+  if (!mayMirror(tool)) return [];
+  const schema = findRange(tool, ['inputSchema']);
+  if (typeof schema !== 'object') return schema === 'absent' ? [] : undefined;
+  const value = parseBounded(tool.subarray(schema.start, schema.end), maxSchemaBytes);
+  return value === undefined ? undefined : readParamHeaders(value);
+}
 
 /**
  * Reads the parameters that a tool's schema annotates. Undefined if one of its annotations breaks the rules: clients

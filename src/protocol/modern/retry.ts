@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { maxScalarBytes, parseBounded } from '../json/scalar.ts';
 import { scanObject } from '../json/scan.ts';
 import { type Message, memberRange } from '../message/message.ts';
 
@@ -30,7 +31,9 @@ export function readRetry(request: Message): Retry | undefined {
   const { text } = request;
   return {
     state:
-      text[state.start] === 0x22 ? (JSON.parse(text.toString('utf8', state.start, state.end)) as string) : undefined,
+      text[state.start] === 0x22
+        ? (parseBounded(text.subarray(state.start, state.end), maxScalarBytes) as string | undefined)
+        : undefined,
     answers: answers ? readMembers(text.subarray(answers.start, answers.end)) : new Map(),
   };
 }

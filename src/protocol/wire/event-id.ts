@@ -1,4 +1,5 @@
 import type { RequestId } from '../faults.ts';
+import { parseBounded } from '../json/scalar.ts';
 
 /**
  * SSE event ids: `<stream>.<epoch>-<seq>~<requests>`, for example `3.1763634000000-42~7` (docs/design.md, D2). They are
@@ -57,7 +58,7 @@ function parseRequests(text: string): readonly RequestId[] | undefined {
     const ids: unknown[] = text
       .slice(1)
       .split(',')
-      .map((part) => JSON.parse(decodeURIComponent(part)));
+      .map((part) => parseBounded(decodeURIComponent(part), maxRequestsLength));
     const areIds = (values: unknown[]): values is RequestId[] =>
       values.every((value) => typeof value === 'string' || typeof value === 'number');
     return areIds(ids) && formatRequests(ids) === text ? ids : undefined;

@@ -1,5 +1,6 @@
 import type { Reason } from '../../protocol/faults.ts';
 import { withLegacyRevision } from '../../protocol/handshake.ts';
+import { parseOwn } from '../../protocol/json/scalar.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
 import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
@@ -71,7 +72,7 @@ export class ClientState {
     this.getCursor = state?.getCursor;
     this.backend = state?.backend;
     if (saved === undefined || saved.clientSaid.length === 0) return;
-    const { initialized, logLevel, subscriptions } = JSON.parse(saved.clientSaid.toString()) as ClientSettings;
+    const { initialized, logLevel, subscriptions } = parseOwn(saved.clientSaid) as ClientSettings;
     if (initialized !== undefined) this.#initialized = detachedCopy(initialized);
     if (logLevel !== undefined) this.#logLevel = detachedCopy(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, detachedCopy(text));
@@ -216,7 +217,7 @@ const parsedStates = new WeakMap<Buffer, SavedState>();
 function parseState(saved: Buffer): SavedState {
   const known = parsedStates.get(saved);
   if (known !== undefined) return known;
-  const state = saved.length === 0 ? {} : (JSON.parse(saved.toString()) as SavedState);
+  const state = saved.length === 0 ? {} : (parseOwn(saved) as SavedState);
   parsedStates.set(saved, state);
   return state;
 }

@@ -77,6 +77,73 @@ export function inOwnTurns(step: Step, units = shareOfTurn): Promise<void> {
   });
 }
 
+/**
+ * Acts on items one after the other. What does not fit into this turn is done in turns of its own.
+ * @returns undefined if everything is done already
+ */
+export function actOnEach<T>(
+  items: readonly T[],
+  unitsOf: (item: T) => number,
+  act: (item: T) => void,
+): Promise<void> | undefined {
+  let units = 0;
+  for (const item of items) units += unitsOf(item);
+  if (hasRoomFor(units)) {
+    for (const item of items) act(item);
+    return undefined;
+  }
+  let next = 0;
+  return inOwnTurns(() => {
+    for (let done = 0; next < items.length && done < shareOfTurn; next += 1) {
+      const item = items[next] as T;
+      done += unitsOf(item);
+      act(item);
+    }
+    return next === items.length;
+  });
+}
+
+/**
+ * The work of all walks over one text that cannot be continued in another turn, in values and bytes as `noteWalk` counts
+ * them. It takes about 30 milliseconds. A list of 10,000 tools, each edited in three places, takes less.
+ */
+const maxWalkUnits = 8 * 2 ** 20;
+
+let walked = 0;
+let isBounded = false;
+
+class TooMuchWork extends Error {}
+
+/**
+ * Changes a text of a peer at once. What is found in the text on the way is walked over again and again, so the sum of
+ * the walks is limited.
+ * @returns `too_much_work` if the text is too complex to be changed in one turn
+ */
+export function boundedWalks<T>(change: () => T): T | 'too_much_work' {
+  if (isBounded) return change();
+  isBounded = true;
+  walked = 0;
+  try {
+    return change();
+  } catch (cause) {
+    if (cause instanceof TooMuchWork) return 'too_much_work';
+    throw cause;
+  } finally {
+    isBounded = false;
+    spend(walked);
+  }
+}
+
+/**
+ * Counts a walk over a part of a text. Ends the change of the text if there were too many; see `boundedWalks`.
+ * @param work the values and escapes in the part, as a scan counts them
+ */
+export function noteWalk(work: number, bytes: number): void {
+  if (!isBounded) return;
+  walked += work + (bytes >> 5);
+  if (walked > maxWalkUnits) throw new TooMuchWork();
+}
+
 function next(): void {
   spent = 0; // the work of others in this turn does not matter: their next work waits
   for (let steps = waiting.length; steps > 0 && spent < shareOfTurn; steps -= 1) {

@@ -109,9 +109,17 @@ describe('the check of mirrored tool parameters', () => {
   });
 
   it('[P8] limits how many tools are known', async () => {
-    const many = Array.from({ length: 10_001 }, (_, n) => tool(`t${n}`, 'A'));
-    const { check } = knowing([list(many)]);
+    const many = Array.from({ length: 6_000 }, (_, n) => tool(`t${n}`, 'A'));
+    const more = Array.from({ length: 6_000 }, (_, n) => tool(`t${6_000 + n}`, 'A'));
+    const { check } = knowing([list(many, 'more'), list(more)]);
     expect(await check('t0')).toEqual({ header: 'Mcp-Param-A' });
     expect(await check('t10000')).toBeUndefined();
+  });
+
+  it('[P8] reads a long list that passes through in several turns, for which a call waits', async () => {
+    const { tools, check, asked } = knowing([]);
+    tools.learn(list(Array.from({ length: 6_000 }, (_, n) => tool(`t${n}`, 'A'))));
+    expect(await check('t5999')).toEqual({ header: 'Mcp-Param-A' });
+    expect(asked).toEqual([]);
   });
 });

@@ -56,7 +56,7 @@ describe('members beside which a key stands twice', () => {
   it('[P1] are taken out all the same', () => {
     const text = `{"result":{${twice},"x":1,"y":[{${twice},"x":2},{"b":1,"b":2,"x":3},3]}}`;
     expect(withoutMember(Buffer.from(text), ['result', 'x']).toString()).toBe(text.replace('"x":1,', ''));
-    expect(removeFromEach(Buffer.from(text), ['result', 'y'], (each) => findRemoval(each, ['x'])).toString()).toBe(
+    expect(removeFromEach(Buffer.from(text), ['result', 'y'], (each) => findRemoval(each, ['x']))?.toString()).toBe(
       text.replace(',"x":2', ''),
     );
   });

@@ -1,4 +1,5 @@
 import { isReason, type Reason, type RequestId } from '../../../protocol/faults.ts';
+import { parseOwn } from '../../../protocol/json/scalar.ts';
 import { type Message, readGatewayMessage } from '../../../protocol/message/message.ts';
 import type { RoundOutcomeStore } from '../../../store/shared/outcomes.ts';
 
@@ -49,7 +50,7 @@ function format(digest: string, outcome: KeptOutcome): Buffer {
 
 function read(kept: Buffer, expectedDigest: string): KeptOutcome {
   const end = kept.indexOf(newline);
-  const { digest, status, reason, data } = JSON.parse(kept.toString('utf8', 0, end)) as Record<string, unknown>;
+  const { digest, status, reason, data } = parseOwn(kept.subarray(0, end)) as Record<string, unknown>;
   if (digest !== expectedDigest) return { reason: 'bad_request_state' };
   if (isReason(reason)) return { reason, data: data as Record<string, unknown> | undefined };
   return { response: readGatewayMessage(kept.subarray(end + 1)), status: Number(status) };

@@ -1,6 +1,7 @@
 import { readScalar } from '../../json/scalar.ts';
 import { findRange, replaceParts } from '../../json/splice.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../message/edit-members.ts';
+import { createFaultResponse } from '../../message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../message/message.ts';
 
 /**
@@ -11,10 +12,11 @@ import { changedMessage, type Message } from '../../message/message.ts';
  */
 export function asLegacyResponse(response: Message, method: string): Message {
   const text = legacyText(response, method);
+  if (text === undefined) return createFaultResponse('list_unreadable', response.id ?? null);
   return text === response.text ? response : changedMessage(response, text, {});
 }
 
-function legacyText({ text, isError }: Message, method: string): Buffer {
+function legacyText({ text, isError }: Message, method: string): Buffer | undefined {
   if (isError) return withLegacyCode(text, method);
   if (method === 'tools/list') return withLegacySchemas(text);
   return method === 'tools/call' ? withLegacyStructure(text) : text;
@@ -52,7 +54,7 @@ function withLegacyStructure(text: Buffer): Buffer {
 }
 
 /** Removes output schemas that do not describe objects: a legacy client would refuse the whole list. */
-const withLegacySchemas = (text: Buffer): Buffer =>
+const withLegacySchemas = (text: Buffer): Buffer | undefined =>
   removeFromEach(text, ['result', 'tools'], (tool) => {
     const type = findRange(tool, ['outputSchema', 'type']);
     const isObjectSchema = typeof type === 'object' && tool.toString('utf8', type.start, type.end) === '"object"';

@@ -6,6 +6,7 @@ import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
 import { findRange, type Replacement, replaceParts, sortByStart } from '../../json/splice.ts';
 import { findRemoval, type NewMembers, removeFromEach } from '../../message/edit-members.ts';
+import { createFaultResponse } from '../../message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange } from '../../message/message.ts';
 import type { ClientId } from '../../modern/renumber.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
@@ -58,6 +59,7 @@ export function asModernResponse(response: Message, request: TranslatedRequest):
   if (id !== undefined) replacements.push({ start: id.start, end: id.end, by: request.idText });
   const text = replaceParts(response.text, sortByStart(replacements));
   const modernText = request.method === 'tools/list' ? withoutTaskSupport(text) : text;
+  if (modernText === undefined) return createFaultResponse('list_unreadable', request.clientId);
   return changedMessage(response, modernText, { id: request.clientId });
 }
 
@@ -165,5 +167,5 @@ function insertResourceUri(text: Buffer, uriText: string): Replacement[] {
 }
 
 /** Removes the statements of tools whether they can run as tasks of 2025-11-25: no client can request that. */
-const withoutTaskSupport = (text: Buffer): Buffer =>
+const withoutTaskSupport = (text: Buffer): Buffer | undefined =>
   removeFromEach(text, ['result', 'tools'], (tool) => findRemoval(tool, ['execution', 'taskSupport']));
