@@ -43,8 +43,8 @@ test('the sessions of all instances are listed with the name of their instance, 
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByText(/1 session · .* · reported \d s ago$/).waitFor();
   const server = page.getByRole('article', { name: 'everything-server' }).locator('summary');
-  await server.getByText('1 session here: nearby 3').waitFor();
-  await server.getByText(new RegExp(`^1 at .*:${there.gateway.pid}: far-away 3$`)).waitFor();
+  await server.getByText('1 session here · client nearby 3').waitFor();
+  await server.getByText(new RegExp(`^1 at .*:${there.gateway.pid} · client far-away 3$`)).waitFor();
   await page.locator('.figures > div').filter({ hasText: '2 on 2 instances' }).getByText('1 here').waitFor();
 
   const other = there.gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;

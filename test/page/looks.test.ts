@@ -200,7 +200,7 @@ async function expectFirstScreen(page: Page): Promise<void> {
   const { width, height } = sizes.phone;
   const parts = [
     page.getByRole('article', { name: 'database' }).getByText('database: connect ECONNREFUSED 127.0.0.1:5432'),
-    page.getByRole('article', { name: 'mail' }).getByText(/2 sessions: .*bob \(Cursor 0\.50\)/),
+    page.getByRole('article', { name: 'mail' }).getByText(/2 sessions · .*bob \(Cursor 0\.50\)/),
   ];
   for (const part of parts) {
     const visible = part.filter({ visible: true }).first();

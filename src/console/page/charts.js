@@ -14,13 +14,20 @@ const times = [
 ];
 const perSecond = (value) => `${number(value)}/s`;
 
-/** Steps between the lines of a plot of whole numbers, and of one of bytes. */
+/** Steps between the lines of a plot of whole numbers or milliseconds, and of one of bytes. */
 const wholeSteps = Array.from({ length: 27 }, (_, index) => [1, 2, 5][index % 3] * 10 ** Math.floor(index / 3));
 const byteSteps = Array.from({ length: 34 }, (_, index) => 2 ** (10 + index));
 
 /** The plots of a server or of the instance. */
 export const callPlot = { title: 'Calls per second', series: calls, format: perSecond };
-export const timePlot = { title: 'Response time', series: times, format: duration, nowLabel: 'last 2 min' };
+export const timePlot = {
+  title: 'Response time',
+  series: times,
+  format: duration,
+  increments: wholeSteps,
+  leastMax: 10,
+  nowLabel: 'last 2 min',
+};
 
 /** The response times of the last two minutes, as the row of a server and the figures show them. */
 export const currentTimes = ({ p50Ms, p95Ms, p99Ms }) => ({ p50Ms, p95Ms, p99Ms });
@@ -86,7 +93,7 @@ export function createCharts(history, live) {
     { id: 'range', onchange: () => history.show(range.value) },
     ...Object.entries(ranges).map(([name, { label }]) => h('option', { value: name }, label)),
   );
-  const plots = instancePlots.map((options) => createPlot({ ...options, height: 180, hasLegend: true }));
+  const plots = instancePlots.map((options) => createPlot({ ...options, height: 120, hasLegend: true }));
   history.on((trackOf) => {
     for (const plot of plots) plot.update(trackOf(''), current);
   });

@@ -9,10 +9,11 @@ const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y
  * Creates a plot over time: axes with units, a legend with the values under the pointer, and one line for each series.
  * Screen readers get one image with a description.
  * @param {{ title: string, height: number, increments?: readonly number[], hasLegend: boolean, series: readonly { key: string, label: string, color: string }[],
- *   format(value: number): string, nowLabel?: string }} options `color` is a custom property of the style sheet;
- *   `nowLabel` names the time of the values that `update` is given for a legend without a pointer
+ *   format(value: number): string, nowLabel?: string, leastMax?: number }} options `color` is a custom property of the style sheet;
+ *   `nowLabel` names the time of the values that `update` is given for a legend without a pointer; the axis reaches at least
+ *   to `leastMax`, so that small differences do not look large
  */
-export function createPlot({ title, height, series, format, increments, hasLegend, nowLabel = 'now' }) {
+export function createPlot({ title, height, series, format, increments, hasLegend, nowLabel = 'now', leastMax = 1 }) {
   const probe = h('span', { hidden: true });
   const box = h('div', { role: 'img' });
   const element = h('figure.plot', { hidden: true }, h('figcaption', {}, title), box, probe);
@@ -38,8 +39,8 @@ export function createPlot({ title, height, series, format, increments, hasLegen
         width,
         height,
         cursor,
-        legend: { show: hasLegend },
-        scales: { x: { range: () => span }, y: { range: (_, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+        legend: { show: hasLegend, markers: { fill: (_, index) => colors.of(series[index - 1].color) } },
+        scales: { x: { range: () => span }, y: { range: (_, _min, max) => [0, Math.max((max ?? 0) * 1.1, leastMax)] } },
         axes: [
           { ...axis, size: 28, space: 80, values: (_, ticks) => ticks.map((at) => time(at * 1_000)) },
           { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => ticks.map(format) },
