@@ -156,13 +156,16 @@ export interface BackendEnd {
   /** The server could not be started because its command does not exist. */
   readonly isNotFound?: boolean;
   /** The server could not be started because it refused the credentials sent to it, or requires some. */
-  readonly isUnauthorized?: boolean;
+  readonly isUnauthorized?: boolean | undefined;
   /** The server could not be started because the gateway has no token for it. */
   readonly noToken?: NoTokenReason | undefined;
   /** The server answered like a server of another transport. */
   readonly isOtherTransport?: boolean;
-  /** The server answered, but neither like a server of this era nor like one of the other era. */
-  readonly mayBeOtherEra?: boolean;
+  /**
+   * The server answered, but neither like a server of this transport and era nor clearly like one of another one: the
+   * other ones may be tried.
+   */
+  readonly isOddAnswer?: boolean | undefined;
   /** Messages that were sent and that the server certainly did not accept, in order: another backend may send them. */
   readonly undelivered?: readonly QueuedMessage[];
 }

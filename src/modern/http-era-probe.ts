@@ -64,7 +64,7 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
     if (isSettled) return;
     failed.modern ??= end;
     if (end.isOtherTransport) return settleNow({ era: 'legacy', isDoubtful: true });
-    if (end.mayBeOtherEra) tryLegacy();
+    if (end.isOddAnswer) tryLegacy();
     settleIfFailed();
   };
 
@@ -113,7 +113,7 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
 const noDiscovery: BackendEnd = {
   reason: 'failed',
   detail: 'The server did not answer server/discover.',
-  mayBeOtherEra: true,
+  isOddAnswer: true,
 };
 
 /** The end of a server that failed in both eras. */

@@ -1,10 +1,17 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { createTransportDetector, type WebTransport } from '../../src/backend/detect-transport.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openBackend } from './open-backend.ts';
 import { beginStream, event, startSseServer } from './sse/sse-server.ts';
-import { initialize, initialized, startHttpServer } from './streamable-http/streamable-http-server.ts';
+import {
+  greet,
+  initialize,
+  initialized,
+  type Received,
+  startHttpServer,
+} from './streamable-http/streamable-http-server.ts';
 
 const answer = JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion: '2024-11-05' } });
 
@@ -61,13 +68,75 @@ describe('finding out the transport', () => {
     },
   );
 
-  test.each([401, 403, 406, 500, 503])('[R8.07] %i is no reason to try the other one', async (status) => {
-    const server = await startOld(status);
+  test.each<[string, (response: ServerResponse) => void]>([
+    ...[401, 403, 406, 415, 422, 429, 500, 501, 503].map((status): [string, (response: ServerResponse) => void] => [
+      String(status),
+      (r) => void r.writeHead(status).end('no'),
+    ]),
+    ['202', (r) => void r.writeHead(202).end()],
+    ['204', (r) => void r.writeHead(204).end()],
+    ['200 and no body', (r) => void r.writeHead(200).end()],
+    ['HTML', (r) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<p>')],
+    ['{}', (r) => void r.writeHead(200, { 'content-type': 'application/json' }).end('{}')],
+    ['an empty stream', (r) => void beginStream(r).end()],
+    ['a stream with an endpoint', (r) => void beginStream(r).write(event('endpoint', '/messages'))],
+    ['nothing at all', () => undefined],
+  ])('[R8.07] one that answers it with %s and names an endpoint speaks HTTP+SSE', async (_, refuse) => {
+    const server = await startSseServer({
+      onPost: ({ request, response }) =>
+        request.url === '/sse' ? refuse(response) : void response.writeHead(202).end(),
+    });
     const { found, open } = detectorOf(server.url);
     const backend = open();
     backend.send(initialize);
-    expect(await backend.end()).toMatchObject({ reason: 'failed', detail: expect.stringContaining(String(status)) });
-    expect([found, server.requests]).toEqual([[], ['POST /sse']]);
+    (await server.streams.next()).write(event('message', answer));
+    expect(await backend.messages.next()).toBe(answer);
+    expect([found, backend.ends]).toEqual([['sse'], []]);
+  });
+
+  test.each([401, 503])('[R8.07] but %i is not one once Streamable HTTP is known', async (status) => {
+    let isAway = false;
+    const server = await startHttpServer({
+      onInitialize: (received) => (isAway ? void received.response.writeHead(status).end() : greet(received)),
+    });
+    const { found, open } = detectorOf(server.url);
+    const first = open();
+    first.send(initialize);
+    await first.messages.next();
+    isAway = true;
+    const second = open();
+    second.send(initialize);
+    expect(await second.end()).toMatchObject({ reason: 'failed', detail: expect.stringContaining(String(status)) });
+    expect([found, server.gets.items]).toEqual([['http'], []]);
+  });
+
+  test('[R8.07] and 401 stays what it is if there is no stream either', async () => {
+    const server = await startHttpServer({ onInitialize: ({ response }) => void response.writeHead(401).end() });
+    const backend = detectorOf(server.url).open();
+    backend.send(initialize);
+    expect(await backend.end()).toMatchObject({
+      isUnauthorized: true,
+      detail: expect.stringMatching(/401.*\(405\).*--transport sse/),
+    });
+  });
+
+  test('[R8.07] a server that answers late speaks Streamable HTTP, although its stream is asked for meanwhile', async () => {
+    let waiting: Received | undefined;
+    const server = await startHttpServer({
+      onInitialize(received) {
+        waiting = received;
+      },
+      onGet: ({ response }) => {
+        beginStream(response).flushHeaders();
+        if (waiting !== undefined) greet(waiting);
+      },
+    });
+    const { found, open } = detectorOf(server.url);
+    const backend = open();
+    backend.send(initialize);
+    expect(await backend.messages.next()).toContain('"id":0');
+    await backend.backend.close();
+    expect([found, backend.ends.length]).toEqual([['http'], 1]);
   });
 
   test('[R8.07] nor is an error of the modern era', async () => {

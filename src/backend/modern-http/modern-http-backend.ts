@@ -167,7 +167,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
           reason: 'failed',
           detail,
           isOtherTransport,
-          mayBeOtherEra: !isOtherTransport && (outcome.ok || outcome.isAnswered === true),
+          isOddAnswer: !isOtherTransport && (outcome.ok || outcome.isAnswered === true),
           isUnauthorized: isUnauthorized(status),
           noToken: outcome.ok ? undefined : outcome.noToken,
         }),

@@ -19,7 +19,7 @@ import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
-import { explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
+import { endpointIn, explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
 import type { DropRepeats } from './repeated-messages.ts';
 import { readResumableStream } from './resumable-stream.ts';
 import type { ServerSession } from './server-session.ts';
@@ -81,6 +81,10 @@ export type HttpPostEnd =
       readonly reason: Reason;
       readonly detail: string;
       readonly status?: number;
+      /** The server has answered like one of HTTP+SSE. */
+      readonly isOtherTransport?: boolean;
+      /** The server has answered, though not as it should. */
+      readonly isOddAnswer?: boolean;
       readonly noToken?: NoTokenReason | undefined;
     };
 
@@ -181,6 +185,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   };
 
   const readStream = async (first?: HttpResponse): Promise<HttpPostEnd> => {
+    let hasEndpoint = false;
     const dropRepeats: DropRepeats = 'cursor' in source ? source.dropRepeats : (messages) => messages;
     const end = await readResumableStream({
       ...parts,
@@ -191,6 +196,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       isForgotten: async () => session.hasId && parts.isForgotten(),
       open: (lastEventId) => requestEventStream(parts, lastEventId, canceller.signal),
       isComplete: () => unanswered.size === 0,
+      ...(isInitialize && { onEndpoint: () => (hasEndpoint = true) }),
       keepsOpen: 'message' in source && source.message.method === 'notifications/initialized',
       onMessages: (messages) => deliver(dropRepeats(messages)),
       onCursor(id) {
@@ -199,12 +205,15 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
         if (unanswered.size > 0) parts.onCursor(isFirst);
       },
     });
+    if (hasEndpoint)
+      return { outcome: 'failed', reason: 'server_refused', isOtherTransport: true, detail: endpointIn(where) };
     if (end.outcome === 'complete') return completePost();
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
     if (end.outcome === 'lost' && end.isEnded) await awaitOnStandalone();
     if (unanswered.size === 0 || doubtful.length > 0) return completePost();
     const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
-    return { outcome: 'failed', reason, detail: `The response stream of ${where} broke.` };
+    const isOddAnswer = end.outcome === 'lost' && end.isEnded === true;
+    return { outcome: 'failed', reason, detail: `The response stream of ${where} broke.`, isOddAnswer };
   };
 
   const completePost = async (): Promise<HttpPostEnd> => {
@@ -217,7 +226,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     if (isInSession && (await parts.isForgotten())) return { outcome: 'forgotten', isTaken: false };
     const hint = isInitialize ? wrongUrlHint : '';
     const detail = `${where} ended its response to a POST without answering the request.${hint}`;
-    return { outcome: 'failed', reason: 'server_refused', detail };
+    return { outcome: 'failed', reason: 'server_refused', detail, isOddAnswer: true };
   };
 
   /** Delivers messages of a refusal if one of them answers a request. Returns true then. */
@@ -270,6 +279,8 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     reason: reasonOfStatus(status),
     detail: explainPostStatus(status, where, isInitialize, offer),
     status,
+    // The client gets the challenge of the server, and comes again with a token.
+    isOddAnswer: offer !== 'passed-on',
   });
 
   const readAnswer = async (answer: HttpResponse): Promise<HttpPostEnd> => {

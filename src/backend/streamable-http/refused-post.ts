@@ -11,6 +11,10 @@ export const isModernError = ({ isError, text }: Message): boolean => isError &&
 /** Advice for a server whose first response is not MCP. */
 export const wrongUrlHint = ' Check that it is the URL of an MCP server.';
 
+/** Explains a POST that was answered with an `endpoint` event. */
+export const endpointIn = (where: string): string =>
+  `${where} answered a POST with an endpoint event, as servers of HTTP+SSE do. Set --transport sse.`;
+
 /**
  * Explains to the operator a status that refuses a POST, with advice. `initialize` is the first POST that a server
  * gets.

@@ -41,6 +41,8 @@ export interface ResumableStreamOptions {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   /** True once no further message is needed. */
   isComplete(): boolean;
+  /** Called with an `endpoint` event, which only servers of HTTP+SSE send. Nothing more is read of this connection. */
+  onEndpoint?(): void;
   /** True if the server may send messages for as long as it keeps the stream open, although none is needed. */
   readonly keepsOpen?: boolean;
   onMessages(messages: readonly Message[]): void;
@@ -146,6 +148,10 @@ async function readStream({ body }: HttpResponse, from: string | undefined, part
     if (isComplete() && parts.keepsOpen !== true) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };
   const handleEvents = (events: readonly MessageEvent[]): void => {
+    if (parts.onEndpoint !== undefined && events.some(({ type }) => type === 'endpoint')) {
+      parts.onEndpoint();
+      return body.destroy();
+    }
     const messages: Message[] = [];
     const previousId = lastEventId;
     for (const event of events) {

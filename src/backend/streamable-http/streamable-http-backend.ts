@@ -297,13 +297,14 @@ export function openStreamableHttp(
       if (outgoing === undefined || mayBeRepeated(outgoing.message)) return endForgotten(outgoing);
     }
     if (isInitialize && end.outcome === 'failed') {
-      const isOtherTransport = otherStatuses.has(end.status ?? 0);
+      const isOtherTransport = end.isOtherTransport ?? otherStatuses.has(end.status ?? 0);
       return detach(
         'backend',
         finish({
           reason: 'failed',
           detail: end.detail,
           isOtherTransport,
+          isOddAnswer: end.isOddAnswer,
           isUnauthorized: isUnauthorized(end.status),
           noToken: end.noToken,
         }),

@@ -55,10 +55,15 @@ export function reasonWithChallenge(reason: Reason, headers: ForwardedHeaders | 
 export const isUpstreamRefusal = (reason: Reason): boolean =>
   reason === 'upstream_unauthorized' || reason === 'upstream_forbidden';
 
-/** Remembers the challenge for the client's request with these headers. */
+/**
+ * Remembers the challenge for the client's request with these headers. The gateway may make several requests for it, and
+ * a vaguer challenge replaces none.
+ */
 export function noteChallenge(headers: ForwardedHeaders, challenge: UpstreamChallenge): void {
-  // All requests without headers share one object.
-  if (headers !== noHeaders) challenges.set(headers, challenge);
+  if (headers === noHeaders) return; // all requests without headers share one object
+  const known = challenges.get(headers);
+  const isVaguer = challenge.status === 403 || challenge.wwwAuthenticate === undefined;
+  if (known?.status !== 401 || !isVaguer) challenges.set(headers, challenge);
 }
 
 /** Returns the challenge for the client's request with these headers; undefined without one. */

@@ -42,7 +42,7 @@ describe('[F28] a server that answers its first request with', () => {
       reason: 'failed',
       detail: expect.stringMatching(detail),
       isOtherTransport,
-      mayBeOtherEra: !isOtherTransport && name !== 'a broken connection',
+      isOddAnswer: !isOtherTransport && name !== 'a broken connection',
       isUnauthorized,
     });
     expect(ended.detail).not.toContain('url-secret');
