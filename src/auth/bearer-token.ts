@@ -13,11 +13,14 @@ export class BearerToken {
   readonly text: string;
   /** With `DPoP`, the client also sends a proof that it has the key of the token (RFC 9449). */
   readonly scheme: 'Bearer' | 'DPoP';
+  /** The address of the connection that the token came on. */
+  readonly address: string | undefined;
   #sha256: string | undefined;
 
-  constructor(text: string, scheme: BearerToken['scheme'] = 'Bearer') {
+  constructor(text: string, scheme: BearerToken['scheme'] = 'Bearer', address?: string) {
     this.text = text;
     this.scheme = scheme;
+    this.address = address;
   }
 
   /**
@@ -29,9 +32,10 @@ export class BearerToken {
   }
 }
 
-const readHeader = cachePerConnection('Authorization', (header) => {
+const readHeader = cachePerConnection('Authorization', (header, { remoteAddress }) => {
   const [, scheme, text] = headerForm.exec(header) ?? [];
-  return text === undefined ? undefined : new BearerToken(text, scheme?.length === 4 ? 'DPoP' : 'Bearer');
+  if (text === undefined) return undefined;
+  return new BearerToken(text, scheme?.length === 4 ? 'DPoP' : 'Bearer', remoteAddress);
 });
 
 /** Reads the token in `Authorization: Bearer` or `DPoP`; undefined without that header or with another scheme. */

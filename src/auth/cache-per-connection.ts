@@ -7,14 +7,14 @@ import type { Socket } from 'node:net';
  */
 export function cachePerConnection<T>(
   name: string,
-  read: (header: string) => T,
+  read: (header: string, socket: Socket) => T,
 ): (socket: Socket, header: string) => T {
   const cached = Symbol(`the last ${name}`);
   type CachingSocket = Socket & { [cached]?: { readonly header: string; readonly value: T } };
   return (socket, header) => {
     const last = (socket as CachingSocket)[cached];
     if (last !== undefined && last.header === header) return last.value;
-    const value = read(header);
+    const value = read(header, socket);
     (socket as CachingSocket)[cached] = { header, value };
     return value;
   };

@@ -4,6 +4,7 @@ import { BoundedMap } from '../../util/bounded-map.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import { printableText } from '../identity.ts';
 import type { RefusalCause } from '../refusal-causes.ts';
+import { TokenFlights } from '../upstream/token-flights.ts';
 import type { TokenAnswer } from './introspection-endpoint.ts';
 import { type ClaimRules, readBearer, readClient, type TokenBearer } from './token-claims.ts';
 import { maxTokenLength, notChecked, type TokenFault, type VerifiedToken } from './verify-token.ts';
@@ -16,7 +17,7 @@ export interface IntrospectionOptions extends ClaimRules {
   readonly ask: (token: string) => Promise<TokenAnswer>;
   /** How long an answer is used, in milliseconds. A revoked token remains usable for at most this time. */
   readonly cacheMs: number;
-  /** How long open streams continue while the endpoint does not answer, in milliseconds. */
+  /** How long tokens that were valid, and their open streams, live on while the endpoint does not answer. In ms. */
   readonly staleMs: number;
   /** Returns the time, in milliseconds since 1970. */
   readonly now: () => number;
@@ -31,6 +32,9 @@ const maxTokens = 4_096;
 
 /** How many requests to the endpoint run at once. Strangers can send any number of invented tokens (P8). */
 const maxFlights = 256;
+
+/** How long the bearer of a token that was valid waits for the next answer about it, in milliseconds. */
+const maxRecheckMs = 1_000;
 
 /** The longest time for which an invalid token is remembered, in milliseconds. It spares the endpoint repetitions. */
 const maxRefusedMs = 10_000;
@@ -53,7 +57,7 @@ export class TokenIntrospection {
   readonly #options: IntrospectionOptions;
   readonly #active = new BoundedMap<string, Active>(maxTokens);
   readonly #refused = new BoundedMap<string, { readonly fault: TokenFault; readonly untilMs: number }>(maxTokens);
-  readonly #flights = new Map<string, Promise<VerifiedToken | TokenFault>>();
+  readonly #flights = new TokenFlights<VerifiedToken | TokenFault>(maxFlights);
   #isFailing = false;
 
   constructor(options: IntrospectionOptions) {
@@ -70,18 +74,36 @@ export class TokenIntrospection {
   }
 
   /**
-   * Asks the issuer about a token. Requests with the same token share one answer. Never rejects.
+   * Asks the issuer about a token. Requests with the same token share one answer. A token that was valid stays valid
+   * until the issuer answers, for a limited time. Never rejects.
    * @param signed the claims of the token, if it is a JWT that was verified. The answer adds to them.
    */
-  check(token: BearerToken, signed?: JWTPayload): Promise<VerifiedToken | TokenFault> {
+  async check(token: BearerToken, signed?: JWTPayload): Promise<VerifiedToken | TokenFault> {
+    const asked = this.#askOnce(token, signed);
+    const known = this.#active.get(token.sha256);
+    if (known === undefined || !this.#isUsable(known)) return asked;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<TokenFault>((resolve) => {
+      timer = setTimeout(() => resolve(notChecked), maxRecheckMs);
+    });
+    const outcome = await Promise.race([asked, late]);
+    clearTimeout(timer);
+    return outcome === notChecked && this.#isUsable(known) ? known : outcome;
+  }
+
+  #askOnce(token: BearerToken, signed: JWTPayload | undefined): Promise<VerifiedToken | TokenFault> {
     const flight = this.#flights.get(token.sha256);
     if (flight !== undefined) return flight;
     if (token.text.length > maxTokenLength)
       return Promise.resolve({ reason: 'credentials_invalid', detail: { why: 'too_long' } });
-    if (this.#flights.size >= maxFlights) return Promise.resolve(notChecked);
-    const asked = this.#ask(token, signed).finally(() => this.#flights.delete(token.sha256));
-    this.#flights.set(token.sha256, asked);
-    return asked;
+    const asker = { isKnown: this.#active.has(token.sha256), address: token.address };
+    return this.#flights.start(token.sha256, asker, () => this.#ask(token, signed)) ?? Promise.resolve(notChecked);
+  }
+
+  /** True if a token may be used although the last answer about it is old. A revocation has ended its identity. */
+  #isUsable({ answeredAtMs, expiresAtMs, identity }: Active): boolean {
+    const { now, cacheMs, staleMs } = this.#options;
+    return identity.expiresAtMs !== 0 && now() < expiresAtMs && now() - answeredAtMs < cacheMs + staleMs;
   }
 
   async #ask(token: BearerToken, signed: JWTPayload | undefined): Promise<VerifiedToken | TokenFault> {
@@ -123,7 +145,7 @@ export class TokenIntrospection {
       const ageMs = now() - active.answeredAtMs;
       if (ageMs < cacheMs || active.identity.expiresAtMs === 0) return;
       if (ageMs >= cacheMs + staleMs) return this.#end(active);
-      detach('background', this.check(token, signed).then(apply));
+      detach('background', this.#askOnce(token, signed).then(apply));
     };
     /** Applies a later answer also if this token was forgotten meanwhile, and others have its place. */
     const apply = (outcome: VerifiedToken | TokenFault): void => {

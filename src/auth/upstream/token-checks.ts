@@ -1,6 +1,7 @@
 import { readChallenge } from '../../protocol/http/upstream-challenge.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { BearerToken } from '../bearer-token.ts';
+import { TokenFlights } from './token-flights.ts';
 import type { SendUpstream, UpstreamAnswer } from './upstream-request.ts';
 
 /** What the server says about a token. */
@@ -26,6 +27,9 @@ export interface TokenCheckOptions {
  */
 const acceptedMs = 60_000;
 
+/** How long an accepted token lives on while the server does not say anything about it, in milliseconds. */
+const staleMs = 300_000;
+
 /** How many accepted tokens are remembered, by their hash. The least recently used one is dropped first (P8). */
 const maxAccepted = 4_096;
 
@@ -49,7 +53,7 @@ export class TokenChecks {
   readonly #options: TokenCheckOptions;
   /** When the acceptance of a token ends. The empty key stands for a request without a token. */
   readonly #accepted = new BoundedMap<string, number>(maxAccepted);
-  readonly #running = new Map<string, Promise<TokenVerdict>>();
+  readonly #running = new TokenFlights<TokenVerdict>(maxChecks);
 
   constructor(options: TokenCheckOptions) {
     this.#options = options;
@@ -62,16 +66,21 @@ export class TokenChecks {
     if (until !== undefined && this.#options.now() < until) return accepted;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    if (this.#running.size >= maxChecks) return unknown;
-    const check = this.#ask(token)
-      .catch(() => unknown)
-      .then((verdict) => {
-        this.#running.delete(key);
-        if (verdict.outcome === 'accepted') this.#accepted.set(key, this.#options.now() + acceptedMs);
-        return verdict;
-      });
-    this.#running.set(key, check);
-    return check;
+    // The gateway itself asks whether a token is needed at all.
+    const asker = { isKnown: until !== undefined || token === undefined, address: token?.address };
+    return this.#running.start(key, asker, () => this.#judge(key, token, until)) ?? this.#unanswered(until);
+  }
+
+  async #judge(key: string, token: BearerToken | undefined, until: number | undefined): Promise<TokenVerdict> {
+    const verdict = await this.#ask(token).catch(() => unknown);
+    if (verdict.outcome === 'accepted') this.#accepted.set(key, this.#options.now() + acceptedMs);
+    if (verdict.outcome === 'refused') this.#accepted.delete(key);
+    return verdict.outcome === 'unknown' ? this.#unanswered(until) : verdict;
+  }
+
+  /** What counts while the server has not answered: its last acceptance, for a limited time. */
+  #unanswered(until: number | undefined): TokenVerdict {
+    return until !== undefined && this.#options.now() < until + staleMs ? accepted : unknown;
   }
 
   /** The server has refused a request with this token: the next check asks again. */

@@ -225,15 +225,51 @@ describe('an endpoint that', () => {
   it('gets at most 256 requests at once, however many tokens strangers invent', async () => {
     const held: ((answer: TokenAnswer) => void)[] = [];
     const by = introspectionBy(() => new Promise((resolve) => held.push(resolve)));
-    const outcomes = Array.from({ length: 300 }, (_, i) => by.check(new BearerToken(`invented-${i}`)));
-    expect(await Promise.all(outcomes.slice(256))).toEqual(Array(44).fill({ reason: 'token_not_checked' }));
-    expect(held).toHaveLength(256);
+    const invented = (i: number) => new BearerToken(`invented-${i}`, 'Bearer', `192.0.2.${i % 10}`);
+    const outcomes = Array.from({ length: 300 }, (_, i) => by.check(invented(i)));
+    expect(await Promise.all(outcomes.slice(192))).toEqual(Array(108).fill({ reason: 'token_not_checked' }));
+    expect(held).toHaveLength(192);
     for (const resolve of held) resolve({ isActive: false, claims: {} });
     expect(
-      new Set((await Promise.all(outcomes.slice(0, 256))).map((outcome) => 'reason' in outcome && outcome.reason)),
+      new Set((await Promise.all(outcomes.slice(0, 192))).map((outcome) => 'reason' in outcome && outcome.reason)),
     ).toEqual(new Set(['credentials_invalid']));
     void by.check(new BearerToken('one more'));
-    expect(held).toHaveLength(257);
+    expect(held).toHaveLength(193);
+  });
+
+  it('[P8] gets questions of users that it knows, and of new ones, however many tokens a stranger invents', async () => {
+    const held: ((answer: TokenAnswer) => void)[] = [];
+    const by = introspectionBy(() => new Promise((resolve) => held.push(resolve)));
+    const user = new BearerToken('of a user', 'Bearer', '192.0.2.1');
+    const isValid = { isActive: true, claims: active() };
+    const first = by.check(user);
+    held.pop()?.(isValid);
+    expect(await first).toHaveProperty('identity');
+    for (let i = 0; i < 1_000; i += 1) void by.check(new BearerToken(`invented-${i}`, 'Bearer', '192.0.2.9'));
+    expect(held).toHaveLength(64);
+    aheadMs = cacheMs + 1_000;
+    const [again, other] = [by.check(user), by.check(new BearerToken('of a new user', 'Bearer', '192.0.2.2'))];
+    expect(held).toHaveLength(66);
+    for (const resolve of held.splice(64)) resolve(isValid);
+    expect(await Promise.all([again, other])).toEqual([
+      await first,
+      expect.objectContaining({ audiences: [usualAudience] }),
+    ]);
+  });
+
+  it('is silent about a token that was valid: the token lives on, at most for the time for stale keys', async () => {
+    const by = authenticateBy();
+    const identity = await send('one', by);
+    const held: ServerResponse[] = [];
+    answer = (_token, response) => held.push(response);
+    aheadMs = cacheMs + 1_000;
+    expect(await send('one', by)).toBe(identity);
+    expect(held).toHaveLength(1);
+    aheadMs = cacheMs + staleMs - 20_000;
+    expect(await send('one', by)).toBe(identity);
+    json({ active: false })(null, held[0] as ServerResponse);
+    await waitFor(() => identity.expiresAtMs === 0);
+    expect(await send('one', by)).toMatchObject({ reason: 'credentials_invalid' });
   });
 
   it('is away does not end open streams at once, but after the time for stale keys', async () => {
