@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { GlobalOptions } from './options/options.ts';
 
@@ -19,7 +19,10 @@ export function storeDirectoryOf({ store, redis }: Pick<GlobalOptions, 'store' |
 function isWritable(directory: string): boolean {
   try {
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-    return true;
+    // The store uses no link, and no directory of another user.
+    const found = lstatSync(directory);
+    const user = process.geteuid?.();
+    return !found.isSymbolicLink() && (user === 0 || found.uid === 0 || found.uid === user);
   } catch {
     return false; // it is missing, or belongs to another user, or the file system is read-only
   }

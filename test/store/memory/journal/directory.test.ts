@@ -1,8 +1,20 @@
-import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { storeDirectoryOf } from '../../../../src/config/store-directory-option.ts';
 import { aRecord } from '../../../contract/log-writer.ts';
 import { filesOf, freshDirectory, openStore } from './store-directories.ts';
 
@@ -52,6 +64,61 @@ describe('a directory that cannot be used', () => {
     const directory = freshDirectory();
     mkdirSync(directory, { mode: 0o500, recursive: true });
     expect(() => openStore(directory)).toThrow(/may not write it \(EACCES\)/);
+  });
+
+  it('is refused if it is a link, and its files if they are: nothing elsewhere changes', async () => {
+    const directory = freshDirectory();
+    await openStore(directory).close();
+    const elsewhere = `${directory}-elsewhere`;
+    writeFileSync(elsewhere, 'of the user');
+    symlinkSync(directory, `${directory}-link`);
+    expect(() => openStore(`${directory}-link`)).toThrow(/is a symbolic link.* Name the directory itself/);
+    for (const path of [join(directory, 'lock'), join(directory, 'format.json'), ...filesOf(directory)]) {
+      renameSync(path, `${path}.kept`);
+      symlinkSync(elsewhere, path);
+      expect(() => openStore(directory)).toThrow(/is a symbolic link, which the store does not follow/);
+      renameSync(`${path}.kept`, path);
+    }
+    rmSync(join(directory, 'format.json'));
+    symlinkSync(elsewhere, join(directory, 'format.json.new'));
+    await openStore(directory).close();
+    expect(readFileSync(elsewhere, 'utf8')).toBe('of the user');
+  });
+
+  it.runIf(process.getuid?.() === 0)('is refused if a file in it belongs to another user', async () => {
+    const directory = freshDirectory();
+    await openStore(directory).close();
+    chownSync(directory, 12_345, 12_345);
+    for (const path of [join(directory, 'lock'), join(directory, 'format.json')]) {
+      chownSync(path, 12_345, 12_345);
+      expect(() => openStore(directory)).toThrow(
+        /belongs to the user with the id 12345, not to the user of the gateway/,
+      );
+      chownSync(path, 0, 0);
+    }
+    await openStore(directory).close();
+  });
+
+  it.runIf(process.getuid?.() === 0)('is refused if it belongs to another user', async () => {
+    const directory = freshDirectory();
+    await openStore(directory).close();
+    chownSync(directory, 12_345, 12_345);
+    chmodSync(dirname(directory), 0o755);
+    vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+    expect(() => openStore(directory)).toThrow(
+      /The directory .* belongs to the user with the id 12345, not to the user/,
+    );
+    expect(storeDirectoryOf({ store: `file-if-writable:${directory}`, redis: undefined })).toBeUndefined();
+    vi.restoreAllMocks();
+    expect(storeDirectoryOf({ store: `file-if-writable:${directory}`, redis: undefined })).toBe(directory);
+  });
+
+  it('is refused if a pipe has the name of a file, and nobody waits for it', async () => {
+    const directory = freshDirectory();
+    await openStore(directory).close();
+    rmSync(join(directory, 'lock'));
+    spawnSync('mkfifo', [join(directory, 'lock')]);
+    expect(() => openStore(directory)).toThrow(/lock is not a file/);
   });
 
   it('is refused if a newer version wrote it, and nothing in it changes', async () => {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, constants, ftruncateSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants, ftruncateSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { openOwnFile } from './own-files.ts';
 import { StoreDirectoryError } from './store-directory-error.ts';
 
 /** The process that holds a lock, as it wrote itself into the lock file. */
@@ -23,10 +24,10 @@ const heldByAnother = 1;
  */
 export function lockFile(path: string): () => void {
   const { O_CREAT, O_RDWR } = constants;
-  const file = openSync(path, O_CREAT | O_RDWR, 0o600);
+  const file = openOwnFile(path, O_CREAT | O_RDWR, 0o600);
   try {
     const flock = spawnSync('flock', ['-n', '-x', '3'], { stdio: ['ignore', 'ignore', 'pipe', file] });
-    const holder = readHolder(path);
+    const holder = readHolder(file);
     if (flock.status === heldByAnother && flock.stderr.length === 0) throw inUse(path, holder);
     const isKernelLock = flock.status === 0;
     if (!isKernelLock && holder !== undefined && mayRun(holder)) throw inUse(path, holder);
@@ -44,9 +45,9 @@ export function lockFile(path: string): () => void {
   }
 }
 
-function readHolder(path: string): Holder | undefined {
+function readHolder(file: number): Holder | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Holder;
+    return JSON.parse(readFileSync(file, 'utf8')) as Holder;
   } catch {
     return undefined; // no process has written itself into the file, or it was interrupted
   }

@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, readSync } from 'node:fs';
 import { type Frame, frameHeaderBytes, nextMark, readFrame } from './frames.ts';
+import { openOwnFile } from './own-files.ts';
 
 /** What a file of the journal had beside its frames. */
 export interface SegmentDamage {
@@ -17,7 +18,7 @@ const chunkBytes = 1024 * 1024;
  * @param onFrame the content is valid during the call only
  */
 export function readSegment(path: string, onFrame: (frame: Frame) => void): SegmentDamage {
-  const file = openSync(path, 'r');
+  const file = openOwnFile(path, constants.O_RDONLY);
   try {
     const reader = new SegmentReader(file, fstatSync(file).size);
     return reader.run(onFrame);

@@ -1,4 +1,4 @@
-import { closeSync, constants, fsyncSync, openSync, readdirSync, statSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, lstatSync, openSync, readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** One file of the journal. */
@@ -15,7 +15,7 @@ export function listSegments(directory: string): SegmentFile[] {
   const files = readdirSync(directory).flatMap((name) => {
     const number = namePattern.exec(name)?.[1];
     const path = join(directory, name);
-    return number === undefined ? [] : [{ number: Number(number), path, bytes: statSync(path).size }];
+    return number === undefined ? [] : [{ number: Number(number), path, bytes: lstatSync(path).size }];
   });
   return files.sort((a, b) => a.number - b.number);
 }

@@ -1,6 +1,17 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lockFile } from './lock-file.ts';
+import { openOwnFile, readOwnFile, requireOwnDirectory } from './own-files.ts';
 import { syncDirectory } from './segment-files.ts';
 import { StoreDirectoryError } from './store-directory-error.ts';
 
@@ -17,13 +28,13 @@ export interface StoreDirectory {
 
 /**
  * Opens a directory for the journal, and creates it if it is missing. Throws `StoreDirectoryError` if another process
- * uses the directory, if it cannot be written, or if a newer version has written it.
+ * uses the directory, if it cannot be written, if it belongs to another user, or if a newer version has written it.
  */
 export function openStoreDirectory(path: string): StoreDirectory {
   let unlock: (() => void) | undefined;
   try {
     makeDirectory(path);
-    const { mode } = statSync(path);
+    const { mode } = requireOwnDirectory(path);
     unlock = lockFile(join(path, 'lock'));
     requireFormat(path);
     return { path, isOpenToOthers: (mode & 0o077) !== 0, close: unlock };
@@ -68,7 +79,7 @@ function requireFormat(directory: string): void {
 function readFormat(path: string): unknown {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readOwnFile(path);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw cause;
@@ -82,7 +93,10 @@ function readFormat(path: string): unknown {
 
 function writeFormat(directory: string, path: string): void {
   const temporary = `${path}.new`;
-  const file = openSync(temporary, 'w', 0o600);
+  const { O_CREAT, O_EXCL, O_WRONLY } = constants;
+  // A process that was interrupted has left it.
+  if (lstatSync(temporary, { throwIfNoEntry: false }) !== undefined) unlinkSync(temporary);
+  const file = openOwnFile(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o600);
   try {
     writeSync(file, `${JSON.stringify({ format: journalFormat })}\n`);
     fsyncSync(file);
