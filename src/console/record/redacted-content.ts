@@ -7,7 +7,8 @@ const maxShown = 4_096;
  */
 const maxRead = 2 * maxShown;
 
-const mask = '•••';
+/** Stands for a credential. */
+export const mask = '•••';
 
 /** Names of members whose values are credentials, in the conventions of tools and servers. */
 const credentialName =
@@ -17,13 +18,17 @@ const credentialName =
 const member = /"([\w.-]+)"(\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|$)|[-\d.eE+]+|true|false)/g;
 
 /**
- * Credentials with a known form, wherever they occur: HTTP schemes, JSON web tokens, keys of well-known services, URLs
- * with a password, private keys.
+ * Credentials with a known form, wherever they occur: HTTP schemes, JSON web tokens, keys of well-known services, parts of
+ * connection strings, URLs with a password, private keys.
  */
 const credentialForms: readonly (readonly [form: RegExp, shown: string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi, `$1 ${mask}`],
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, mask],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|AKIA|ASIA|AIza|github_pat|npm|hf)[-_]?[\w-]{16,}/g, mask],
+  [
+    /\b([\w-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key))=(?!=)[^\s;&,"'\uE000-\uEFFF]+/gi,
+    `$1=${mask}`,
+  ],
   [/(:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, `$1${mask}@`],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, mask],
 ];

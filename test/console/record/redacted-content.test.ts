@@ -14,6 +14,7 @@ it.each([
   ['a JSON web token', 'see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl here', 'eyJzdWIi'],
   ['a key of a service', 'sk-proj-abcdefghijklmnop1234', 'abcdefghijklmnop1234'],
   ['a password in a URL', 'redis://user:hunter2@host:6379', 'hunter2'],
+  ['a password in a connection string', 'Server=db;Password=hunter2;Timeout=5', 'hunter2'],
   ['a private key', '-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----', 'MIIEvQ'],
 ])('leaves out %s', (_, text, secret) => {
   expect(text).toContain(secret);

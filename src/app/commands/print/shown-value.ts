@@ -1,5 +1,6 @@
 import type { Option } from '../../../config/options/option-kinds.ts';
 import { referencePattern } from '../../../config/sources/expand-variables.ts';
+import { redactCredentials, mask as redacted } from '../../../console/record/redacted-content.ts';
 
 /** A value as `config print` shows it, and the text with references that it comes from, unless that text is shown. */
 export interface ShownValue {
@@ -157,7 +158,7 @@ export const showCommandText = (text: string): string =>
 
 /**
  * Shows arguments. Hides the value of arguments such as `--token=…`, an argument after `--token`, the values of headers,
- * and the user names, passwords and queries of URLs.
+ * the user names, passwords and queries of URLs, and what the status page redacts.
  */
 export const showArguments = (args: readonly string[]): string[] =>
   maskArguments(args, (all, index) => all[index - 1] ?? '');
@@ -165,7 +166,8 @@ export const showArguments = (args: readonly string[]): string[] =>
 const maskArguments = (args: readonly string[], before: (args: readonly string[], index: number) => string): string[] =>
   args.map((argument, index) => {
     const shown = maskArgument(argument, before(args, index));
-    return shown.includes('://') ? String(hideUrlSecrets(shown)) : shown;
+    const withoutUrlSecrets = shown.includes('://') ? String(hideUrlSecrets(shown)) : shown;
+    return aroundReferences(withoutUrlSecrets, (text) => redactCredentials(text).replaceAll(redacted, masked));
   });
 
 function maskArgument(argument: string, previous: string): string {

@@ -104,6 +104,10 @@ describe('config print', () => {
     [['https://h.example/mcp?v=CANARY']],
     [['https://me:CANARY@h.example/mcp?token=CANARY']],
     [['--token', 'two CANARY words']],
+    [['--db', 'Server=my db;Password=CANARY;Timeout=5']],
+    [['--settings', '{"db":"x","password":"CANARY"}']],
+    [['--run', 'curl with Bearer CANARY-1234567890']],
+    [['ghp_CANARY0123456789abcdef']],
   ])('[P12] masks secrets in the arguments %j', (args) => {
     expect(print({ mcpServers: { a: { command: 'x', args } } })).not.toContain('CANARY');
     const words = args.map((each) => (each.includes(' ') ? `"${each}"` : each));
