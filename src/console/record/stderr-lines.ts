@@ -1,4 +1,4 @@
-import { redactCredentials } from './redacted-content.ts';
+import { redactCredentials } from '../../util/text/redact-credentials.ts';
 
 /** A line that a process of a server wrote to stderr. */
 export interface StderrLine {

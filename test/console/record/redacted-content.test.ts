@@ -1,5 +1,6 @@
 import { expect, it, test } from 'vitest';
-import { redactContent, redactCredentials } from '../../../src/console/record/redacted-content.ts';
+import { redactContent } from '../../../src/console/record/redacted-content.ts';
+import { redactCredentials } from '../../../src/util/text/redact-credentials.ts';
 import { cpuMsOf } from '../../support/cpu-time.ts';
 
 it.each([

@@ -1,6 +1,6 @@
 import type { Option } from '../../../config/options/option-kinds.ts';
 import { referencePattern } from '../../../config/sources/expand-variables.ts';
-import { redactCredentials, mask as redacted } from '../../../console/record/redacted-content.ts';
+import { redactCredentials, mask as redacted } from '../../../util/text/redact-credentials.ts';
 
 /** A value as `config print` shows it, and the text with references that it comes from, unless that text is shown. */
 export interface ShownValue {

@@ -1,4 +1,4 @@
-import { redactCredentials } from '../redacted-content.ts';
+import { redactCredentials } from '../../../util/text/redact-credentials.ts';
 
 /** The span in which an incident makes a server degraded, in milliseconds. */
 export const incidentSpanMs = 300_000;

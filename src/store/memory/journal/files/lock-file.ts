@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, ftruncateSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { openOwnFile } from './own-files.ts';
+import { openStoreFile } from './own-files.ts';
 import { StoreDirectoryError } from './store-directory-error.ts';
 
 /** The process that holds a lock, as it wrote itself into the lock file. */
@@ -24,7 +24,7 @@ const heldByAnother = 1;
  */
 export function lockFile(path: string): () => void {
   const { O_CREAT, O_RDWR } = constants;
-  const file = openOwnFile(path, O_CREAT | O_RDWR, 0o600);
+  const file = openStoreFile(path, O_CREAT | O_RDWR, 0o600);
   try {
     const flock = spawnSync('flock', ['-n', '-x', '3'], { stdio: ['ignore', 'ignore', 'pipe', file] });
     const holder = readHolder(file);

@@ -11,7 +11,7 @@ import { StoreDirectoryError } from './store-directory-error.ts';
  * Opens a file. It follows no link and waits for no pipe. Throws `StoreDirectoryError` for a link, for anything that is
  * not a file, and for a file of another user.
  */
-export function openOwnFile(path: string, flags: number, mode?: number): number {
+export function openStoreFile(path: string, flags: number, mode?: number): number {
   let file: number;
   try {
     file = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, mode);
@@ -29,9 +29,9 @@ export function openOwnFile(path: string, flags: number, mode?: number): number 
   );
 }
 
-/** Reads a file as `openOwnFile` opens it. */
-export function readOwnFile(path: string): string {
-  const file = openOwnFile(path, constants.O_RDONLY);
+/** Reads a file as `openStoreFile` opens it. */
+export function readStoreFile(path: string): string {
+  const file = openStoreFile(path, constants.O_RDONLY);
   try {
     return readFileSync(file, 'utf8');
   } finally {

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, readSync } from 'node:fs';
 import { type Frame, frameHeaderBytes, nextMark, readFrame } from './frames.ts';
-import { openOwnFile } from './own-files.ts';
+import { openStoreFile } from './own-files.ts';
 
 /** What a file of the journal had beside its frames. */
 export interface SegmentDamage {
@@ -18,7 +18,7 @@ const chunkBytes = 1024 * 1024;
  * @param onFrame the content is valid during the call only
  */
 export function readSegment(path: string, onFrame: (frame: Frame) => void): SegmentDamage {
-  const file = openOwnFile(path, constants.O_RDONLY);
+  const file = openStoreFile(path, constants.O_RDONLY);
   try {
     const reader = new SegmentReader(file, fstatSync(file).size);
     return reader.run(onFrame);

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lockFile } from './lock-file.ts';
-import { openOwnFile, readOwnFile, requireOwnDirectory } from './own-files.ts';
+import { openStoreFile, readStoreFile, requireOwnDirectory } from './own-files.ts';
 import { syncDirectory } from './segment-files.ts';
 import { StoreDirectoryError } from './store-directory-error.ts';
 
@@ -79,7 +79,7 @@ function requireFormat(directory: string): void {
 function readFormat(path: string): unknown {
   let text: string;
   try {
-    text = readOwnFile(path);
+    text = readStoreFile(path);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw cause;
@@ -96,7 +96,7 @@ function writeFormat(directory: string, path: string): void {
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   // A process that was interrupted has left it.
   if (lstatSync(temporary, { throwIfNoEntry: false }) !== undefined) unlinkSync(temporary);
-  const file = openOwnFile(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o600);
+  const file = openStoreFile(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o600);
   try {
     writeSync(file, `${JSON.stringify({ format: journalFormat })}\n`);
     fsyncSync(file);
