@@ -151,7 +151,10 @@ export interface BackendEnd {
   readonly exitCode?: number | null;
   readonly signal?: string | null;
   readonly cause?: unknown;
-  /** The last lines that the server wrote to stderr. For the operator only: they can hold secrets and contents. */
+  /**
+   * The last lines that the server wrote to stderr. If it has sent no message, its first lines on stdout come before
+   * them. For the operator only: they can hold secrets and contents.
+   */
   readonly lastOutput?: readonly string[];
   /** The server could not be started because its command does not exist. */
   readonly isNotFound?: boolean;

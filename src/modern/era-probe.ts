@@ -119,6 +119,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
     witness = undefined;
     const second = open({
       onMessages(messages) {
+        answerPings(second, messages);
         for (const response of responsesIn(messages)) {
           if (response.id != null) unanswered.delete(response.id);
           if (response.id === discover)
@@ -143,6 +144,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
 
   let backend = open({
     onMessages(messages) {
+      if (!isSettled) answerPings(backend, messages);
       for (const response of responsesIn(messages)) {
         if (response.id != null) unanswered.delete(response.id);
         if (response.id === discover)
@@ -164,6 +166,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const startWitness = (): void => {
     const asked = open({
       onMessages(messages) {
+        answerPings(asked, messages);
         const answer = responsesIn(messages).find(({ id }) => id === initialize);
         if (answer === undefined || isSettled || asked !== witness) return;
         clearTimeout(timer);
@@ -179,4 +182,10 @@ export function probeEra(options: ProbeOptions): EraProbe {
   };
   witnessTimer = setTimeout(startWitness, Math.min(witnessAfterMs, timeoutMs / 2));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
+}
+
+/** A server may wait for the answer to its `ping` before it goes on. */
+function answerPings(backend: Backend, messages: readonly Message[]): void {
+  for (const { kind, id, method } of messages)
+    if (kind === 'request' && method === 'ping') backend.send(createMessage({ id, result: {} }));
 }

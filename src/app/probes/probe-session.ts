@@ -1,8 +1,15 @@
 // src/app/probes: sessions and pings of the gateway itself, to find out whether a server works.
 
 import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
-import { helpIfEnded, helpIfSilent, helpIfTalking } from '../../ops/health/start-help.ts';
-import { entryOf } from '../../protocol/faults.ts';
+import { EarlyLines, stdoutPrefix, unfinishedPrefix } from '../../backend/stdio/pipes/early-lines.ts';
+import {
+  helpIfEchoing,
+  helpIfEnded,
+  helpIfSilent,
+  helpIfTalking,
+  helpIfUnfinished,
+} from '../../ops/health/start-help.ts';
+import { entryOf, type RequestId } from '../../protocol/faults.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
@@ -19,8 +26,8 @@ export interface ProbeSession {
    */
   request(method: string, params: object, limitMs?: number): Promise<object>;
   notify(method: string): void;
-  /** The first lines on the server's stdout that are not MCP messages, truncated. */
-  readonly noise: readonly string[];
+  /** The first line on the server's stdout that is not an MCP message, truncated; undefined if there is none. */
+  readonly noise: string | undefined;
   /** Ends the session and the backend. */
   close(): Promise<void>;
 }
@@ -99,25 +106,24 @@ export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly
     ? modernRevisions.filter((revision) => (supportedVersions as readonly unknown[]).includes(revision))
     : [];
 
-/** Distinguishes lines of stdout from those of stderr. */
-const noisePrefix = 'stdout: ';
-
-/** The limits of the noise that is kept: enough to recognize a menu, a prompt or a log. */
-const maxNoiseLines = 5;
-const maxNoiseBytes = 200;
-
 /** Collects the first lines on a server's stdout that are not messages. */
 export class StdoutNoise {
-  readonly lines: string[] = [];
+  readonly #noise = new EarlyLines();
+  /** The first line; undefined if there is none. */
+  first: string | undefined;
 
   /** Takes a line of the server that is no message. */
   note(line: Buffer): void {
-    if (this.lines.length < maxNoiseLines) this.lines.push(line.subarray(0, maxNoiseBytes).toString());
+    this.#noise.note(line);
+    this.first ??= this.#noise.lines[0]?.slice(stdoutPrefix.length);
   }
 
   /** The lines with the prefix `stdout:`, followed by the last lines of the server's stderr. */
   with(lastOutput: readonly string[] = []): readonly string[] {
-    return [...this.lines.map((line) => `${noisePrefix}${line}`), ...lastOutput];
+    // A local process that has sent no message reports these lines itself.
+    return lastOutput.some((line) => line.startsWith(stdoutPrefix))
+      ? lastOutput
+      : [...this.#noise.lines, ...lastOutput];
   }
 }
 
@@ -157,7 +163,14 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   };
 
   const backend: Backend = open({
-    onMessages: (messages) => responsesIn(messages).forEach(settle),
+    onMessages(messages) {
+      responsesIn(messages).forEach(settle);
+      for (const message of messages) {
+        if (message.kind !== 'request') continue;
+        if (isEcho(message, lastId, waiting?.method)) waiting?.reject(explainEcho());
+        else backend.send(answerOf(message));
+      }
+    },
     onNoise: (line) => noise.note(line),
     onUnanswered(_, reason) {
       waiting?.reject(new Error(`The server did not answer ${waiting.method}. ${entryOf(reason).message}`));
@@ -190,12 +203,24 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
         waiting = undefined;
       }
     },
-    noise: noise.lines,
+    get noise() {
+      return noise.first;
+    },
     notify(method) {
       backend.send(createMessage({ method }));
     },
     close: () => backend.close({ isForGood: true }),
   };
+}
+
+/** True for the gateway's own request, sent back. */
+export const isEcho = ({ kind, id, method }: Message, ownId: RequestId, ownMethod: string | undefined): boolean =>
+  kind === 'request' && id === ownId && method === ownMethod;
+
+/** The answer of a client without capabilities. Some servers wait for the answer to `ping` before they go on. */
+export function answerOf({ id, method }: Message): Message {
+  if (method === 'ping') return createMessage({ id, result: {} });
+  return createMessage({ id, error: { code: -32601, message: 'Method not found' } });
 }
 
 /** A longer message of an error is truncated. */
@@ -230,10 +255,21 @@ export class NoAnswerError extends ServerUnusableError {}
 /** The error for the operator when no answer arrives in time. */
 export function explainSilence(method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError {
   const silence = `The server did not answer ${method} within ${timeoutMs} ms.`;
-  return output.some((line) => line.startsWith(noisePrefix))
+  if (output.some((line) => line.startsWith(unfinishedPrefix)))
+    return new NoAnswerError(`${silence} The server wrote text to stdout without a line end.`, {
+      output,
+      help: helpIfUnfinished,
+    });
+  return output.some((line) => line.startsWith(stdoutPrefix))
     ? new NoAnswerError(`${silence} The server wrote text to stdout that is not MCP.`, { output, help: helpIfTalking })
     : new NoAnswerError(`${silence} Check that it is an MCP server.`, { output, help: helpIfSilent });
 }
+
+/** The error for the operator when the command sends back what it is told. */
+export const explainEcho = (): NoAnswerError =>
+  new NoAnswerError('The command sent back the own request of the gateway, instead of an answer.', {
+    help: helpIfEchoing,
+  });
 
 /** The error for the operator when the server ended or could not be started. */
 export function explainEnd(end: BackendEnd): ServerUnusableError {

@@ -1,5 +1,5 @@
 // src/backend/starting: backends before their use: waiting for the first answer, and spares.
-import type { Message } from '../../protocol/message/message.ts';
+import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
 import {
@@ -28,8 +28,8 @@ export interface StartOptions {
   /** The time limit for the answer, in milliseconds. */
   readonly timeoutMs: number;
   /**
-   * The limit on the output before the answer, in bytes (P8). The output is kept, and delivered after `onAnswer`. If
-   * there is no limit, it is delivered at once.
+   * The limit on the messages before the answer, in bytes (P8). They are kept, and delivered after `onAnswer`. If there
+   * is no limit, they are delivered at once. Text that is no message does not count: servers log their start.
    */
   readonly maxEarlyBytes?: number;
   /** Receive everything but the answer, in order. They receive the end only if the server has started. */
@@ -65,7 +65,16 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
     detach('backend', backend.close());
   };
 
-  const receiveEarly = (messages: readonly Message[], relatedRequests: RequestIds | undefined): void => {
+  /** The output waits for the answer, and a server may wait for the answer to its `ping` before it goes on. */
+  const answerPings = (messages: readonly Message[]): readonly Message[] =>
+    messages.filter(({ kind, id, method }) => {
+      const isPing = kind === 'request' && method === 'ping';
+      if (isPing) backend.send(createMessage({ id, result: {} }));
+      return !isPing;
+    });
+
+  const receiveEarly = (received: readonly Message[], relatedRequests: RequestIds | undefined): void => {
+    const messages = early === undefined ? received : answerPings(received);
     const found = messages.findIndex(({ kind, id }) => kind === 'response' && id === request.id);
     const index = found < 0 ? messages.length : found;
     if (index > 0) receiver?.onMessages(messages.slice(0, index), relatedRequests);

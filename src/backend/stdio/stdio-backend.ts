@@ -9,6 +9,7 @@ import { launchFailure } from './launch/setpriv.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
 import { type RunningProgram, spawnProgram } from './launch/spawn-program.ts';
 import { drainPipes } from './pipes/drain-pipes.ts';
+import { EarlyLines, unfinishedBytes } from './pipes/early-lines.ts';
 import { OutputReader, type ReadOutput } from './pipes/output-reader.ts';
 import { ReadBudget } from './pipes/read-budget.ts';
 import { StderrReader } from './pipes/stderr.ts';
@@ -89,6 +90,10 @@ class StdioBackend implements Backend, Termination {
   #hasExited = false;
   #isEndReported = false;
   #bytesAfterExit = 0;
+  /** True once the server has sent a message. */
+  #hasSpoken = false;
+  /** What the server has written to stdout before; undefined if that is nothing. */
+  #earlyLines: EarlyLines | undefined;
   /** The pipe that the server closed itself while running; it was ended for that. */
   #closedPipe: 'stdin' | 'stdout' | undefined;
   /** The end of the process group, once it has begun. */
@@ -137,6 +142,7 @@ class StdioBackend implements Backend, Termination {
   }
 
   async close(): Promise<void> {
+    if (!this.#hasSpoken && !this.#isDiscarding) this.#noteUnfinished();
     this.#isClosing ||= !this.#hasExited;
     this.#isDiscarding = true;
     this.#reading.resume();
@@ -166,7 +172,8 @@ class StdioBackend implements Backend, Termination {
     this.#isEndReported = true;
     this.#isDiscarding = true;
     this.#reading.resume(); // a paused backend would not be resumed any more
-    this.#events.onEnd({ ...end, lastOutput: this.#stderr.recentLines() });
+    const early = this.#earlyLines?.lines ?? [];
+    this.#events.onEnd({ ...end, lastOutput: [...early, ...this.#stderr.recentLines()] });
   }
 
   #endForPipe(pipe: 'stdin' | 'stdout'): void {
@@ -196,9 +203,27 @@ class StdioBackend implements Backend, Termination {
   #deliver(read: ReadOutput): void {
     if (this.#isDiscarding) return;
     const { messages, units } = read;
+    if (!this.#hasSpoken) this.#noteEarly(read);
     reportNoise(this.#events, [read]);
     if (units !== undefined) reportUnits(this.#events, units);
     else if (messages.length > 0) this.#events.onMessages(messages);
+  }
+
+  #noteEarly({ messages, units, noise }: ReadOutput): void {
+    for (const line of noise) {
+      this.#earlyLines ??= new EarlyLines();
+      this.#earlyLines.note(line);
+    }
+    if (messages.length === 0 && units === undefined) return;
+    this.#hasSpoken = true;
+    this.#earlyLines = undefined;
+  }
+
+  #noteUnfinished(): void {
+    const text = this.#output.unfinished(unfinishedBytes);
+    if (text.length === 0) return;
+    this.#earlyLines ??= new EarlyLines();
+    this.#earlyLines.noteUnfinished(text);
   }
 
   #endForLongLine(): void {

@@ -23,10 +23,18 @@ export function helpIfEnded(output: readonly string[] = []): string {
 
 /** Help for a server that does not answer. */
 export const helpIfSilent =
-  'A STDIO server must answer on stdout. If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
+  'A STDIO server must answer on stdout, and flush its output after each message (for Python, set PYTHONUNBUFFERED=1 with --env). If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
 
 /** Help for a server that does not answer, but writes text that is not MCP. */
 export const helpIfTalking = `If the text is a menu or a prompt, add the argument that starts the STDIO mode of the server. ${helpIfSilent}`;
+
+/** Help for a server that writes to stdout, but ends no line. */
+export const helpIfUnfinished =
+  'Each message of a STDIO server must end with a line feed (\\n), and the server must flush its output after it. Correct the server.';
+
+/** Help for a command that sends back what it is told. */
+export const helpIfEchoing =
+  'A terminal does this. Run the server without one: remove -t or --tty from docker, podman and kubectl (keep -i), and -t or -tt from ssh. If there is no terminal, the command is not an MCP server.';
 
 /** Help for a server that has written nothing in the whole time, and whose launcher downloads packages. */
 export const helpIfDownloading = (launcher: string): string =>

@@ -66,6 +66,11 @@ export class LineSplitter {
     return lines;
   }
 
+  /** A copy of the first bytes of the line whose end has not come. */
+  unfinished(bytes: number): Buffer {
+    return this.#unfinished.first(bytes);
+  }
+
   /** Returns the last line if the stream ended without LF. */
   flush(): Buffer | undefined {
     const line = this.#trim(this.#unfinished.take());

@@ -26,6 +26,12 @@ export class UnfinishedLine {
     return this.#bytes;
   }
 
+  /** A copy of the first bytes. */
+  first(bytes: number): Buffer {
+    const [fragment = this.#small.subarray(0, this.#smallBytes)] = this.#fragments;
+    return Buffer.from(fragment.subarray(0, bytes));
+  }
+
   append(part: Buffer): void {
     this.#bytes += part.length;
     if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {

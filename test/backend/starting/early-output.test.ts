@@ -46,20 +46,31 @@ describe('the early output of a backend', () => {
     const { got, events } = createUser();
     const onExcess = vi.fn();
     const early = new EarlyOutput(2_000, onExcess);
-    early.onNoise(Buffer.alloc(1_000, 'a'));
+    early.onState('a'.repeat(1_000));
     early.onMessages([note(1), asMessage({ method: 'x', params: { n: 2, fill: '.'.repeat(1_000) } }), note(3)]);
-    early.onNoise(Buffer.from('b'));
+    early.onState('b');
     early.onState('s');
     early.deliver(events);
-    expect(got).toEqual(['a'.repeat(1_000), [[1], undefined]]);
+    expect(got).toEqual([{ state: 'a'.repeat(1_000) }, [[1], undefined]]);
     expect(onExcess).toHaveBeenCalledTimes(4);
+  });
+
+  it('[P8] keeps little text that is no message, and counts the rest, without a limit', () => {
+    const kept: [number, number | undefined][] = [];
+    const { events } = createUser();
+    const early = new EarlyOutput(2_000, () => expect.fail('nothing is too much'));
+    for (let n = 0; n < 10_000; n++) early.onNoise(Buffer.alloc(1_024, 'a'));
+    early.onMessages([note(1)]);
+    early.deliver({ ...events, onNoise: (text, more) => void kept.push([text.length, more]) });
+    expect(kept).toHaveLength(16);
+    expect(kept.at(-1)).toEqual([1_024, 10_000 - 16]);
   });
 
   it('[P8] counts an empty text as 256 bytes, because a million of them fill the memory too', () => {
     const { got, events } = createUser();
     const onExcess = vi.fn();
     const early = new EarlyOutput(1_024, onExcess);
-    for (let n = 0; n < 10; n++) early.onNoise(Buffer.alloc(0));
+    for (let n = 0; n < 10; n++) early.onState('');
     early.deliver(events);
     expect([got.length, onExcess.mock.calls.length]).toEqual([4, 6]);
   });

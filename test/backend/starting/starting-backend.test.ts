@@ -89,10 +89,26 @@ describe('a starting backend', () => {
 
   it('[P8] that writes more than its limit before the answer is closed, and none of its output is reported', async () => {
     const { server, got } = createFixture({ maxEarlyBytes: 1_000 });
-    server.backend.says(...Array.from({ length: 4 }, () => '.'.repeat(250)), note(1), note(2), answer);
+    server.backend.says(...Array.from({ length: 5 }, (_, n) => note(n)), answer);
     expect([server.backend.isClosed, got]).toEqual([true, []]);
     await Promise.resolve();
     expect(got).toEqual([{ failed: 'flooded', reason: 'closed' }]);
+  });
+
+  it('that logs its start on stdout has no limit on that', () => {
+    const { server, got } = createFixture({ maxEarlyBytes: 1_000 });
+    server.backend.says(...Array.from({ length: 1_000 }, () => '.'.repeat(250)), answer, note(1));
+    expect(server.backend.isClosed).toBe(false);
+    expect(got.at(-1)).toBe(1);
+  });
+
+  it('that sends ping before its answer gets an answer at once, and the user does not see the ping', () => {
+    const { server, got } = createFixture({ maxEarlyBytes: 1_000 });
+    server.backend.says({ jsonrpc: '2.0', id: 'early', method: 'ping' });
+    expect(server.backend.sent.items.at(-1)).toEqual({ jsonrpc: '2.0', id: 'early', result: {} });
+    server.backend.says(answer, note(1));
+    expect(got.at(-1)).toBe(1);
+    expect(got.filter((each) => each === undefined)).toEqual([]);
   });
 
   it('[F13] that does not answer in time is closed, whatever else it writes', async () => {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Backend, BackendEnd, BackendEvents } from '../../../src/backend/backend.ts';
+import { stdoutPrefix } from '../../../src/backend/stdio/pipes/early-lines.ts';
 import { killAllGroupsNow } from '../../../src/backend/stdio/processes/process-group.ts';
 import { openStdio, type StdioOptions } from '../../../src/backend/stdio/stdio-backend.ts';
 import { listProcesses } from '../../support/processes.ts';
@@ -72,7 +73,10 @@ export function openProgram(
       onUnanswered() {
         throw new Error('a process answers all or is lost');
       },
-      onEnd(end) {
+      onEnd(told) {
+        // The lines of most children are no messages. The test of the last output has its own events.
+        const lastOutput = told.lastOutput?.filter((line) => !line.startsWith(stdoutPrefix)) ?? [];
+        const end = { ...told, lastOutput };
         ends.push(end);
         tellEnd(end);
       },

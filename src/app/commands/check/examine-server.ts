@@ -8,8 +8,10 @@ import { errorCodeIn } from '../../../protocol/json/splice.ts';
 import { methodNotFound, PageWalk } from '../../../protocol/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
+import { detach } from '../../../util/boundary.ts';
 import {
   discover,
+  explainEcho,
   explainEnd,
   explainSilence,
   initialize,
@@ -113,10 +115,11 @@ const witnessAfterMs = 1_000;
 /** @param openLegacy for a server over HTTP */
 async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, timeoutMs: number): Promise<Era> {
   let output: readonly string[] | undefined;
+  let isEcho = false;
   const noise = new StdoutNoise();
   const openObserved: OpenBackend = (events, opening) => {
     const onEnd = (end: BackendEnd): void => {
-      output = end.lastOutput;
+      if ((end.lastOutput?.length ?? 0) > 0) output = end.lastOutput;
       events.onEnd(end);
     };
     const onNoise = (line: Buffer): void => {
@@ -125,7 +128,12 @@ async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, t
     };
     return open(
       {
-        onMessages: (messages, relatedRequests) => events.onMessages(messages, relatedRequests),
+        onMessages(messages, relatedRequests) {
+          // A client's request in the output of a server is an echo.
+          isEcho ||= messages.some(({ kind, method }) => kind === 'request' && method === 'server/discover');
+          if (isEcho) detach('background', probe.close());
+          events.onMessages(messages, relatedRequests);
+        },
         onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
         onNoise,
         onEnd,
@@ -139,6 +147,7 @@ async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, t
     : probeEra({ open: openObserved, version, timeoutMs, witnessAfterMs });
   const outcome = await probe.outcome;
   await probe.close();
+  if (isEcho) throw explainEcho();
   if (outcome.era !== undefined) return outcome.era;
   // At a URL, the attempt to open a session shows the fault. Some such servers answer nothing before `initialize`.
   if (isOverHttp) return 'legacy';
@@ -176,8 +185,7 @@ async function examineModern(session: ProbeSession): Promise<Findings> {
   }
 }
 
-const noiseOf = ({ noise: [first] }: ProbeSession): Pick<Findings, 'noise'> =>
-  first === undefined ? {} : { noise: first };
+const noiseOf = ({ noise }: ProbeSession): Pick<Findings, 'noise'> => (noise === undefined ? {} : { noise });
 
 /** A longer name of the server or of a listed item is truncated. */
 const maxName = 1_000;

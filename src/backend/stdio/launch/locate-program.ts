@@ -30,8 +30,12 @@ export function looksRunnable(program: Program): boolean {
   return interpreter === undefined || isExecutable(resolve(program.cwd ?? '.', interpreter));
 }
 
-/** Returns the interpreter that the first line of a script names; undefined for any other file. */
-export const readInterpreter = (path: string): string | undefined => /^#!\s*(\S+)/.exec(firstBytes(path))?.[1];
+/**
+ * Returns the interpreter that the first line of a script names; undefined for any other file. As for the operating
+ * system, a CR before the end of the line belongs to the name.
+ */
+export const readInterpreter = (path: string): string | undefined =>
+  /^#![ \t]*([^ \t\n\0]+)/.exec(firstBytes(path))?.[1];
 
 export const isDirectory = (path: string): boolean => stat(path)?.isDirectory() ?? false;
 

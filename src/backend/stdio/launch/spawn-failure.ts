@@ -110,6 +110,8 @@ function explainMissingCommand(program: Program): string {
 
 function explainMissingInterpreter(path: string): string {
   const interpreter = readInterpreter(path);
+  if (interpreter?.endsWith('\r'))
+    return `The script ${path} has Windows line ends (CR LF), so the system looks for an interpreter whose name ends with CR. Save the script with LF line ends, for example with dos2unix.`;
   return interpreter === undefined
     ? `The program ${path} exists, but its loader does not, because the program was built for another system. Install a build for this system.`
     : `The script ${path} exists, but its interpreter ${interpreter} does not. Install the interpreter, or correct the first line of the script.`;

@@ -67,6 +67,11 @@ export class OutputReader {
     return [() => read, ...(end < chunk.length ? this.#split(chunk.subarray(end)) : [])];
   }
 
+  /** A copy of the first bytes of the line whose end has not come. */
+  unfinished(bytes: number): Buffer {
+    return this.#splitter.unfinished(bytes);
+  }
+
   /** Reads the last line, if the output ended without LF. */
   flush(): ReadOutput | Promise<ReadOutput> | undefined {
     const line = this.#splitter.flush();

@@ -99,3 +99,38 @@ describe('lists that careless servers give', () => {
     expect(await listedBy({}, () => undefined)).toMatchObject({ lists: {}, warnings: [] });
   });
 });
+
+describe('a check', () => {
+  it('recognises a command that sends back what it is told, at once', async () => {
+    const { open, living } = createFakeServer((message, backend) => queueMicrotask(() => backend.says(message)));
+    const found = examineEras({ era: 'auto', startTimeoutMs: 9_000 }, { open, openModern: open, isOverHttp: false });
+    const failed = expect(found).rejects.toMatchObject({
+      message: expect.stringContaining('own request'),
+      help: expect.stringMatching(/terminal.*-t/),
+    });
+    await vi.advanceTimersByTimeAsync(0);
+    await failed;
+    expect(living).toEqual([]);
+  });
+
+  it.each(['legacy', 'auto'] as const)(
+    'answers a ping that comes before the answer to initialize (era %s)',
+    async (era) => {
+      let opening: unknown;
+      const initialized = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
+      const { open } = createFakeServer(({ id, method }, backend) =>
+        queueMicrotask(() => {
+          if (method === 'initialize') {
+            opening = id;
+            backend.says({ jsonrpc: '2.0', id: 'early', method: 'ping' });
+          } else if (id === 'early') backend.says({ jsonrpc: '2.0', id: opening, result: initialized });
+          else if (method === 'tools/list') backend.says({ jsonrpc: '2.0', id, result: { tools: [] } });
+        }),
+      );
+      const openers = { open, openModern: era === 'auto' ? open : undefined, isOverHttp: false };
+      const found = examineEras({ era, startTimeoutMs: 9_000 }, openers);
+      await vi.advanceTimersByTimeAsync(8_000);
+      expect((await found).eras).toEqual(['legacy']);
+    },
+  );
+});

@@ -18,7 +18,8 @@ beforeAll(async () => {
   await mkdir(join(directory, 'folder'));
   await writeFile(join(directory, 'plain'), '#!/bin/sh\n');
   await writeFile(join(directory, 'orphan'), '#!/no/such/interpreter -x\n');
-  await chmod(join(directory, 'orphan'), 0o755);
+  await writeFile(join(directory, 'windows'), '#!/bin/sh\r\nexec cat\r\n');
+  for (const script of ['orphan', 'windows']) await chmod(join(directory, script), 0o755);
 });
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -40,6 +41,11 @@ describe('a program that cannot be started', () => {
     ['not executable', () => ({ command: join(directory, 'plain') }), /plain is not executable\. Run chmod \+x/],
     ['not executable, from PATH', () => ({ command: 'plain', env: { PATH: directory } }), /plain is not executable/],
     ['a directory', () => ({ command: './folder', cwd: directory }), /folder is a directory/],
+    [
+      'Windows line ends',
+      () => ({ command: './windows', cwd: directory }),
+      /Windows line ends \(CR LF\).*LF line ends/,
+    ],
     ['no interpreter', () => ({ command: './orphan', cwd: directory }), /interpreter \/no\/such\/interpreter does not/],
     ['NUL in an argument', () => ({ command: 'node', args: ['a\0b'] }), /NUL byte/],
     ['empty command', () => ({ command: '' }), /is empty/],
