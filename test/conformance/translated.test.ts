@@ -1,14 +1,14 @@
-import { fixtureKinds } from '../integration/server-kinds.ts';
+import { fixtureKinds, modernFixtureKinds, modernHttpKinds } from '../integration/server-kinds.ts';
 import { startGateway } from '../support/gateway.ts';
-import { scenarios2026Translated } from './scenarios.ts';
-import { testConformance } from './suite-tests.ts';
+import { scenarios2025, scenarios2026Translated } from './scenarios.ts';
+import { type TestedServer, testConformance } from './suite-tests.ts';
 
 /** Servers that know nothing of the era: each request has a process, or a connection, of its own. */
 const legacyKinds = fixtureKinds.filter(({ transport }) => ['stdio', 'sse'].includes(transport));
 
-testConformance(
-  'the gateway',
-  ({ args, command }) => startGateway({ args, command }),
-  scenarios2026Translated,
-  legacyKinds,
-);
+const start = ({ args, command }: TestedServer) => startGateway({ args, command });
+
+testConformance('the gateway', start, scenarios2026Translated, legacyKinds);
+
+/** Servers that know only the modern era, in front of clients of the older one. The first is in conformance.test.ts. */
+testConformance('the gateway', start, scenarios2025, [...modernFixtureKinds.slice(1), ...modernHttpKinds.slice(0, 1)]);
