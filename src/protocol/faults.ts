@@ -794,7 +794,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: the subscription names more than 500 resources, or more than 256 KiB of URIs. Split the subscription into several.',
+      'Invalid params: the subscription names more than 500 resources, more than 256 KiB of URIs, or a URI of more than 2,048 bytes. Split it into several.',
   },
   input_refused: {
     status: 200,

@@ -107,6 +107,10 @@ describe('HTTP that no client should send', () => {
         'a bare LF after a chunk size',
         () => requestText(post, headers('Transfer-Encoding: chunked'), `28\n${ping}\r\n0\r\n\r\n`),
       ],
+      [
+        'Transfer-Encoding in HTTP/1.0',
+        () => requestText('POST /mcp HTTP/1.0', headers('Transfer-Encoding: chunked'), chunked(ping)),
+      ],
       ['bare LF between headers', () => requestText(post, headers(length), ping).replaceAll('\r\n', '\n')],
       ['one bare LF', () => requestText(post, [`X-A: b\nX-C: d`, ...headers(length)], ping)],
       ['a bare CR in a header', () => requestText(post, headers('X-A: b\rc', length), ping)],

@@ -61,6 +61,26 @@ export const floor: readonly Requirement[] = [
     text: "The documentation's advice on tokens, DNS rebinding, and tools on the same network as Redis is safe to follow.",
   },
   {
+    id: 'S-19',
+    text: 'Nothing that one message leaves in the scanner decides about another message.',
+  },
+  {
+    id: 'S-20',
+    text: 'In a place that several peers share, a peer can name only its own requests, progress tokens, tasks and URIs. Those of others do not exist for it.',
+  },
+  {
+    id: 'S-21',
+    text: 'Every table of what a peer names has a limit in bytes, and keeps no whole request. After requests of the largest size, the memory returns.',
+  },
+  {
+    id: 'S-22',
+    text: 'Strangers with invented tokens cannot lock out users whose tokens were valid before, even if the issuer answers late.',
+  },
+  {
+    id: 'S-23',
+    text: 'The store in files follows no symbolic link, and uses no directory or file of another user.',
+  },
+  {
     id: 'C-01',
     text: 'If a takeover is in progress at SIGTERM, the drain includes the resulting session.',
   },

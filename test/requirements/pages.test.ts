@@ -95,6 +95,69 @@ ${sources.map((source) => row(...source)).join('\n')}
 ${parts.join('\n')}`;
 }
 
+/** Tables of what peers name, and the limits that hold them. */
+const tables: readonly (readonly string[])[] = [
+  [
+    'resource subscriptions of a session, of a session in a shared process, and of a session of a view',
+    '500',
+    '2 KiB',
+    '1 MiB',
+    'refuses: `too_many_subscriptions`, `uri_too_long`',
+  ],
+  [
+    'requests that are replayed to a new process',
+    '501',
+    '4 KiB',
+    '2 MiB',
+    'keeps a plain request with the URI or the level',
+  ],
+  ['resources of one `subscriptions/listen`', '500', '2 KiB', '256 KiB', 'refuses: `filter_too_large`'],
+  [
+    'names that a client may call behind a filter',
+    '100,000',
+    '1 KiB',
+    '2 MiB for a client, 16 MiB for all',
+    'leaves out names; drops the oldest client',
+  ],
+  ['URIs of a view that lists or reads have shown', '20,000', '2 KiB', '4 MiB', 'drops the oldest'],
+  ['URI templates of a view', '1,000', '1 KiB', '512 KiB', 'leaves out templates'],
+  ['tasks of a view', '10,000', '1 KiB', '2 MiB', 'drops the oldest'],
+  ['tasks of a shared modern server', '50,000; 1,000 of a user', '1 KiB', '', 'drops the oldest'],
+  ['requests that wait for a turn in a shared process', '256', '', '16 MiB', 'refuses: `server_busy`'],
+  ['requests that wait for a turn in a view, or for its lists', '1,024', '', '16 MiB', 'refuses: `server_busy`'],
+  ['calls that wait for the list of a filtered server', '1,024', '', '16 MiB', 'refuses: `server_busy`'],
+  ['requests that wait for the start of a server of a view', '', '', '4 MiB', 'refuses: `server_busy`'],
+  [
+    'requests of a server that a session of a shared process has not answered',
+    '1,000',
+    '256 bytes',
+    '',
+    'refuses the next one',
+  ],
+  ['URL elicitations of a shared process', '64', '1 KiB', '64 KiB', 'drops the oldest'],
+  ['progress tokens of answered requests', '64', '256 bytes', '', 'drops the oldest'],
+  ['kept lists of a server', '1,000', '1 MiB', '16 MiB', 'drops the oldest'],
+  ['questions about tokens', '256 (`auth: upstream`: 64)', '8 KiB', '2 MiB', 'refuses: `token_not_checked`'],
+];
+
+/** What peers name in shared places, and who may name it. */
+const owners: readonly (readonly string[])[] = [
+  ['the scanner', 'a remembered key', 'nobody: it saves work, and decides nothing'],
+  ['a process of several sessions', 'a request (cancellation)', 'the session that sent it'],
+  ['a process of several sessions', 'a request of the server (answer, progress)', 'the session that got it'],
+  [
+    'a process of several users',
+    'a message of the server without a request',
+    'the only session with a call in flight, else nobody',
+  ],
+  ['a view', 'a request (answer), a progress token', 'the server that got the request'],
+  ['a view', 'a task', 'the server whose answer created it'],
+  ['a view', 'a request of a server (answer, cancellation)', 'the client that got it; the server that sent it'],
+  ['a view', 'a URI, a template', 'the first server of the file that lists it'],
+  ['a view', 'a `ui://` page', 'the server that its URI names'],
+  ['a shared modern server', 'a request, a token, a task', 'the user who sent the request or began the task'],
+];
+
 function renderHardening(): string {
   return `${generated}
 
@@ -114,6 +177,24 @@ ${tableOf(faults)}
 ## Bad inputs and their answers
 
 ${tableOf(inputs)}
+
+## Tables
+
+Each table of what a peer names has a limit for its entries, for one entry, and for the bytes of all
+([decision 0151](decisions/0151-tables-have-budgets.md)). A full table drops its oldest entries, or refuses the next one.
+
+${row('Table', 'Entries', 'One entry', 'All entries', 'When it is full')}
+${row('---', '---', '---', '---', '---')}
+${tables.map((table) => row(...table)).join('\n')}
+
+## Owners
+
+In a place that several peers share, each look-up takes the asker ([decision
+0149](decisions/0149-look-ups-name-the-asker.md)).
+
+${row('Shared place', 'Looked up', 'Who may name it')}
+${row('---', '---', '---')}
+${owners.map((owner) => row(...owner)).join('\n')}
 
 ## Security properties
 

@@ -153,6 +153,7 @@ function keepAttributes(descriptor: number, { mode, uid, gid }: Stats): void {
 function readExisting(target: string): KeyFile {
   const attributes = statSync(target, { throwIfNoEntry: false });
   if (attributes === undefined) return { text: '[]\n' };
+  if (!attributes.isFile()) throw new Error('it is not a file'); // a pipe would be waited for
   const text = readFileSync(target, 'utf8');
   return { text: text.trim() === '' ? '[]\n' : text, attributes };
 }

@@ -168,7 +168,10 @@ function scopesOf(
   const prefixed = servers.flatMap((server, index) =>
     Object.entries(server.toolScopes).map(([tool, scopes]) => [`${members[index]?.prefix}${tool}`, scopes] as const),
   );
-  const toolScopes = new Map(prefixed);
+  // A pattern of the server without a prefix can be that of a prefixed tool: such a tool needs the scopes of both.
+  const toolScopes = new Map<string, readonly string[]>();
+  for (const [pattern, scopes] of prefixed)
+    toolScopes.set(pattern, [...new Set([...(toolScopes.get(pattern) ?? []), ...scopes])]);
   for (const [own, { name = own }] of Object.entries(changes)) {
     const needed = prefixed.flatMap(([pattern, scopes]) => (matchesGlob(own, pattern) ? scopes : []));
     if (needed.length > 0) toolScopes.set(name, [...new Set([...(toolScopes.get(name) ?? []), ...needed])]);

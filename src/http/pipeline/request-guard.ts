@@ -17,7 +17,9 @@ export interface RequestGuardOptions {
 /**
  * Checks the headers of a request. Returns the reason to refuse the request, or the headers to forward to the server.
  */
-export type RequestGuard = (head: Pick<IncomingMessage, 'headers' | 'rawHeaders'>) => ForwardedHeaders | Reason;
+export type RequestGuard = (
+  head: Pick<IncomingMessage, 'headers' | 'rawHeaders'> & Partial<Pick<IncomingMessage, 'httpVersionMinor'>>,
+) => ForwardedHeaders | Reason;
 
 /** Creates the guard of a server's endpoints. */
 export function createRequestGuard({ server, originRules, identityHeaders = [] }: RequestGuardOptions): RequestGuard {
@@ -26,7 +28,9 @@ export function createRequestGuard({ server, originRules, identityHeaders = [] }
   const single = new Set([...forServer, ...identityHeaders, ...(affinity?.headers ?? [])]);
   // Nearly all requests name the same host, so the last allowed one is kept.
   let allowedHost: string | undefined;
-  return ({ headers, rawHeaders }) => {
+  return ({ headers, rawHeaders, httpVersionMinor }) => {
+    // A proxy of HTTP/1.0 does not know chunks, and could take the body for the next request (RFC 9112, section 6.1).
+    if (httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined) return 'bad_http';
     if (!hasSingleHeaders(rawHeaders, single)) return 'duplicate_header';
     if (headers.host === undefined || headers.host !== allowedHost) {
       if (!isHost(headers.host)) return 'bad_host';

@@ -2,7 +2,7 @@ import type { ByteRange } from '../json/byte-range.ts';
 import { readScalar } from '../json/scalar.ts';
 import { scanList, scanMember } from '../json/scan.ts';
 import { scalarAt, valueAt } from '../json/splice.ts';
-import { maxSubscriptions } from '../kept-uris.ts';
+import { maxSubscriptions, maxUriBytes } from '../kept-uris.ts';
 import { putMembers } from '../message/edit-members.ts';
 import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
@@ -84,9 +84,11 @@ function listedUris(message: Message): Buffer | undefined {
   return list?.[0] === openBracket ? list : undefined;
 }
 
-/** The ranges of the URIs; undefined for a list that is too long. */
-const findUriRanges = (list: Buffer): readonly ByteRange[] | undefined =>
-  list.length > maxListBytes ? undefined : scanList(list, maxSubscriptions);
+/** The ranges of the URIs; undefined for a list that is too long, or that has a URI that is too long. */
+function findUriRanges(list: Buffer): readonly ByteRange[] | undefined {
+  const ranges = list.length > maxListBytes ? undefined : scanList(list, maxSubscriptions);
+  return ranges?.some(({ start, end }) => end - start > maxUriBytes + 2) === true ? undefined : ranges;
+}
 
 const openBracket = 0x5b;
 

@@ -1,4 +1,13 @@
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -28,6 +37,12 @@ test('an addition that waits too long for another one names the file that is in 
   rmSync(`${file}.lock`);
   expect(addToKeyFile(file, makeKey('alice'))).toBe(0);
   expect(addToKeyFile(file, makeKey('alice'))).toBe(1);
+});
+
+test('only a file is read: a pipe would be waited for', () => {
+  const file = join(createFolder(), 'keys.json');
+  mkdirSync(file);
+  expect(() => addToKeyFile(file, makeKey('alice'))).toThrow(`${file} cannot be read (it is not a file)`);
 });
 
 test('a key file that is not valid stays as it is, and a correction can follow', () => {

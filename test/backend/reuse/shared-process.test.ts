@@ -32,7 +32,7 @@ describe('two sessions that use a process at the same time', () => {
     expect(fake.opened).toHaveLength(1);
   });
 
-  it('[P11] cannot use the numbers of the gateway: a hostile session gets no message of another', async () => {
+  it('[S-20] [P11] cannot use the numbers of the gateway: a hostile session gets no message of another', async () => {
     const { first, second, server, newest } = await openTwo();
     second.send(call('a', 'tools/call', withToken('a')));
     const { id } = newest();

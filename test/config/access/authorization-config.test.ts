@@ -123,6 +123,20 @@ describe('access tokens', () => {
     expect(configOf(argv).servers[0]?.toolScopes).toEqual({ 'delete_*': ['files:write', 'admin'] });
   });
 
+  it('of two servers of a view for the same visible name count together', () => {
+    const file = {
+      listen: { publicUrl: 'https://mcp.example.com' },
+      auth: { oauth: { issuers: ['https://login.example.com'] } },
+      mcpServers: {
+        git: { command: 'x', scopes: { tools: { x: ['git:write'] } } },
+        plain: { command: 'y', scopes: { tools: { git__x: ['read'] } } },
+      },
+      views: { all: { servers: ['git', 'plain'], unprefixed: 'plain' } },
+    };
+    const view = configOf(['--config', 'config.json'], file).servers.find(({ name }) => name === 'all');
+    expect(view?.toolScopes).toEqual({ git__x: ['git:write', 'read'] });
+  });
+
   it('of one server in the file are a fault as well where nobody is asked who they are', () => {
     const file = { mcpServers: { a: { command: 'x', scopes: { tools: { '*': 'any' } } } } };
     expect(faultsOf(['--config', 'config.json'], file)).toHaveLength(1);

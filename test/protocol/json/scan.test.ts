@@ -510,14 +510,17 @@ describe('keys of a text that is judged', () => {
     ['{"x":1,"Name":2}', '{"zzz":1,"zzZ":2}', '{"name":1,"Name":2}', false],
     ['{"cursor":1}', '{"Name":1}', '{"cursor":1}', true],
     ['{"ref":1}', '{"Name":1}', '{"ref":1}', true],
-  ])('[S-03] are judged alone, whatever was read or refused before: %s %s %s', (first, refused, last, isTaken) => {
-    const [before, between, text] = [first, refused, last].map((params) => Buffer.from(`{"params":${params}}`));
-    for (const firstLimits of [defaultLimits, judged]) {
-      scanJson(before as Buffer, 100, firstLimits);
-      expect(scanJson(between as Buffer, 100, judged).ok).toBe(false);
-      expect(scanJson(text as Buffer, 100, judged).ok).toBe(isTaken);
-    }
-  });
+  ])(
+    '[S-19] [S-03] are judged alone, whatever was read or refused before: %s %s %s',
+    (first, refused, last, isTaken) => {
+      const [before, between, text] = [first, refused, last].map((params) => Buffer.from(`{"params":${params}}`));
+      for (const firstLimits of [defaultLimits, judged]) {
+        scanJson(before as Buffer, 100, firstLimits);
+        expect(scanJson(between as Buffer, 100, judged).ok).toBe(false);
+        expect(scanJson(text as Buffer, 100, judged).ok).toBe(isTaken);
+      }
+    },
+  );
 });
 
 function keys(count: number): string {

@@ -40,6 +40,7 @@ describe('the filter of a subscription', () => {
       });
     expect([500, 501].map((count) => exceedsFilterLimits(asking(uris(count))))).toEqual([false, true]);
     expect(exceedsFilterLimits(asking(uris(300, 'x'.repeat(1_000))))).toBe(true);
+    expect([2_048, 2_049].map((length) => exceedsFilterLimits(asking(['x'.repeat(length)])))).toEqual([false, true]);
     expect([undefined, 7, {}, 'x'.repeat(300_000)].map((list) => exceedsFilterLimits(asking(list)))).not.toContain(
       true,
     );

@@ -66,7 +66,7 @@ describe('a directory that cannot be used', () => {
     expect(() => openStore(directory)).toThrow(/may not write it \(EACCES\)/);
   });
 
-  it('is refused if it is a link, and its files if they are: nothing elsewhere changes', async () => {
+  it('[S-23] is refused if it is a link, and its files if they are: nothing elsewhere changes', async () => {
     const directory = freshDirectory();
     await openStore(directory).close();
     const elsewhere = `${directory}-elsewhere`;
