@@ -52,7 +52,13 @@ export function createPlot({ title, height, series, format, increments, hasLegen
             width: 1.5,
             stroke: () => colors.of(color),
             value: formatValue,
-            points: { show: (_, index, first, last) => last - first < 2 && index > 0 },
+            // A value between steps without one is on no line, so it is a point.
+            points: {
+              show: true,
+              size: 4,
+              fill: () => colors.of(color),
+              filter: (self, at) => isolated(self.data[at]),
+            },
           })),
         ],
       },
@@ -86,6 +92,12 @@ export function createPlot({ title, height, series, format, increments, hasLegen
     },
   };
 }
+
+/** The places of the values whose neighbours are unknown. */
+const isolated = (values) =>
+  values.flatMap((value, index) =>
+    value !== null && values[index - 1] == null && values[index + 1] == null ? [index] : [],
+  );
 
 /** Describes the newest and the highest value of each series in words. */
 function describe(title, series, values, format, { nowLabel, current }) {
