@@ -34,6 +34,8 @@ export type ServerEvent = Readonly<
   | { type: 'server-slow'; server: string; detail: string }
   /** A single server has not answered the startup ping within the limit for its start. `output` is from the time before the first client. */
   | { type: 'server-silent'; server: string; detail: string; help: string; output: readonly string[] }
+  /** The processes of a server do not answer `ping`. Sessions get no process of an earlier session any more. */
+  | { type: 'ping-unknown'; server: string }
   /** The command of a server does not exist. Its sessions will fail. */
   | { type: 'command-not-found'; server: string; detail: string }
   /** A server of a view is missing in an answer: it is not there, or was silent for too long. */

@@ -103,7 +103,7 @@ function createLocalOpener(
     );
   }
   const launcher = launcherFor(config, environment);
-  const own = childEnvironment(environment, env);
+  const own = childEnvironment(environment, env, command);
   const options: StdioOptions = {
     command,
     args,
@@ -140,7 +140,7 @@ function createLocalOpener(
 export function missingCommand(config: ServerConfig, environment: Environment): string | undefined {
   if (config.address !== undefined) return undefined;
   const { command, args, cwd, env, isOnCommandLine } = config;
-  const program = { command, args, cwd, env: childEnvironment(environment, env), isOnCommandLine };
+  const program = { command, args, cwd, env: childEnvironment(environment, env, command), isOnCommandLine };
   if (locate(program) !== undefined) return undefined;
   return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program).detail;
 }

@@ -85,6 +85,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     poolMax: config.poolMax,
     cancelGraceMs: gateway.cancelGraceMs,
     onDropped: () => emit({ type: 'shared-output-dropped', server: config.name }),
+    onPingUnknown: () => emit({ type: 'ping-unknown', server: config.name }),
     lingerMs,
     maxKept,
   };

@@ -36,6 +36,9 @@ const maxKeys = 100;
 /** The least time between fetches, however many unknown keys tokens name: anyone can name unknown keys. */
 const pauseMs = 10_000;
 
+/** As above, while there are no keys at all: every client waits for an issuer that starts after the gateway. */
+const firstPauseMs = 500;
+
 /**
  * The keys of one issuer. They are fetched when a token needs them, again from time to time, and when a token names an
  * unknown key (rotation). While the issuer is unreachable, known keys remain usable for a bounded time.
@@ -66,6 +69,10 @@ export class IssuerKeys {
     return this.#ageMs > refreshMs + this.#options.staleMs ? undefined : this.#known;
   }
 
+  get #pauseMs(): number {
+    return this.#usable === undefined && this.#isFailing ? firstPauseMs : pauseMs;
+  }
+
   get #ageMs(): number {
     return this.#options.now() - this.#fetchedAtMs;
   }
@@ -78,7 +85,7 @@ export class IssuerKeys {
   /** Fetches the keys, unless that was tried a moment ago. Resolves with the keys that may be used afterwards. */
   async refresh(): Promise<KeySet | undefined> {
     const { now } = this.#options;
-    if (this.#fetching === undefined && now() - this.#triedAtMs >= pauseMs) {
+    if (this.#fetching === undefined && now() - this.#triedAtMs >= this.#pauseMs) {
       this.#triedAtMs = now();
       this.#fetching = this.#fetch().finally(() => {
         this.#fetching = undefined;

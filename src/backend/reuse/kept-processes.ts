@@ -29,6 +29,8 @@ export interface KeptProcessesOptions {
   readonly cancelGraceMs?: number;
   /** A message of a shared process belongs to no session that can be known. */
   onDropped?(): void;
+  /** The server is taken to know no ping. Called once in a row of unanswered pings. */
+  onPingUnknown?(): void;
   /** How long a process is kept after its last session, in milliseconds. */
   readonly lingerMs: number;
   /** The most kept processes without a session (P8). */
@@ -58,7 +60,7 @@ const quietSlack = 8;
 const maxRemembered = 1_000;
 
 /** After so many kept processes in a row that did not answer a ping, the server is taken to know no ping. */
-const maxUnanswered = 3;
+const maxUnanswered = 2;
 
 /** A process without a session, and the end of its time. */
 interface KeptProcess {
@@ -191,6 +193,7 @@ export class KeptProcesses implements ProcessSource {
     this.#checks.set(key, new Promise((resolve) => (onChecked = resolve)));
     const isReady = await kept.isReady();
     this.#unanswered = isReady ? 0 : this.#unanswered + 1;
+    if (this.#unanswered === maxUnanswered) this.#options.onPingUnknown?.();
     // The session that gets the process holds it before others continue.
     setImmediate(() => {
       this.#checks.delete(key);

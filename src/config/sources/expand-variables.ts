@@ -17,7 +17,8 @@ export interface ReferenceSources {
 /**
  * Replaces references in a string, in the strings of a list and in the values of an object, at any depth:
  * `${VAR}` (also `${env:VAR}`, as editors write it), `${VAR:-default}` and `${file:/run/secrets/name}`. As in a shell,
- * `:-` also replaces an empty variable. The last line break of a file is not part of the value. Other values stay
+ * `:-` also replaces an empty variable. A byte order mark and the last line break of a
+ * file are not part of the value. Other values stay
  * unchanged. A missing variable or file is a fault, and so is a
  * reference in another one. Replaced text is not expanded again.
  */
@@ -119,7 +120,7 @@ function expandText(text: string, path: string, { env, readFile, report, onRepla
 
 function textOfFile(file: string, path: string, readFile: (path: string) => string, report: ReportIssue): string {
   try {
-    return readFile(file).replace(/\r?\n$/, '');
+    return readFile(file).replace(/^\uFEFF|\r?\n$/g, '');
   } catch (error) {
     const code = errorCodeOf(error);
     const name = abbreviateName(file);

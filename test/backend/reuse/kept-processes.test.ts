@@ -120,6 +120,23 @@ describe('the process of a session that ended, of a client that opens a session 
     await waitFor(() => fake.living.length === 1, { what: 'the end of the process that does not read' });
   });
 
+  it('is not kept any more at a server that does not answer pings, which is reported once', async () => {
+    const reports: string[] = [];
+    const { fake, open, openAndLeave } = createFixture({ onPingUnknown: () => void reports.push('unknown') });
+    await openAndLeave();
+    for (const _ of [1, 2]) {
+      fake.backend.answerToSend = 'full';
+      const next = open();
+      await next.shake();
+      await next.backend.close({ mayBeKept: true });
+    }
+    expect(reports).toHaveLength(1);
+    const { opened } = fake;
+    const before = opened.length;
+    await open().shake();
+    expect([reports.length, opened.length]).toEqual([1, before + 1]);
+  });
+
   it('[P8] is one of at most four of a user, and of a limited number in all', async () => {
     const { fake, kept, openAndLeave } = createFixture({ maxKept: 6 });
     for (const version of ['a', 'b', 'c', 'd', 'e']) await openAndLeave({}, `${hosted}@${version}`);

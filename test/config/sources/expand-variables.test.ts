@@ -10,6 +10,7 @@ function expand(value: unknown) {
     faults.push({ path, message: renderIssueMessage(message, (key) => key) });
   const readFile = (path: string): string => {
     if (path === '/run/secrets/token') return 's3cret\n';
+    if (path === '/run/secrets/from-windows') return '\uFEFFs3cret\r\n';
     throw Object.assign(new Error(path), { code: path === '/denied' ? 'EACCES' : 'ENOENT' });
   };
   return { value: expandReferences(value, 'f: x', { env, readFile, report }), faults };
@@ -26,6 +27,7 @@ describe('expandReferences', () => {
     ['${LOOP}', '${HOME}'],
     ['${env:HOME}/bin', '/home/me/bin'],
     ['Bearer ${file:/run/secrets/token}', 'Bearer s3cret'],
+    ['Bearer ${file:/run/secrets/from-windows}', 'Bearer s3cret'],
     ['$HOME ${} ${1} ${a-b} ${', '$HOME ${} ${1} ${a-b} ${'],
   ])('%s → %s', (text, expanded) => {
     expect(expand(text)).toEqual({ value: expanded, faults: [] });

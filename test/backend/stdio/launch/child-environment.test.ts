@@ -24,6 +24,23 @@ describe('childEnvironment', () => {
     expect(childEnvironment({ ...secrets, ...harmless, LOGNAME: undefined })).toEqual(harmless);
   });
 
+  describe('[S13] [P12] programs that download packages also get what they need to reach their registry', () => {
+    const network = { HTTPS_PROXY: 'http://u:p@proxy', no_proxy: 'localhost', SSL_CERT_FILE: '/ca.pem' };
+    const uv = { UV_INDEX_URL: 'https://index', UV_NATIVE_TLS: '1' };
+    const npm = { npm_config_registry: 'https://registry', NODE_EXTRA_CA_CERTS: '/ca.pem' };
+    const secrets = { UV_PUBLISH_TOKEN: 't', REDIS_URL: 'r', NODE_OPTIONS: '-x', npm_config__authToken: 't' };
+    it.each([
+      ['uvx', { ...network, ...uv }],
+      ['/usr/local/bin/uv', { ...network, ...uv }],
+      ['npx', { ...network, ...npm }],
+      ['pipx', network],
+      ['node', {}],
+      ['./uvx-wrapper', {}],
+    ])('%s', (command, expected) => {
+      expect(childEnvironment({ ...network, ...uv, ...npm, ...secrets }, {}, command)).toEqual(expected);
+    });
+  });
+
   it('lets the configuration win, whatever the name', () => {
     const configured = { PATH: '/opt/bin', API_KEY: 'k', ['__proto__']: 'p' };
     const environment = childEnvironment({ PATH: '/bin' }, configured);
