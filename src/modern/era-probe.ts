@@ -47,9 +47,10 @@ const lateDiscoveryMs = 1_000;
 /**
  * A server that has answered nothing for so long may ignore `server/discover`: a second process gets `initialize`. The
  * first one must not get it, or a server that speaks both eras would leave the modern one. This is longer than most
- * servers need to start, since a second start slows the first one down. Clients of the Python SDK wait 10 s.
+ * servers need to start, since a second start slows the first one down. A silent server should still answer its first
+ * client within 6 s; clients of the Python SDK wait 10 s.
  */
-const defaultWitnessAfterMs = 7_000;
+const defaultWitnessAfterMs = 4_000;
 
 /** The first id of a probe is random: a client that gets the process afterwards hardly uses it. Some servers need 32 bits. */
 const firstId = (): number => randomInt(2 ** 30, 2 ** 31 - 2);
