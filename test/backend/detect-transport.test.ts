@@ -17,7 +17,7 @@ const answer = JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion
 
 function detectorOf(url: URL) {
   const found: WebTransport[] = [];
-  const limits = { url, connectTimeoutMs: 500, endpointTimeoutMs: 200 };
+  const limits = { url, answerTimeoutMs: 500, endpointTimeoutMs: 200 };
   const open = createTransportDetector({
     open: { http: (events) => openStreamableHttp(limits, events), sse: (events) => openSse(limits, events) },
     onFound: (transport) => void found.push(transport),

@@ -24,6 +24,12 @@ export interface Openers {
 }
 
 /**
+ * The share of the start's time limit that a server has for its first answer. The rest is for the reason: a session that
+ * gives its server up at the limit could not tell it.
+ */
+const answerShare = 0.9;
+
+/**
  * Creates the openers of a remote server. Throws an error for the operator if a certificate or key cannot be used, so
  * that the fault appears at the start and not at the first session.
  * @param tokens the tokens that all connections to the server share; undefined if it needs none
@@ -35,8 +41,9 @@ export function remoteOpeners(
   onStarted: () => void,
   tokens: UpstreamTokens | undefined,
 ): Openers {
-  const { name: server, address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs } = config;
+  const { name: server, address, headers, connectTimeoutMs, startTimeoutMs, endpointTimeoutMs, postTimeoutMs } = config;
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
+  const answerTimeoutMs = Math.ceil(startTimeoutMs * answerShare);
   if (address.transport === 'view') throw new Error('a view has no connection of its own');
   if (!('url' in address)) {
     const open: OpenBackend = (events) => openSocket({ ...common, onStarted, address }, events);
@@ -46,7 +53,8 @@ export function remoteOpeners(
   const tls = readServerTls(config);
   const web = { ...common, url, headers, tls, tokens };
   if (transport === 'ws') {
-    const open: OpenBackend = (events, opening) => openWebSocket({ ...web, onStarted, keepAliveMs }, events, opening);
+    const open: OpenBackend = (events, opening) =>
+      openWebSocket({ ...web, answerTimeoutMs, onStarted, keepAliveMs }, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   }
   const onPostFailed = (detail: string, dropped: number): void =>
@@ -55,7 +63,7 @@ export function remoteOpeners(
   const http = { ...web, postTimeoutMs, idleTimeoutMs: config.upstreamIdleMs, passesChallenges, onPostFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openStreamableHttp(http, events, opening),
-    sse: (events, opening) => openSse({ ...http, onStarted, endpointTimeoutMs }, events, opening),
+    sse: (events, opening) => openSse({ ...http, answerTimeoutMs, onStarted, endpointTimeoutMs }, events, opening),
   };
   if (transport === 'sse') return { open: open.sse, openModern: undefined, isOverHttp: false };
   const modern = { ...http, version, maxRequests: maxSharedCalls };

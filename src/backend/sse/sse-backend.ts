@@ -39,6 +39,7 @@ export interface SseOptions extends Partial<SseStreamLimits> {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
+  readonly connectTimeoutMs?: number;
   /** The tokens that requests carry; absent if the server needs none. */
   readonly tokens?: UpstreamTokens | undefined;
   /**
@@ -82,6 +83,7 @@ export function openSse(
     headers = {},
     tls = {},
     connectTimeoutMs = 10_000,
+    answerTimeoutMs = 60_000,
     endpointTimeoutMs = 10_000,
     idleTimeoutMs = 0,
     postTimeoutMs = 60_000,
@@ -209,7 +211,7 @@ export function openSse(
     return { passed: isBlocking ? settlesWithin(accepted, blockingMs) : Promise.resolve(), settled: serverAccepted };
   };
 
-  const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
+  const limits = { answerTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openSseStream(
     url,
     { connection, flow, limits, headers: clientHeaders?.() ?? noHeaders },

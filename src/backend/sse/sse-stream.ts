@@ -22,8 +22,8 @@ const maxEndpointBytes = 64 * 1024;
 
 /** Time limits of the stream, and the limit of one message. */
 export interface SseStreamLimits {
-  /** Limit for the head of the response. */
-  readonly connectTimeoutMs: number;
+  /** Limit for the head of the response. A host may have to wake up first. */
+  readonly answerTimeoutMs: number;
   /** Limit from then on until the `endpoint` event, whatever else comes meanwhile. */
   readonly endpointTimeoutMs: number;
   /** Limit between two chunks; 0 for no limit, since not every server sends comments. */
@@ -63,7 +63,7 @@ export function openSseStream(
   { connection, flow, limits, headers: clientHeaders }: SseStreamOptions,
   events: SseStreamEvents,
 ): SseStream {
-  const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
+  const { answerTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const controller = new AbortController();
   const reader = new EventReader({ maxEventBytes: maxLineBytes });
@@ -126,7 +126,8 @@ export function openSseStream(
 
   const run = async (): Promise<BackendEnd> => {
     try {
-      limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
+      const silence = `${where} did not answer within ${answerTimeoutMs} ms (--defaults.timeouts.start).`;
+      limit(answerTimeoutMs, { reason: 'failed', detail: silence });
       const headers = { ...clientHeaders, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       streamUrl = answer.url;

@@ -1,5 +1,6 @@
 // src/backend/websocket: servers on a WebSocket.
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { RawData } from 'ws';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { reportNoise } from '../../protocol/message/message.ts';
@@ -24,8 +25,10 @@ export interface WebSocketOptions {
   readonly tls?: UpstreamTls;
   /** The token of the handshake; absent if the server needs none. */
   readonly tokens?: UpstreamTokens | undefined;
-  /** How long the connection may take to be established, including the handshake. */
+  /** How long the connection may take to be established, without the handshake. */
   readonly connectTimeoutMs?: number;
+  /** How long the server may take to answer the handshake. A host may have to wake up first. */
+  readonly answerTimeoutMs?: number;
   /** How long the server may take to close its side after ours. */
   readonly closeGraceMs?: number;
   /** Interval of the pings to the server. */
@@ -59,6 +62,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     headers = {},
     tls = {},
     connectTimeoutMs = 10_000,
+    answerTimeoutMs = 60_000,
     closeGraceMs = 1_000,
     keepAliveMs = 15_000,
     maxLineBytes = 64 * 1024 * 1024,
@@ -74,7 +78,11 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     ...webSocketLimits(maxLineBytes, closeGraceMs),
     headers: { ...headers, ...(handshake?.headers ?? opening.headers?.()) },
     followRedirects: false,
-    ...(handshake && { finishRequest: handshake.finish }),
+    finishRequest(request) {
+      request.once('socket', (socket) => limitHandshake(socket)); // in a later turn
+      if (handshake === undefined) request.end();
+      else handshake.finish(request);
+    },
   });
   /** Messages sent before the connection is established. */
   let unsent: Uint8Array[] = [];
@@ -108,12 +116,20 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     });
   };
 
-  const connectTimer = setTimeout(() => {
-    endConnection({
-      reason: 'failed',
-      detail: `${where} did not accept the WebSocket connection within ${connectTimeoutMs} ms.`,
-    });
-  }, connectTimeoutMs);
+  let connectTimer: NodeJS.Timeout | undefined;
+  const limitConnect = (ms: number, option: string): void => {
+    clearTimeout(connectTimer);
+    const detail = `${where} did not accept the WebSocket connection within ${ms} ms (${option}).`;
+    connectTimer = setTimeout(() => endConnection({ reason: 'failed', detail }), ms);
+  };
+  limitConnect(connectTimeoutMs, '--defaults.advanced.connectTimeout');
+  const limitHandshake = (socket: Socket): void => {
+    const limit = (): void => {
+      if (!isOpened && end === undefined) limitConnect(answerTimeoutMs, '--defaults.timeouts.start');
+    };
+    if (socket.connecting) socket.once('connect', limit);
+    else limit();
+  };
   peer.once('unexpected-response', (_, { statusCode = 0 }) => {
     if (statusCode === 401) handshake?.refused();
     endConnection({

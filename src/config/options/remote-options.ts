@@ -115,7 +115,7 @@ export const remoteOptions = {
   connectTimeoutMs: duration(
     10 * second,
     [1, longestMs],
-    'Time limit for connecting to a remote server. The limit includes the start of the stream for HTTP+SSE and the handshake for WebSocket.',
+    'Time limit for connecting to a remote server. Its first answer may take longer (--defaults.timeouts.start).',
   ),
   endpointTimeoutMs: duration(
     10 * second,

@@ -122,7 +122,7 @@ describe('a stream that is none', () => {
     ],
   ])('[F28] %s: failed, with a clear sentence', async (_, onGet, detail) => {
     const server = await startSseServer({ onGet });
-    const { end } = open(server.url, { connectTimeoutMs: 200, endpointTimeoutMs: 200 });
+    const { end } = open(server.url, { answerTimeoutMs: 200, endpointTimeoutMs: 200 });
     expect(await end()).toMatchObject({ reason: 'failed', detail: expect.stringMatching(detail) });
   });
 

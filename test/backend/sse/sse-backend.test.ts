@@ -117,6 +117,14 @@ describe('a server of 2024-11-05', () => {
     expect((await server.streams.next()).req.headers).toMatchObject({ authorization: 'Bearer 1', 'x-own': 'o' });
   });
 
+  test('may take longer for its answer than for the connection: a host may have to wake up', async () => {
+    const server = await startSseServer({
+      onGet: (response) => void setTimeout(() => beginStream(response).write(event('endpoint', endpointPath)), 300),
+    });
+    open(server.url, { connectTimeoutMs: 100 }).send('1');
+    expect((await server.posts.next()).text).toBe('1');
+  });
+
   test('gets the configured headers with every request', async () => {
     const headers = { authorization: 'Bearer s3cret', 'x-team': 'a, b' };
     const server = await startSseServer({

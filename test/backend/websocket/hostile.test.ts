@@ -83,8 +83,8 @@ describe('a handshake', () => {
     ],
   ])('[F28] %s: failed in time', async (_, onUpgrade) => {
     const url = await answerHandshake({ onUpgrade });
-    const detail = `${url.origin} did not accept the WebSocket connection within 200 ms.`;
-    expect(await open(url, { connectTimeoutMs: 200 }).end()).toEqual({ reason: 'failed', detail });
+    const detail = `${url.origin} did not accept the WebSocket connection within 200 ms (--defaults.timeouts.start).`;
+    expect(await open(url, { answerTimeoutMs: 200 }).end()).toEqual({ reason: 'failed', detail });
   });
 
   test('[F28] of a server that is not there, or ends the connection', async () => {

@@ -23,6 +23,15 @@ describe('a server on WebSocket', () => {
     expect(handshakes[0]).not.toHaveProperty('sec-websocket-extensions');
   });
 
+  test('may take longer for its answer to the handshake than for the connection: a host may have to wake up', async () => {
+    const { url } = await listen(echo, {
+      verifyClient: (_, accept) => void setTimeout(() => accept(true), 300),
+    });
+    const { messages, send } = open(url, { connectTimeoutMs: 100 });
+    send('1');
+    expect(await messages.next()).toBe('1');
+  });
+
   test('gets the headers of the client with its handshake, those of the time when it is opened', async () => {
     const { url, handshakes } = await listen(echo);
     const headers = () => ({ 'x-client': 'c' });
