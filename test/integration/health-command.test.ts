@@ -33,7 +33,10 @@ describe('mcp-gangway health', () => {
     });
     expect(await health('--ready', ...options)).toMatchObject({ code: 0, said: expect.stringContaining('/readyz') });
     await gateway.stop();
-    expect(await health(...options)).toMatchObject({ code: 1, said: expect.stringContaining('did not answer') });
+    expect(await health(...options)).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('did not answer: nothing listens there. Start the gateway'),
+    });
   });
 
   it('needs no server to be named', async () => {

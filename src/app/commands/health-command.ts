@@ -2,6 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { request as requestByTls } from 'node:https';
 import type { GatewayConfig } from '../../config/config.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { displayHost } from '../addresses/listen.ts';
 
 /** An answer that takes longer counts as missing. */
@@ -27,7 +28,11 @@ export async function requestHealth(
     const status = await statusOf(url);
     return { isWell: status === 200, text: `${url} answered ${status}.` };
   } catch (error) {
-    return { isWell: false, text: `${url} did not answer: ${(error as Error).message}` };
+    const isRefused = errorCodeOf(error) === 'ECONNREFUSED';
+    const why = isRefused
+      ? 'nothing listens there. Start the gateway, or correct --host and --port.'
+      : (error as Error).message;
+    return { isWell: false, text: `${url} did not answer: ${why}` };
   }
 }
 

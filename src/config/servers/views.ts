@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { findCollision, type ViewMember } from '../../backend/view/view-names.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
 import { matchesGlob } from '../../util/glob.ts';
+import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { usesClientCredentials } from '../options/client-credential-options.ts';
 import { duration } from '../options/option-kinds.ts';
@@ -80,6 +81,18 @@ type View = z.output<typeof viewSchema> & {
   readonly timeout?: number | undefined;
 } & { readonly [K in keyof typeof filterOptions]?: ServerOptions[K] | undefined };
 
+/** How many of the known servers a message names. */
+const maxNamed = 10;
+
+/** The servers that exist are named, and the one that was probably meant. What the file has instead may be a secret (P12). */
+function describeUnknown(unknown: string, servers: readonly ServerConfig[]): string {
+  const names = servers.map(({ name }) => name);
+  const meant = nearestName(unknown, names);
+  if (meant !== undefined) return `names a server that does not exist; did you mean ${meant}?`;
+  const more = names.length > maxNamed ? ', …' : '';
+  return `names a server that does not exist; the servers are ${names.slice(0, maxNamed).join(', ')}${more}`;
+}
+
 function readView(
   name: string,
   view: View,
@@ -90,7 +103,7 @@ function readView(
 ): RemoteServer | undefined {
   const { servers: wanted, separator = defaultSeparator, unprefixed, timeout: timeoutMs = defaultTimeoutMs } = view;
   const unknown = wanted.find((pattern) => !servers.some((server) => matchesGlob(server.name, pattern)));
-  if (unknown !== undefined) report(place, 'names a server that does not exist');
+  if (unknown !== undefined) report(place, describeUnknown(unknown, servers));
   const chosen = servers.filter((server) => wanted.some((pattern) => matchesGlob(server.name, pattern)));
   if (unprefixed !== undefined && !chosen.some((server) => server.name === unprefixed))
     report(place, 'has an unprefixed server that is not one of its servers');

@@ -27,11 +27,17 @@ export function readNamedFile(
         ? `names ${shown} does not exist; correct the path, which is relative to the current folder`
         : code === 'EISDIR'
           ? `names ${isFileName(name) ? `${name}, which is a folder` : 'a folder'}; name a file in that folder`
-          : `names ${shown} cannot be read (${code}); check its permissions`,
+          : `names ${shown} cannot be read${byUser(code)} (${code}); check its permissions`,
     );
     return undefined;
   }
 }
+
+/** In a container, the user of the gateway is not the one who wrote the file. */
+const byUser = (code: string): string => {
+  const uid = process.getuid?.();
+  return code === 'EACCES' && uid !== undefined ? ` by user ${uid}` : '';
+};
 
 /** A path is shown only if it looks like one: a user can also put the content of the file, with secrets, there (P12). */
 const isFileName = (name: string): boolean =>

@@ -57,7 +57,7 @@ export const endSession = ({ server, session }) =>
   runConfirmed(
     {
       title: `End session ${session}?`,
-      text: `Its open requests end with an error. Its process of “${server}” is stopped, unless other sessions use it or a next session of the client may.`,
+      text: `Its open requests end with an error. Its process of “${server}” ends too, unless other sessions of the client use it.`,
       yes: 'End session',
     },
     'status/actions/end-session',
