@@ -6,7 +6,7 @@ import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { SessionAnswer } from './call-answer.ts';
+import type { FaultData, SessionAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
 import { type CallInFlight, CallTable, type CallTimeLimits } from './call-table.ts';
 import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
@@ -164,8 +164,8 @@ export class SessionCalls extends CallTable<Call> {
 }
 
 /** Answers a removed call with an error of the gateway. A client of one stream has no reply that knows its challenge. */
-export function failCall({ answer, id, report, forwarded }: Call, cause: Reason): void {
+export function failCall({ answer, id, report, forwarded }: Call, cause: Reason, data?: FaultData): void {
   const reason = reasonWithChallenge(cause, forwarded);
   report?.failedBySession(reason, id, !answer.faultsInBand);
-  answer.fault(reason, undefined, id);
+  answer.fault(reason, data, id);
 }

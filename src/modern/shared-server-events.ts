@@ -1,10 +1,12 @@
 import type { BackendEnd } from '../backend/backend.ts';
+import type { BadAnswer } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
 
 /**
  * Why a message was not passed on.
  *
- * `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request from the server, which the
+ * `noise`: a line of the server that is no JSON-RPC message. `bad_response`: an answer that is no valid message; its
+ * request ended with an error. `server_request`: a request from the server, which the
  * modern era does not have; the server gets an error. `late`: a message for a request that was cancelled or answered.
  * `log`: a log message that belongs to none or to one of several requests. `unattributed`: any other notification that
  * names no request. `unacknowledged`: a notification of a subscription before its acknowledgement, or of a kind that no
@@ -15,6 +17,7 @@ import type { Era } from '../protocol/revisions.ts';
  */
 export type ModernDropReason =
   | 'noise'
+  | 'bad_response'
   | 'server_request'
   | 'late'
   | 'log'
@@ -91,5 +94,7 @@ export type SharedServerEvent = Readonly<
       reason: ModernDropReason;
       count?: number;
       text: Buffer | undefined;
+      /** Set for `bad_response`. */
+      answer?: BadAnswer | undefined;
     }
 >;

@@ -678,6 +678,17 @@ const catalogue = {
     message:
       'The answer is too complex: over 1,000 levels, over 8,192 top-level members, or over 8 MiB with 1,048,576 values or twice as many escapes. Request less data, or use pagination.',
   },
+  bad_response: {
+    status: 502,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      "The MCP server's answer is not a valid JSON-RPC 2.0 message. The request may have taken effect. The server's author must correct the answer.",
+    explain: ({ problem }) =>
+      typeof problem === 'string'
+        ? `The MCP server's answer is not valid JSON-RPC: ${problem}. The request may have taken effect. The server's author must correct the answer.`
+        : undefined,
+  },
   server_request_refused: {
     status: 502,
     code: -32000,

@@ -2,6 +2,7 @@ import type { ProcessHolder } from '../backend/backend.ts';
 import { RerunPolicy } from '../call/rerun.ts';
 import { SessionCalls } from '../call/session-calls.ts';
 import type { Handshake } from '../protocol/handshake.ts';
+import type { BadAnswer } from '../protocol/message/message.ts';
 import { assumedRevision } from '../protocol/revisions.ts';
 import type { LogPosition } from '../protocol/wire/event-id.ts';
 import type { EventLog } from '../store/event-log.ts';
@@ -129,10 +130,11 @@ export class SessionContext {
    * Counts and reports a message that goes nowhere.
    * @param count how many such messages there were; `text` is one of them
    */
-  drop(reason: SessionDropReason, text?: Buffer, count = 1): void {
+  drop(reason: SessionDropReason, text?: Buffer, count = 1, answer?: BadAnswer): void {
     this.dropped[reason] = (this.dropped[reason] ?? 0) + count;
     const isAtStart = this.handshake === undefined;
-    this.parts.telemetry.emit({ type: 'session-message-dropped', name: this.name, reason, count, text, isAtStart });
+    const { name } = this;
+    this.parts.telemetry.emit({ type: 'session-message-dropped', name, reason, count, text, isAtStart, answer });
   }
 
   report(cause: unknown): void {

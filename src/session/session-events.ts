@@ -1,5 +1,6 @@
 import type { BackendEnd } from '../backend/backend.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
+import type { BadAnswer } from '../protocol/message/message.ts';
 import type { StoreEvent } from '../store/store-events.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
@@ -9,6 +10,7 @@ import type { SessionEndReason } from './end-reason.ts';
 /**
  * Why a session dropped a message.
  * `noise`: a line of the server is not JSON-RPC.
+ * `bad_response`: an answer of the server is no valid message. Its call ended with an error.
  * `unknown_response`: the server answered an unknown or cancelled request.
  * `late`: progress of a cancelled call.
  * `unknown_client_response`: the client answered an unknown request.
@@ -19,6 +21,7 @@ import type { SessionEndReason } from './end-reason.ts';
  */
 export type SessionDropReason =
   | 'noise'
+  | 'bad_response'
   | 'unknown_response'
   | 'unknown_client_response'
   | 'late'
@@ -94,6 +97,8 @@ export type SessionEvent = Readonly<
       count?: number;
       text: Buffer | undefined;
       isAtStart: boolean;
+      /** Set for `bad_response`. */
+      answer?: BadAnswer | undefined;
     }
   /** A fault of the gateway itself. */
   | { type: 'session-failed'; name: SessionName; cause: unknown }

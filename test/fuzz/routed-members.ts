@@ -88,7 +88,7 @@ const anyMessage = fc
 
 /** All that can be known of a message. */
 function describe(message: Message): unknown {
-  const { kind, id, method, progressToken, cancels, taskId, asksForTask, isModern, isError, isStandIn, text } = message;
+  const { kind, id, method, progressToken, cancels, taskId, asksForTask, isModern, isError, standIn, text } = message;
   const routedRanges = levels.map((level, index) =>
     [...(routedKeys[index] as ReadonlySet<string>), 'a'].map((key) => memberRange(message, level, key)),
   );
@@ -98,7 +98,7 @@ function describe(message: Message): unknown {
     const relative = (all: readonly number[]): number[] => all.map((at) => at - start);
     return found && { keys: found.keys, starts: relative(found.starts), ends: relative(found.ends) };
   });
-  const fields = { kind, id, method, progressToken, cancels, taskId, asksForTask, isModern, isError, isStandIn };
+  const fields = { kind, id, method, progressToken, cancels, taskId, asksForTask, isModern, isError, standIn };
   return { ...fields, text: text.toString('latin1'), routedRanges, ranges };
 }
 

@@ -110,7 +110,9 @@ const reader = createFuzzer({
     const whole = read([bytes], 1_000_000);
     const inChunks = read(cut(bytes, places), 1_000_000);
     assert.deepEqual(inChunks, whole);
-    const { events, retryMs } = readByTheRules(bytes, { withIds: true });
+    // Marks before further lines are dropped as well, which HTML does not ask for.
+    const unmarked = Buffer.from(bytes.toString().replace(/(^|\n|\r)\ufeff+/g, '$1'));
+    const { events, retryMs } = readByTheRules(unmarked, { withIds: true });
     assert.deepEqual(
       whole.events.map(({ type, data }) => ({ type, data })),
       events.map(({ type, data }) => ({ type, data })),

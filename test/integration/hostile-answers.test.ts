@@ -70,8 +70,9 @@ test('[S-02] check says what is wrong with servers whose answers are of no use',
   onTestFinished(() => void child.kill('SIGKILL'));
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   expect(code).toBe(1);
-  expect(stdout).toContain('The server did not answer initialize within 500 ms');
-  expect(stdout).toContain('The server answered initialize with a result that is not an object.');
-  expect(stdout).toContain('The server answered initialize with an error without a message.');
+  const problem = (what: string) => `The MCP server's answer is not valid JSON-RPC: ${what}.`;
+  expect(stdout).toContain(`The server answered initialize with the error: ${problem('the error is null')}`);
+  expect(stdout).toContain(`The server answered initialize with the error: ${problem('the result is not an object')}`);
+  expect(stdout).toContain('with the error: The MCP server gave no message with this error.');
   expect(stderr).not.toMatch(/TypeError|internal error/);
 });

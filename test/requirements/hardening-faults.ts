@@ -68,7 +68,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F17',
-    text: 'Server output that is not valid UTF-8, JSON or JSON-RPC is dropped and counted, and so are answers to unknown ids. Batches are split. The session continues.',
+    text: 'Server output that is not valid UTF-8, JSON or JSON-RPC is corrected, or ends the call that it answers with an error. Other output is dropped and counted, and so are answers to unknown ids. Batches are split. The session continues.',
   },
   {
     id: 'F18',

@@ -22,7 +22,7 @@ export function splitPlainly(bytes: Buffer, maxLineBytes: number): Split {
   const all = bytes.toString('latin1').split('\n');
   const tooLong = all.findIndex((line) => line.length > maxLineBytes);
   const lines = (tooLong === -1 ? all : all.slice(0, tooLong))
-    .map((line, at) => (at === 0 && line.startsWith('\xef\xbb\xbf') ? line.slice(3) : line))
+    .map((line) => line.replace(/^(?:\xef\xbb\xbf)+/, ''))
     .map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
     .filter((line) => line !== '');
   return { lines, overflowed: tooLong !== -1 };

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { matchAnswers } from '../../backend/answers/matched-answers.ts';
 import type { OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import { containFaults } from '../../backend/contain-faults.ts';
@@ -79,7 +80,7 @@ export function openersOf(
   tokens = createUpstreamTokens(config, emit),
 ): Openers {
   const wrap = (open: OpenBackend): OpenBackend =>
-    decorateProcesses(config.name, containFaults(filterBackends(open, config)));
+    decorateProcesses(config.name, containFaults(filterBackends(matchAnswers(open), config)));
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };

@@ -183,7 +183,7 @@ class FilteredBackend extends BackendDecorator {
     if (this.#ownLists.settle(message)) return undefined;
     const request = this.#lists.get(id);
     this.#lists.delete(id);
-    if (message.isError || message.isStandIn) return message;
+    if (message.isError) return message;
     if (request !== undefined) return filterResponse(message, request);
     if (!this.#hasForgottenLists) return message;
     const unknown = { headers: noHeaders, isFirstPage: false };

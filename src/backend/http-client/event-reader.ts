@@ -27,7 +27,7 @@ const fields: ReadonlySet<string> = new Set(['data', 'event', 'id', 'retry']);
 const maxFieldLength = 5;
 
 /**
- * Reads `text/event-stream` (HTML, 9.2.6) by bytes. It drops one byte order mark at the start, and ends lines at LF, CR
+ * Reads `text/event-stream` (HTML, 9.2.6) by bytes. It drops byte order marks before lines, and ends lines at LF, CR
  * or both. The events do not depend on the boundaries of the chunks. Each byte is looked at once, and no text is built
  * of the data: an event of any size costs one copy when it is complete (P8).
  */
@@ -40,7 +40,6 @@ export class EventReader {
   #data: Buffer | undefined;
   #type: string | undefined;
   #id: string | undefined;
-  #isAtStart = true;
   #endsWithCr = false;
   #pendingBytes = 0;
   #overflow: string | undefined;
@@ -102,8 +101,7 @@ export class EventReader {
 
   /** Reads a line. Returns the event that it completes. */
   #readLine(raw: Buffer): StreamEvent | undefined {
-    const line = this.#isAtStart ? withoutBom(raw) : raw;
-    this.#isAtStart = false;
+    const line = withoutBom(raw); // a writer that is opened for each event begins each one with it
     if (line.length === 0) return this.#complete();
     const nameEnd = line.indexOf(colon);
     const nameLength = nameEnd < 0 ? line.length : nameEnd;

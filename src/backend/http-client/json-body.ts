@@ -58,12 +58,16 @@ export async function readRefusalText(
   }
 }
 
-/** Reads the messages of a refusal, as `readRefusalText` reads its text. Empty if there is none. */
+/**
+ * Reads the messages of a refusal, as `readRefusalText` reads its text. Empty if there is none. What is no message says
+ * less than the status.
+ */
 export async function readRefusalMessages(
   answer: Pick<HttpResponse, 'mediaType' | 'body'>,
   flow: BackpressureGroup,
   maxBytes: number,
 ): Promise<readonly Message[]> {
   const text = await readRefusalText(answer, flow, maxBytes);
-  return text === undefined ? [] : (await readServerTexts([text])).messages;
+  const messages = text === undefined ? [] : (await readServerTexts([text])).messages;
+  return messages.filter(({ standIn }) => standIn?.reason !== 'bad_response');
 }

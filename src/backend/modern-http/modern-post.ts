@@ -1,13 +1,13 @@
+import { otherType } from '../../protocol/answer-ids.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
-import { errorCodeIn, findRange, scalarAt } from '../../protocol/json/splice.ts';
 import {
   type Message,
-  readGatewayMessage,
   readServerTexts,
   reportNoise,
   type ServerMessages,
+  withId,
 } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import {
@@ -103,7 +103,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
       const json = await readJsonBody(body, flow, maxLineBytes);
       if (json === undefined) return tooLongPost(where, maxLineBytes);
       const flat = flattenLineBreaks(json);
-      const response = responseIn(flat, await readServerTexts([flat]), post.id);
+      const response = responseTo(await readServerTexts([flat]), post.id);
       if (response !== undefined) return { ok: true, response, status };
     } else await body.drain();
     return refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`);
@@ -130,8 +130,10 @@ async function readRefusal(
   if (offer === 'passed-on' && !mayBeOrdinaryError(status, headers)) await body.drain();
   else {
     const text = await readRefusalText(answer, flow, maxLineBytes);
-    const response = text === undefined ? undefined : responseIn(text, await readServerTexts([text]), id);
-    if (response !== undefined) return { ok: true, response, status, offer };
+    const response = text === undefined ? undefined : responseTo(await readServerTexts([text]), id);
+    // What is no message says less than the status.
+    if (response !== undefined && response.standIn?.reason !== 'bad_response')
+      return { ok: true, response, status, offer };
   }
   return refusedPost(explainModernStatus(status, url.origin, offer), status);
 }
@@ -229,31 +231,17 @@ function readStream(
   });
 }
 
-/** The response to a request, if a text is nothing else. */
+/**
+ * The response to a request, if a text is nothing else. An error without an id, or with null, must answer the only
+ * request of the POST.
+ */
 function responseTo({ messages, noise }: ServerMessages, id: RequestId): Message | undefined {
   const [message, ...others] = messages;
-  const isAlone = others.length === 0 && noise.length === 0;
-  return isAlone && message?.kind === 'response' && message.id === id ? message : undefined;
+  if (message?.kind !== 'response' || others.length > 0 || noise.length > 0) return undefined;
+  if (message.id === id) return message;
+  const isOwn = message.id === otherType(id) || (message.id == null && message.isError);
+  return isOwn ? withId(message, id) : undefined;
 }
-
-/**
- * Returns the response to a request in a JSON body. An error without an id, or with null, must answer the only request
- * of the POST: it is given its id.
- * @param json without line breaks
- */
-function responseIn(json: Buffer, found: ServerMessages, id: RequestId): Message | undefined {
-  const response = responseTo(found, id);
-  if (response !== undefined) return response;
-  const errorRange = findRange(json, ['error']);
-  if (typeof errorRange !== 'object') return undefined;
-  const isError =
-    Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
-  if (scalarAt(json, ['jsonrpc']) !== '2.0' || !isError) return undefined;
-  const error = json.toString('utf8', errorRange.start, errorRange.end);
-  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`));
-}
-
-const hasNoId = (json: Buffer): boolean => findRange(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
 
 /** Explains to the operator a status that refuses a message, with advice. */
 export function explainModernStatus(status: number, where: string, offer: LoginOffer = 'none'): string {

@@ -96,7 +96,7 @@ async function readRefusal(answer: HttpResponse, message: Message, parts: SsePos
   if (message.method === 'initialize' || (isChallenge && !mayBeOrdinaryError(status, headers))) await body.drain();
   else {
     const messages = await readRefusalMessages(answer, flow, maxLineBytes);
-    if (answeredIn(messages).some((id) => unanswered.has(id))) {
+    if (answeredIn(messages, unanswered).length > 0) {
       onMessages(messages);
       if (unanswered.size === 0) return { ok: true };
     }

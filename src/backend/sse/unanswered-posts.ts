@@ -58,7 +58,7 @@ export class UnansweredPosts {
 
   /** Notes messages that came on the stream or in the response to a POST. */
   noteAnswers(messages: readonly Message[]): void {
-    if (this.#byId.size > 0) for (const id of answeredIn(messages)) this.#noteAnswer(id);
+    if (this.#byId.size > 0) for (const id of answeredIn(messages, this.#byId)) this.#noteAnswer(id);
   }
 
   /**

@@ -103,7 +103,7 @@ export interface HttpPost {
   /** The last event read of a stream that answers the POST; undefined while the stream cannot be resumed. */
   readonly cursor: string | undefined;
   /** Notes answers that came on the standalone stream. */
-  noteAnswers(ids: RequestIds): void;
+  noteAnswers(messages: readonly Message[]): void;
   /** Aborts the POST: nobody waits for the answer any more. */
   abandon(): void;
 }
@@ -132,14 +132,24 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   /** Errors that may mean that the server has forgotten the session. They wait until it is asked. */
   const doubtful: Message[] = [];
   const isDoubtful = (message: Message): boolean =>
-    message.isError && !isInitialize && 'message' in source && isRefusalOfOurs(message) && mayMeanForgotten(message);
+    message.isError &&
+    !isInitialize &&
+    'message' in source &&
+    isRefusalOfOurs(message) &&
+    (mayMeanForgotten(message) || message.standIn !== undefined);
   const isRefusalOfOurs = ({ id }: Message): boolean => id == null || unanswered.has(id);
 
-  const deliver = (messages: readonly Message[]): void => {
+  const deliver = (received: readonly Message[]): void => {
+    // An answer without an id to a message that is no request says nothing.
+    const messages = ids.length > 0 ? received : received.filter(({ kind, id }) => kind !== 'response' || id !== null);
     const isCertain = !messages.some(isDoubtful);
     const certain = isCertain ? messages : messages.filter((message) => !isDoubtful(message));
     if (!isCertain) doubtful.push(...messages.filter(isDoubtful));
-    for (const id of answeredIn(messages)) unanswered.delete(id);
+    for (const id of answeredIn(messages, unanswered)) unanswered.delete(id);
+    // The response to a POST is about its request: an answer without an id can answer no other one.
+    const [only] = unanswered.size === 1 ? unanswered : [];
+    if (only !== undefined && messages.some(({ kind, id }) => kind === 'response' && id === null))
+      unanswered.delete(only);
     if (certain.length > 0) onMessages(certain, ids);
   };
 
@@ -231,8 +241,8 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
 
   /** Delivers messages of a refusal if one of them answers a request. Returns true then. */
   const deliverAnswers = (messages: readonly Message[]): boolean => {
-    const answered = answeredIn(messages);
-    const isAnswer = answered.some((id) => unanswered.has(id));
+    const answered = answeredIn(messages, unanswered);
+    const isAnswer = answered.length > 0;
     for (const id of answered) unanswered.delete(id);
     if (isAnswer) onMessages(messages, ids);
     return isAnswer;
@@ -342,8 +352,8 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     ended: run(),
     unanswered,
     outgoing,
-    noteAnswers(ids: RequestIds) {
-      for (const id of ids) unanswered.delete(id);
+    noteAnswers(messages: readonly Message[]) {
+      for (const id of answeredIn(messages, unanswered)) unanswered.delete(id);
       if (unanswered.size === 0) resolveAnswered?.();
     },
     abandon: () => canceller.abort(),

@@ -19,7 +19,7 @@ import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
-import { answeredIn, requestIdsOf } from '../http-client/message-ids.ts';
+import { requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   abandonAfterMs,
@@ -261,8 +261,8 @@ export function openStreamableHttp(
     isForgotten: async () => session.hasId && isForgottenByServer(),
     open: (lastEventId) => openStandalone(lastEventId),
     onMessages(messages) {
-      const answered = answeredIn(messages);
-      if (answered.length > 0) for (const openPost of posts) openPost.noteAnswers(answered);
+      const answers = responsesIn(messages);
+      if (answers.length > 0) for (const openPost of posts) openPost.noteAnswers(answers);
       deliver(messages, []);
     },
     onCursor,

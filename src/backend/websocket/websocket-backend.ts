@@ -78,6 +78,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     ...webSocketLimits(maxLineBytes, closeGraceMs),
     headers: { ...headers, ...(handshake?.headers ?? opening.headers?.()) },
     followRedirects: false,
+    skipUTF8Validation: true, // the message is read like those of all transports: other bytes become U+FFFD
     finishRequest(request) {
       request.once('socket', (socket) => limitHandshake(socket)); // in a later turn
       if (handshake === undefined) request.end();

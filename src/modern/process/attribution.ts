@@ -2,7 +2,7 @@ import type { RequestIds } from '../../backend/backend.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type BadAnswer, faultData, type Message } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { withServedVersions } from '../../protocol/modern/discovery.ts';
@@ -32,7 +32,7 @@ export interface ProcessAttributionOptions {
   onToolsChanged(): void;
   /** True if a subscriber may learn of the task in a notification. */
   maySeeTask(call: SharedCall, notification: Message): boolean;
-  onDropped(what: ModernDropReason, text: Buffer): void;
+  onDropped(what: ModernDropReason, text: Buffer, answer?: BadAnswer): void;
   /**
    * Sends the server a message of the gateway's own.
    * @param headers of the client whose request it concerns
@@ -114,9 +114,12 @@ export class ProcessAttribution {
   }
 
   #answer(call: SharedCall, response: Message): void {
-    const { declares, onAnswered } = this.#options;
+    const { declares, onAnswered, onDropped } = this.#options;
     onAnswered(call, response.text);
-    if (response.isStandIn) return call.answer.fault('response_too_complex');
+    const { standIn } = response;
+    if (standIn?.reason === 'bad_response')
+      onDropped('bad_response', standIn.written, { method: call.method, problem: standIn.problem });
+    if (standIn !== undefined) return call.answer.fault(standIn.reason, faultData(standIn));
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const restored = restore(response, call);
     const forClient = call.method === 'server/discover' ? withServedVersions(restored) : restored;

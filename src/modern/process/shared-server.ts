@@ -4,7 +4,7 @@ import { overdueReason } from '../../call/call-table.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { cancelled, type Message } from '../../protocol/message/message.ts';
+import { type BadAnswer, cancelled, type Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, isClientRefused, type Server } from '../../server/server.ts';
@@ -78,7 +78,7 @@ export class SharedServer {
       onToolsChanged: options.onToolsChanged,
       maySeeTask: ({ requester: requester2 }, notification) =>
         requester2 === undefined || this.tasks.ownsNamedTask(notification, requester2),
-      onDropped: (what, text) => this.#drop(what, text),
+      onDropped: (what, text, answer) => this.#drop(what, text, 1, answer),
       sendToServer: (message, headers) => {
         this.#process.send(message, headers);
       },
@@ -361,10 +361,10 @@ export class SharedServer {
     }
   }
 
-  #drop(reason: ModernDropReason, text?: Buffer, count = 1): void {
+  #drop(reason: ModernDropReason, text?: Buffer, count = 1, answer?: BadAnswer): void {
     this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count);
     const { server, emit } = this.#options;
-    emit({ type: 'shared-message-dropped', server: server.name, reason, count, text });
+    emit({ type: 'shared-message-dropped', server: server.name, reason, count, text, answer });
   }
 
   #takeCounts(): DropCounts {

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
+import type { BadAnswer } from '../../protocol/message/message.ts';
 import type { SessionName } from '../../session/session-events.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { GatewayEvent } from '../gateway-events.ts';
+import { methodLabel } from '../metrics/method-labels.ts';
 
 /** How much of the first line is logged. */
 const maxLoggedBytes = 200;
@@ -10,6 +12,12 @@ const maxLoggedBytes = 200;
 const maxWarned = 10_000;
 
 const advice = 'Configure the server to log to stderr: stdout is only for MCP messages.';
+
+const answerAdvice =
+  'The call ended with the error bad_response. Report the fault to the author of the server. Further such answers are not reported.';
+
+/** The key for the warning of a session's bad answers. */
+const answerKey = (session: string): string => `answer ${session}`;
 
 /** The settings of a stdout noise log. */
 export interface StdoutNoiseLogOptions {
@@ -25,7 +33,7 @@ export interface StdoutNoiseLogOptions {
  * The line may contain what a client sent (P12). A log that is kept shows the line only if the server wrote it before
  * it answered `initialize`: no client has sent anything before that.
  *
- * A second warning tells that output of a spare process was dropped.
+ * Another warning tells of the first answer of a session that is no valid message. A last one tells that output of a spare process was dropped.
  */
 export class StdoutNoiseLog {
   readonly #options: StdoutNoiseLogOptions;
@@ -42,7 +50,15 @@ export class StdoutNoiseLog {
       this.#report(event.name, event.text, event.isAtStart);
     if (event.type === 'shared-message-dropped' && event.reason === 'noise')
       this.#report({ server: event.server, session: '' }, event.text, false);
-    if (event.type === 'session-ended') this.#warned.get(event.name.server)?.delete(event.name.session);
+    if (event.type === 'session-message-dropped' && event.answer !== undefined)
+      this.#reportAnswer(event.name, event.answer, event.text);
+    if (event.type === 'shared-message-dropped' && event.answer !== undefined)
+      this.#reportAnswer({ server: event.server, session: '' }, event.answer, event.text);
+    if (event.type === 'session-ended') {
+      const warned = this.#warned.get(event.name.server);
+      warned?.delete(event.name.session);
+      warned?.delete(answerKey(event.name.session));
+    }
     if (event.type === 'spare-output-dropped') this.#reportExcess(event.server);
     if (event.type === 'server-removed') {
       this.#warned.delete(event.server);
@@ -59,11 +75,26 @@ export class StdoutNoiseLog {
     );
   }
 
-  #report({ server, session }: SessionName, text: Buffer | undefined, isAtStart: boolean): void {
+  /** Warns of an answer that is no valid message. The answer is shown only to the person at the terminal. */
+  #reportAnswer({ server, session }: SessionName, { method, problem }: BadAnswer, text: Buffer | undefined): void {
+    if (this.#wasWarned(server, answerKey(session))) return;
+    const { logger, isAtTerminal } = this.#options;
+    const line = text?.subarray(0, maxLoggedBytes).toString();
+    const fields = { server, ...(session !== '' && { session }), ...(isAtTerminal && { line }), help: answerAdvice };
+    logger.warn(fields, `an answer to ${methodLabel(method)} is not valid JSON-RPC: ${problem}`);
+  }
+
+  /** True if this was reported before. It counts as reported from now on. */
+  #wasWarned(server: string, key: string): boolean {
     const warned = this.#warned.get(server) ?? new BoundedMap(maxWarned);
     this.#warned.set(server, warned);
-    if (warned.has(session)) return;
-    warned.set(session, true);
+    if (warned.has(key)) return true;
+    warned.set(key, true);
+    return false;
+  }
+
+  #report({ server, session }: SessionName, text: Buffer | undefined, isAtStart: boolean): void {
+    if (this.#wasWarned(server, session)) return;
     const { logger, isAtTerminal } = this.#options;
     const line = text?.subarray(0, maxLoggedBytes).toString() ?? '';
     const showsLine = isAtTerminal || isAtStart;

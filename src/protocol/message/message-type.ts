@@ -30,15 +30,36 @@ export interface Message {
   readonly isError: boolean;
   /** True for a result with the member `isError: true`. Undefined if the message was read without looking for it. */
   readonly reportsToolError?: boolean | undefined;
-  /**
-   * True if the gateway made the message in place of one of a server that breaks a limit. It is an error in place of a
-   * response, or a request without its params, which is then refused.
-   */
-  readonly isStandIn?: boolean;
+  /** Set if the gateway made the message in place of one of a server that cannot be passed on. */
+  readonly standIn?: StandIn | undefined;
   /** The ranges of the members of the routing levels. */
   readonly memberRanges: MemberRanges;
   /** In a message with many members, the ranges of those with routed keys. `memberRanges` then scans the text again. */
   readonly routedRanges?: MemberRanges | undefined;
+}
+
+/**
+ * Why a message stands in for one of a server.
+ * `response_too_complex`: the server's message breaks a limit. An error stands in for a response. A request without its
+ *   params stands in for a request, and is then refused.
+ * `bad_response`: the server's answer is no valid message. An error stands in for it.
+ * `not_json_rpc`: the server's request is no valid message. `refusal` is the error for the server.
+ */
+export type StandIn =
+  | { readonly reason: 'response_too_complex' }
+  | {
+      readonly reason: 'bad_response';
+      readonly problem: string;
+      /** The beginning of what the server wrote. */
+      readonly written: Buffer;
+    }
+  | { readonly reason: 'not_json_rpc'; readonly written: Buffer; readonly refusal: Buffer };
+
+/** An answer that was no valid message, as logs describe it. */
+export interface BadAnswer {
+  /** The method of the request that it answers. */
+  readonly method: string;
+  readonly problem: string;
 }
 
 /** A level of a message that routing reads: its own members, those of its `params`, or those of `params._meta`. */

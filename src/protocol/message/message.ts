@@ -1,7 +1,7 @@
 // src/protocol/message: JSON-RPC messages: reading them from text, and changing single members of their text.
 import { detachedCopy } from '../../util/detached-bytes.ts';
 import { hasRoomFor, inOwnTurns, shareOfTurn, unitsOfText } from '../../util/timing/work-meter.ts';
-import type { Reason, RequestId } from '../faults.ts';
+import { faultMessage, type Reason, type RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
 import { routedKeys } from '../json/known-keys.ts';
 import { type FoundMembers, hasMember, memberIndex } from '../json/object-members.ts';
@@ -18,12 +18,21 @@ import {
 } from '../json/scan.ts';
 import { internTexts } from '../json/short-texts.ts';
 import { spliceId } from '../json/splice.ts';
+import {
+  hasSoundError,
+  mendAnswer,
+  mendBytes,
+  mendBytesInTurns,
+  type OddPart,
+  readOddMessage,
+  readOddText,
+} from './broken/odd-text.ts';
+import { createStandIn } from './broken/stand-in.ts';
 import { rescanMembers } from './member-ranges.ts';
-import type { MemberRanges, Message, MessageLevel } from './message-type.ts';
+import type { MemberRanges, Message, MessageLevel, StandIn } from './message-type.ts';
 import { ProgressFastPath, type ProgressPattern, progressMethod } from './progress-fast-path.ts';
-import { createStandIn } from './stand-in.ts';
 
-export type { MemberRanges, Message, MessageLevel } from './message-type.ts';
+export type { BadAnswer, MemberRanges, Message, MessageLevel, StandIn } from './message-type.ts';
 
 /** The range of a member's value in the message's text; undefined if there is no such member. */
 export function memberRange(message: Message, level: MessageLevel, key: string): ByteRange | undefined {
@@ -50,7 +59,13 @@ export function memberValue(message: Message, level: MessageLevel, key: string):
 /** A message, or the reason of its refusal and the id for the error response. */
 export type ReadMessage =
   | { readonly ok: true; readonly message: Message }
-  | { readonly ok: false; readonly reason: Reason; readonly id: RequestId | null };
+  | {
+      readonly ok: false;
+      readonly reason: Reason;
+      readonly id: RequestId | null;
+      /** The refused text and the problem, if it is a server's; see `readServerTexts`. */
+      readonly odd?: { readonly text: Buffer; readonly problem: string };
+    };
 
 /** A parsed body: one message, or those of a batch in order. */
 export type ReadBody =
@@ -79,7 +94,13 @@ export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits)
   const progress = limits.foldsKeys ? undefined : progressFastPath.read(text, maxDepth);
   if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
-  const outcome = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  const isServers = limits === serverLimits;
+  const outcome = scanMessages(
+    text,
+    maxDepth,
+    (scanned) => messages.push(readMessage(text, scanned, isServers)),
+    limits,
+  );
   return createBody(text, outcome, messages, limits);
 }
 
@@ -97,7 +118,9 @@ export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = d
     return small as ReadBody;
   }
   const messages: ReadMessage[] = [];
-  const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  const isServers = limits === serverLimits;
+  const read = (scanned: Scanned): unknown => messages.push(readMessage(text, scanned, isServers));
+  const scan = new SteppedScan(text, maxDepth, read, limits);
   let body: ReadBody | undefined;
   await inOwnTurns(() => {
     const outcome = scan.step();
@@ -181,8 +204,15 @@ export function reportNoise(receiver: NoiseReceiver, reads: readonly Omit<Server
 }
 
 /**
+ * The limits of the texts of servers. Their messages are read generously: what cannot be passed on as it is, is corrected,
+ * or an error stands in for it (docs/decisions/0156).
+ */
+const serverLimits: ScanLimits = { ...defaultLimits };
+
+/**
  * Reads texts of a server. An array is split into its messages. Only 2025-03-26 has batches, but dropping one in any
- * revision would leave its requests without an answer.
+ * revision would leave its requests without an answer. A text that is no valid message is corrected, or an error stands
+ * in for the answer that it was to be (`Message.standIn`).
  * @returns a promise if this turn of the event loop has no room for the texts: they are then read in turns of their own
  *   (P8). Whoever reads many texts reads them in portions (`portionsOf`), so that they are delivered in several turns
  */
@@ -194,7 +224,12 @@ export function readServerTexts(texts: readonly Buffer[]): ServerMessages | Prom
 
 /** Reads texts of a server at once. Only tests, and whoever has asked the work meter, may call this. */
 export function readSmallTexts(texts: readonly Buffer[], found = new FoundMessages()): ServerMessages {
-  for (const text of texts) found.add(text, readBody(text, maxServerDepth));
+  for (const text of texts) {
+    const body = readBody(text, maxServerDepth, serverLimits);
+    const mended = body.ok ? undefined : mendBytes(text);
+    if (mended === undefined) found.add(text, body);
+    else found.add(mended, readBody(mended, maxServerDepth, serverLimits));
+  }
   return found;
 }
 
@@ -217,14 +252,20 @@ async function readInTurns(texts: readonly Buffer[]): Promise<ServerMessages> {
 async function readEach(each: readonly { readonly text: Buffer; readonly found: FoundMessages }[]): Promise<void> {
   for (const portion of portionsOf(each, ({ text }) => text)) {
     const [first] = portion;
-    if (first !== undefined && isLarge(first.text))
-      first.found.add(first.text, await readBodyInTurns(first.text, maxServerDepth));
+    if (first !== undefined && isLarge(first.text)) await readLarge(first.text, first.found);
     else
       await inOwnTurns(() => {
         for (const { text, found } of portion) readSmallTexts([text], found);
         return true;
       });
   }
+}
+
+async function readLarge(text: Buffer, found: FoundMessages): Promise<void> {
+  const body = await readBodyInTurns(text, maxServerDepth, serverLimits);
+  const mended = body.ok ? undefined : await mendBytesInTurns(text);
+  if (mended === undefined) found.add(text, body);
+  else found.add(mended, await readBodyInTurns(mended, maxServerDepth, serverLimits));
 }
 
 /** The messages in texts of a server. */
@@ -234,13 +275,68 @@ class FoundMessages implements ServerMessages {
   unkeptNoise = 0;
 
   add(text: Buffer, body: ReadBody): void {
-    if (body.ok) for (const read of body.messages) if (read.ok) this.messages.push(read.message);
-    const isNoise = !body.ok || body.messages.length === 0 || body.messages.some(({ ok }) => !ok);
+    let isNoise = body.ok ? body.messages.length === 0 : !this.#addParts(text, body.reason);
+    if (body.ok)
+      for (const read of body.messages) {
+        if (!read.ok) isNoise = !this.#addOdd(read) || isNoise;
+        else this.messages.push(read.message.isError ? withSoundError(read.message) : read.message);
+      }
     if (!isNoise) return;
     if (this.noise.length < maxNoiseTexts) this.noise.push(text);
     else this.unkeptNoise += 1;
   }
+
+  /** Adds stand-ins for the messages in a text that is no JSON, or has a key twice. False if there are none. */
+  #addParts(text: Buffer, reason: Reason): boolean {
+    if (reason !== 'not_json' && reason !== 'duplicate_key') return false;
+    const { problem, parts } = readOddText(text, reason === 'duplicate_key');
+    for (const part of parts) this.messages.push(standInFor(part, problem, text));
+    return parts.length > 0;
+  }
+
+  /** Adds a corrected message, or a stand-in. False if the text is nothing of the kind. */
+  #addOdd({ odd }: Extract<ReadMessage, { ok: false }>): boolean {
+    if (odd === undefined) return false;
+    const { text, problem } = odd;
+    const mended = mendAnswer(text);
+    const body = mended && readBody(mended, maxServerDepth, serverLimits);
+    const [read] = body?.ok ? body.messages : [];
+    if (read?.ok) this.messages.push(read.message);
+    const part = read?.ok ? undefined : readOddMessage(text);
+    const rest = read?.ok === false ? (read.odd?.problem ?? problem) : problem;
+    if (part !== undefined) this.messages.push(standInFor(part, rest, text));
+    return read?.ok === true || part !== undefined;
+  }
 }
+
+function withSoundError(message: Message): Message {
+  if (hasSoundError(message.text)) return message;
+  const mended = mendAnswer(message.text);
+  return mended === undefined ? message : changedMessage(message, mended, {});
+}
+
+/** The data of the fault for a call whose answer has a stand-in. */
+export const faultData = (standIn: StandIn): { problem: string } | undefined =>
+  standIn.reason === 'bad_response' ? { problem: standIn.problem } : undefined;
+
+/** How much of an odd text is kept for the log. */
+const maxWrittenBytes = 2_048;
+
+function standInFor(part: OddPart, problem: string, text: Buffer): Message {
+  const written = Buffer.from(text.subarray(0, maxWrittenBytes));
+  if (part.kind === 'response') return createBadResponse(part.id, problem, written);
+  const error = { code: -32600, message: `Invalid request: ${problem}.` };
+  const refusal = Buffer.from(`{"jsonrpc":"2.0","id":${part.idText},"error":${JSON.stringify(error)}}`);
+  return readStandIn('{"jsonrpc":"2.0","id":0,"method":"invalid"}', { reason: 'not_json_rpc', written, refusal });
+}
+
+/**
+ * Creates the error that stands in for an answer of a server.
+ * @param id null if the answer does not name its request
+ * @param written the beginning of the answer, for the log
+ */
+export const createBadResponse = (id: RequestId | null, problem: string, written: Buffer): Message =>
+  readStandIn(faultMessage('bad_response', id, { problem }), { reason: 'bad_response', problem, written });
 
 /** Creates the body of a text from the result of its scan. */
 function createBody(
@@ -250,8 +346,11 @@ function createBody(
   limits: ScanLimits,
 ): ReadBody {
   if (scan.ok) return { ok: true, batch: scan.batch, messages };
-  const standIn = limits.foldsKeys || !boundFaults.has(scan.fault) ? undefined : readStandIn(text);
-  return standIn === undefined ? { ok: false, reason: scan.fault } : { ok: true, batch: false, messages: [standIn] };
+  const standIn = limits.foldsKeys || !boundFaults.has(scan.fault) ? undefined : createStandIn(text);
+  if (standIn === undefined) return { ok: false, reason: scan.fault };
+  // So no call waits in vain for its answer.
+  const message = readStandIn(standIn, { reason: 'response_too_complex' });
+  return { ok: true, batch: false, messages: [{ ok: true, message }] };
 }
 
 /** The reasons for refusing a message that is valid JSON but exceeds a limit. */
@@ -262,19 +361,15 @@ const boundFaults: ReadonlySet<Reason> = new Set<Reason>([
   'key_too_long',
 ]);
 
-/**
- * Creates a replacement for a server's message that breaks a limit, if its id is found. So no call waits in vain for
- * its answer.
- */
-function readStandIn(text: Buffer): ReadMessage | undefined {
-  const standIn = createStandIn(text);
-  if (standIn === undefined) return undefined;
+/** Reads a message that the gateway made in place of a server's. */
+function readStandIn(text: string, standIn: StandIn): Message {
   let read: ReadMessage | undefined;
-  const whole = Buffer.from(standIn);
+  const whole = Buffer.from(text);
   scanMessages(whole, maxServerDepth, (scanned) => {
-    read = readMessage(whole, scanned, true);
+    read = readMessage(whole, scanned, false, standIn);
   });
-  return read?.ok ? read : undefined;
+  if (read?.ok !== true) throw new Error('the stand-in is no message');
+  return read.message;
 }
 
 /**
@@ -336,7 +431,7 @@ class ChangedMessage implements Message {
   readonly isModern: boolean;
   readonly isError: boolean;
   readonly reportsToolError: boolean | undefined;
-  readonly isStandIn: boolean;
+  readonly standIn: StandIn | undefined;
 
   constructor(origin: Message, text: Buffer, changes: ChangedMembers) {
     this.kind = origin.kind;
@@ -350,7 +445,7 @@ class ChangedMessage implements Message {
     this.isModern = changes.isModern ?? origin.isModern;
     this.isError = origin.isError;
     this.reportsToolError = origin.reportsToolError;
-    this.isStandIn = origin.isStandIn === true;
+    this.standIn = origin.standIn;
   }
 
   get memberRanges(): MemberRanges {
@@ -409,31 +504,57 @@ class ScannedMessage implements Message {
 
 /** A message that stands in for one that could not be read. */
 class StandInMessage extends ScannedMessage {
-  readonly isStandIn = true;
+  readonly standIn: StandIn;
+
+  constructor(standIn: StandIn, ...parts: ConstructorParameters<typeof ScannedMessage>) {
+    super(...parts);
+    this.standIn = standIn;
+  }
 }
 
-function readMessage(whole: Buffer, scanned: Scanned, isStandIn = false): ReadMessage {
+/** @param isServers true for a server's message: what is refused is then described */
+function readMessage(whole: Buffer, scanned: Scanned, isServers: boolean, standIn?: StandIn): ReadMessage {
   const { message, params } = scanned;
   const hasId = hasMember(message, 'id');
   const id = hasId ? decodeId(whole, message, 'id') : undefined;
-  const refuse = (reason: Reason): ReadMessage => ({ ok: false, reason, id: id ?? null });
+  const refuse = (reason: Reason, problem?: string): ReadMessage => {
+    const refused = { ok: false, reason, id: id ?? null } as const;
+    if (!isServers || message === undefined) return refused;
+    return { ...refused, odd: { text: whole.subarray(scanned.start, scanned.end), problem: problem ?? shapeProblem } };
+  };
 
-  if (decodeString(whole, message, 'jsonrpc') !== '2.0') return refuse('not_json_rpc');
+  if (decodeString(whole, message, 'jsonrpc') !== '2.0')
+    return refuse('not_json_rpc', hasMember(message, 'jsonrpc') ? 'jsonrpc is not "2.0"' : 'no jsonrpc');
   const hasMethod = hasMember(message, 'method');
   const method = decodeString(whole, message, 'method');
   const outcomes = Number(hasMember(message, 'result')) + Number(hasMember(message, 'error'));
-  if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId) return refuse('not_json_rpc');
+  if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId)
+    return refuse('not_json_rpc', hasMethod ? undefined : outcomesProblem[outcomes]);
   if (params === undefined && !isAbsentOrNull(whole, message, 'params')) return refuse('not_json_rpc');
   // JSON-RPC 2.0, section 5.1: an error is an object. Null is not an error, and there is no result either.
   if (!hasMethod && hasMember(message, 'error') && isAbsentOrNull(whole, message, 'error'))
-    return refuse('not_json_rpc');
-  if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
+    return refuse('not_json_rpc', 'the error is null');
+  if (
+    isServers &&
+    hasMember(message, 'result') &&
+    whole[message?.startOf(message.indexOf('result')) as number] !== 0x7b
+  )
+    return refuse('not_json_rpc', 'the result is not an object');
+  if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id', 'the id is not allowed');
 
   const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';
-  const read = new (isStandIn ? StandInMessage : ScannedMessage)(whole, scanned, kind, id, method);
+  const read =
+    standIn === undefined
+      ? new ScannedMessage(whole, scanned, kind, id, method)
+      : new StandInMessage(standIn, whole, scanned, kind, id, method);
   if (method === progressMethod) progressFastPath.note(whole, scanned, read.progressToken);
   return { ok: true, message: read };
 }
+
+/** What is said of a message of another shape than any of JSON-RPC. */
+const shapeProblem = 'neither a request, a notification nor a response';
+/** What is said of a response with so many of the members `result` and `error`. */
+const outcomesProblem = ['neither result nor error', 'no id', 'both result and error'];
 
 function isAbsentOrNull(text: Buffer, members: FoundMembers | undefined, key: string): boolean {
   const index = members?.indexOf(key) ?? -1;

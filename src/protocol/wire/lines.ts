@@ -10,9 +10,12 @@ const lf = 0x0a;
 const cr = 0x0d;
 const space = 0x20;
 
-/** Leaves out a byte order mark at the start of a text (RFC 8259, section 8.1). */
-export const withoutBom = (bytes: Buffer): Buffer =>
-  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+/** Leaves out byte order marks at the start of a text (RFC 8259, section 8.1). */
+export function withoutBom(bytes: Buffer): Buffer {
+  let at = 0;
+  while (bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3;
+  return at === 0 ? bytes : bytes.subarray(at);
+}
 
 /** Splits a stream of chunks into lines. The lines do not depend on the boundaries of the chunks. */
 export class LineSplitter {
@@ -42,7 +45,7 @@ export class LineSplitter {
 
   /**
    * Returns the lines that this chunk completes, in order. A line comes without its LF, without one CR before it, and
-   * without a byte order mark at the start of the stream. Empty lines are left out. A line that lies in one chunk
+   * without a byte order mark. Empty lines are left out. A line that lies in one chunk
    * shares its memory. The splitter takes over the chunk: a later call may leave it empty (`joinChunks`).
    */
   push(chunk: Buffer): Buffer[] {
@@ -78,7 +81,7 @@ export class LineSplitter {
   }
 
   #trim(raw: Buffer): Buffer {
-    const line = this.#atStart ? withoutBom(raw) : raw;
+    const line = withoutBom(raw); // a writer that is opened for each line begins each one with it
     this.#atStart = false;
     return line[line.length - 1] === cr ? line.subarray(0, -1) : line;
   }

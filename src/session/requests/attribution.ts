@@ -2,7 +2,7 @@ import type { RequestIds } from '../../backend/backend.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import { type Call, failCall, type StreamTarget } from '../../call/session-calls.ts';
 import { taskStatus } from '../../call/tasks.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { faultData, type Message } from '../../protocol/message/message.ts';
 import type { ProgressRun } from '../../protocol/message/progress-run.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
@@ -97,9 +97,12 @@ export class Attribution implements UnsolicitedSink {
     const { calls } = this.#context;
     const call = calls.take(response.id);
     call?.report?.responseReceived();
+    const { standIn } = response;
+    if (call !== undefined && standIn?.reason === 'bad_response')
+      this.#context.drop('bad_response', standIn.written, 1, { method: call.method, problem: standIn.problem });
     if (call === undefined) this.drop('unknown_response', text);
     else if (call.method === 'initialize') this.#opening.answered(call, response);
-    else if (response.isStandIn) failCall(call, 'response_too_complex');
+    else if (standIn !== undefined) failCall(call, standIn.reason, faultData(standIn));
     else {
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       this.#noteAnswer(call, response);
@@ -122,7 +125,7 @@ export class Attribution implements UnsolicitedSink {
 
   #route(message: Message, relatedRequests: RequestIds | undefined): void {
     const { calls, serverRequests, policy } = this.#context;
-    if (message.isStandIn) {
+    if (message.standIn !== undefined) {
       this.drop('oversized', message.text);
       this.#supervisor.send(ServerRequests.refusal(message));
       return;

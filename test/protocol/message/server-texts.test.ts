@@ -27,7 +27,8 @@ describe('[R6.03] [F17] server output that is no message', () => {
     ['half of a message', '{"jsonrpc":"2.0","meth'],
     ['an empty array', '[]'],
     ['an array of what is no message', '[1]'],
-    ['a request with an impossible id', '{"jsonrpc":"2.0","id":{},"method":"x"}'],
+    ['a line of a log in JSON', '{"level":30,"id":5,"error":"x"}'],
+    ['a log of what the server has received', 'in: {"jsonrpc":"2.0","id":5,"method":"x"}'],
     ['a too complex text without an id', `{"jsonrpc":"2.0","result":${nested}}`],
   ])('such as %s is noise, and the next message is read', async (_, line) => {
     expect(await read(line, log)).toEqual({ messages: [log], noise: [line] });

@@ -6,7 +6,7 @@ const read = (text: string): ReadBody => readBody(Buffer.from(text), maxServerDe
 const unreadIn = (text: string) => {
   const body = read(text);
   const [first] = body.ok ? body.messages : [];
-  return first?.ok && first.message.isStandIn ? first.message : undefined;
+  return first?.ok && first.message.standIn ? first.message : undefined;
 };
 const around = (before: string, after: string): string => `{${before}"result":{"a":${nested}}${after}}`;
 

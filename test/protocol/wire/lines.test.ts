@@ -31,7 +31,7 @@ describe('LineSplitter', () => {
     ['CRLF', '{"a":1}\r\n{"b":2}\r\n', ['{"a":1}', '{"b":2}']],
     ['one CR of two', '{}\r\r\n', ['{}\r']],
     ['CR inside JSON stays', '{\r"a":1}\n', ['{\r"a":1}']],
-    ['byte order mark', '\ufeff{}\n\ufeff{}\n', ['{}', '\ufeff{}']],
+    ['byte order marks', '\ufeff{}\n\ufeff{}\n', ['{}', '{}']],
     ['nothing but a byte order mark', '\ufeff', []],
     ['empty lines', '\n\r\n{}\n\n', ['{}']],
     ['no line end at the end', '{}\n[]', ['{}', '[]']],

@@ -154,10 +154,10 @@ describe('a lost backend', () => {
     await pass(0);
     fake.backend.says(note('early'), 'noise', welcome, note('same burst'));
     const { id } = sent(fake.backend)[2] as { id: string };
-    fake.backend.says({ jsonrpc: '2.0', id, result: {} }, note('a'), { jsonrpc: '2.0', id, result: 'again' });
+    fake.backend.says({ jsonrpc: '2.0', id, result: {} }, note('a'), { jsonrpc: '2.0', id, result: { again: true } });
     expect(lines).toEqual([
       ...['noise', JSON.stringify(note('early')), JSON.stringify(note('same burst')), JSON.stringify(note('a'))],
-      JSON.stringify({ jsonrpc: '2.0', id, result: 'again' }),
+      JSON.stringify({ jsonrpc: '2.0', id, result: { again: true } }),
     ]);
   });
 

@@ -1,29 +1,16 @@
-import { faultMessage, type RequestId } from '../faults.ts';
-import { closeBrace, comma, JsonReader, openBrace, quote } from '../json/reader.ts';
-import { parseBounded } from '../json/scalar.ts';
-
-/**
- * Creates a replacement for a server's message that breaks a limit of the scan, so that its receiver need not wait for
- * a timeout. A response becomes an error with the same id. A request loses its params and is then refused. Undefined if
- * neither the beginning nor the end of the text shows the kind and the id.
- * @param text a message that was refused for its depth or width, so that a large value is somewhere in it
- */
-export function createStandIn(text: Buffer): string | undefined {
-  const members = readMembersAtStart(text);
-  if (members === undefined) return undefined;
-  addMembersAtEnd(text, members);
-  const id = parseId(members.get('id'));
-  if (members.get('jsonrpc') !== '"2.0"' || id === undefined) return undefined;
-  const hasOutcome = members.has('result') || members.has('error');
-  const method = members.get('method');
-  if (method === undefined) return hasOutcome ? faultMessage('response_too_complex', id) : undefined;
-  return !hasOutcome && method.startsWith('"')
-    ? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${method}}`
-    : undefined;
-}
+import type { RequestId } from '../../faults.ts';
+import { closeBrace, comma, JsonReader, openBrace, quote } from '../../json/reader.ts';
+import { parseBounded } from '../../json/scalar.ts';
 
 /** Member values as they stand in the text; empty for a value that is too long or cut off. */
-type FoundValues = Map<string, string>;
+export type FoundValues = Map<string, string>;
+
+/** The members at the beginning of an object. */
+export interface MembersAtStart {
+  readonly values: FoundValues;
+  /** The position behind the object; undefined if it does not end within what was read, or is no valid JSON. */
+  readonly end: number | undefined;
+}
 
 /**
  * The number of bytes that are read from the beginning. The large part of a message comes after its id, or before it.
@@ -36,13 +23,20 @@ const maxValueBytes = 2_048;
 
 const reader = new JsonReader();
 
-/** The first members of an object, the last of which may be cut off; undefined if the text is not an object. */
-function readMembersAtStart(text: Buffer): FoundValues | undefined {
+/**
+ * The first members of an object, the last of which may be cut off or invalid; undefined if the text is not an object. Of
+ * a key that stands there twice, the last value counts.
+ */
+export function readMembersAtStart(text: Buffer): MembersAtStart | undefined {
   const window = text.subarray(0, maxStartBytes);
   const found: FoundValues = new Map();
   reader.begin(window, Number.POSITIVE_INFINITY);
   reader.skipSpace();
-  if (window[reader.at] !== openBrace) return undefined;
+  if (window[reader.at] !== openBrace) {
+    reader.release();
+    return undefined;
+  }
+  let end: number | undefined;
   do {
     reader.at += 1;
     reader.skipSpace();
@@ -53,20 +47,22 @@ function readMembersAtStart(text: Buffer): FoundValues | undefined {
     found.set(key, '');
     const start = reader.at;
     if (!reader.skipValue(1)) break;
-    const end = reader.at;
+    const valueEnd = reader.at;
     reader.skipSpace();
     // A value that reaches the end of the window may be cut off.
-    if (reader.at < window.length && end - start <= maxValueBytes) found.set(key, window.toString('utf8', start, end));
+    if (reader.at < window.length && valueEnd - start <= maxValueBytes)
+      found.set(key, window.toString('utf8', start, valueEnd));
+    if (window[reader.at] === closeBrace) end = reader.at + 1;
   } while (window[reader.at] === comma);
   reader.release();
-  return found;
+  return { values: found, end };
 }
 
 /**
  * Adds the last members of an object, back to the first value that is not a scalar. In valid JSON these are the
  * object's own members: the last value ends before the last brace, and a quote within a string follows a backslash.
  */
-function addMembersAtEnd(text: Buffer, found: FoundValues): void {
+export function addMembersAtEnd(text: Buffer, found: FoundValues): void {
   let at = spaceStart(text, text.length);
   if (text[at - 1] !== closeBrace) return;
   for (let count = 0; count < maxMembersAtEnd; count += 1) {
@@ -129,8 +125,8 @@ const isScalarByte = (byte: number): boolean =>
 const maxIdLength = 256;
 
 /** Parses the text of an id. */
-function parseId(valueText: string | undefined): RequestId | undefined {
-  if (!valueText || !/^(?:"|-?\d+$)/.test(valueText)) return undefined;
+export function parseId(valueText: string | undefined): RequestId | undefined {
+  if (!valueText || !/^(?:"|-?\d+(?:\.0+)?$)/.test(valueText)) return undefined;
   try {
     const id = parseBounded(valueText, 6 * maxIdLength + 2) as RequestId | undefined;
     return (typeof id === 'string' ? id.length <= maxIdLength : Number.isSafeInteger(id)) ? id : undefined;
