@@ -8,6 +8,7 @@ import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
+import { TimeLimit } from '../util/timing/time-limit.ts';
 
 /** The result of a probe: the era, or the end that prevented an answer. */
 export type ProbeOutcome =
@@ -89,14 +90,14 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const settle = (found: ProbeOutcome): Promise<void> => {
     if (isSettled) return endAll();
     isSettled = true;
-    clearTimeout(timer);
+    limit.clear();
     clearTimeout(witnessTimer);
     isKept = found.era !== undefined && backend.keepFor !== undefined;
     if (found.era !== undefined) backend.keepFor?.(found.era, unanswered);
     resolveOutcome(found);
     return endAll();
   };
-  let timer = setTimeout(() => {
+  let limit = new TimeLimit(() => {
     isLate = true;
     detach('shared_process', settle({ era: undefined, end: undefined }));
   }, timeoutMs);
@@ -170,9 +171,9 @@ export function probeEra(options: ProbeOptions): EraProbe {
         answerPings(asked, messages);
         const answer = responsesIn(messages).find(({ id }) => id === initialize);
         if (answer === undefined || isSettled || asked !== witness) return;
-        clearTimeout(timer);
+        limit.clear();
         const { era } = readDiscovery(answer);
-        timer = setTimeout(() => detach('shared_process', settle({ era, isDoubtful: false })), lateDiscoveryMs);
+        limit = new TimeLimit(() => detach('shared_process', settle({ era, isDoubtful: false })), lateDiscoveryMs);
       },
       onNoise: () => undefined,
       onUnanswered: () => undefined,

@@ -1,4 +1,5 @@
 import { contain } from '../util/boundary.ts';
+import { afterCatchUp } from '../util/timing/time-limit.ts';
 
 /** The longest interval between two sweeps. */
 const maxEveryMs = 30_000;
@@ -13,7 +14,7 @@ export class Sweep {
 
   constructor(run: () => void) {
     this.#run = () => contain('background', run);
-    this.#timer = setInterval(this.#run, maxEveryMs).unref();
+    this.#timer = setInterval(afterCatchUp(this.#run, maxEveryMs), maxEveryMs).unref();
   }
 
   /** Makes sure that anything due after `ms` is noticed at most a quarter of `ms` later. */
@@ -22,7 +23,7 @@ export class Sweep {
     if (everyMs >= this.#everyMs) return;
     clearInterval(this.#timer);
     this.#everyMs = everyMs;
-    this.#timer = setInterval(this.#run, everyMs).unref();
+    this.#timer = setInterval(afterCatchUp(this.#run, everyMs), everyMs).unref();
   }
 
   stop(): void {

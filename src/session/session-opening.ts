@@ -7,6 +7,7 @@ import type { Headers, Reply } from '../reply/reply.ts';
 import { SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
+import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { BackendSupervisor } from './backend/supervisor.ts';
 import { endCall } from './end-reason.ts';
 import type { EventDelivery } from './events/delivery.ts';
@@ -27,7 +28,7 @@ export class SessionOpening implements OpeningHandler {
   readonly #requests: ClientRequests;
   readonly #oneStream: OneStream | undefined;
   #answer: OpeningAnswer | undefined;
-  #startTimer: NodeJS.Timeout | undefined;
+  #startLimit: TimeLimit | undefined;
 
   constructor(
     context: SessionContext,
@@ -50,7 +51,7 @@ export class SessionOpening implements OpeningHandler {
   start(reply: Reply, headers?: Headers): void {
     const context = this.#context;
     const { startTimeoutMs } = context.parts.server;
-    this.#startTimer = setTimeout(() => context.end('server_start_timeout'), startTimeoutMs);
+    this.#startLimit = new TimeLimit(() => context.end('server_start_timeout'), startTimeoutMs);
     const initialize = readGatewayMessage(context.client.initialize);
     const id = requestId(initialize);
     this.#answer =
@@ -69,8 +70,8 @@ export class SessionOpening implements OpeningHandler {
 
   /** The session ends. */
   close(): void {
-    clearTimeout(this.#startTimer);
-    this.#startTimer = undefined; // frees what its callback refers to
+    this.#startLimit?.clear();
+    this.#startLimit = undefined; // frees what its callback refers to
   }
 
   /** Only after this the session exists for other requests. */

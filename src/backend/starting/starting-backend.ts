@@ -2,6 +2,7 @@
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -53,7 +54,7 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
   let receiver: BackendEvents | undefined = early ?? events;
 
   const stop = (): void => {
-    clearTimeout(timer);
+    limit.clear();
     early?.clear();
     receiver = undefined;
   };
@@ -82,7 +83,7 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
     if (response === undefined || receiver === undefined) return;
     if (!onAnswer(response)) giveUp('refused');
     if (receiver === undefined) return;
-    clearTimeout(timer);
+    limit.clear();
     hasStarted = true;
     receiver = events;
     early?.deliver(events);
@@ -102,6 +103,6 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
       else onFailed(end, failure);
     },
   });
-  const timer = setTimeout(() => giveUp('silent'), timeoutMs);
+  const limit = new TimeLimit(() => giveUp('silent'), timeoutMs);
   return backend;
 }

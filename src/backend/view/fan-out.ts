@@ -15,6 +15,7 @@ import {
   withId,
 } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
 import {
@@ -167,7 +168,7 @@ export class FanOut {
       settle = resolve;
     });
     const cancel = (why: string): void => {
-      clearTimeout(timer);
+      limit?.clear();
       if (member.drop(id)) member.send(cancelled(id, why), undefined);
       settle(undefined);
     };
@@ -184,9 +185,9 @@ export class FanOut {
       this.#late.expect(member);
       settle(undefined);
     };
-    const timer = awaited === 'all' ? undefined : setTimeout(handleTimeout, this.#options.timeoutMs);
+    const limit = awaited === 'all' ? undefined : new TimeLimit(handleTimeout, this.#options.timeoutMs);
     const sent = member.send(request, headers, (response) => {
-      clearTimeout(timer);
+      limit?.clear();
       if (isLate) this.#late.settle(member, response);
       else settle(response);
     });

@@ -11,6 +11,7 @@ import { differsByClient, isClientRefused, type Server } from '../../server/serv
 import { lossReason } from '../../session/requests/lost-calls.ts';
 import { contain } from '../../util/boundary.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
+import { afterCatchUp } from '../../util/timing/time-limit.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import type { DropCounts, ModernDropReason, SharedServerEvent } from '../shared-server-events.ts';
 import { ProcessAttribution } from './attribution.ts';
@@ -100,10 +101,9 @@ export class SharedServer {
       onCrashLoop: (pauseMs) => this.#enterCrashLoop(pauseMs),
     });
     const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
-    this.#sweep = setInterval(
-      () => contain('shared_process', () => this.#endOverdue()),
-      Math.min(maxSweepMs, Math.ceil(shortestMs / 4)),
-    ).unref();
+    const sweepMs = Math.min(maxSweepMs, Math.ceil(shortestMs / 4));
+    const sweep = afterCatchUp(() => contain('shared_process', () => this.#endOverdue()), sweepMs);
+    this.#sweep = setInterval(sweep, sweepMs).unref();
   }
 
   /** Starts the process ahead of the first request. */

@@ -1,0 +1,45 @@
+/**
+ * A timer that comes later than this shows that the gateway stood still: it was stopped (SIGSTOP), or its machine was.
+ * Even a busy gateway is not that late.
+ */
+const lateMs = 1_000;
+
+/** So long the gateway then reads what has arrived meanwhile. It takes a few turns of the event loop. */
+const catchUpMs = 100;
+
+/**
+ * A limit on the time that the gateway waits for a peer. The event loop runs timers before it reads: after a pause of the
+ * whole gateway, all limits would be over although the answers are there. Such a limit waits a moment longer.
+ */
+export class TimeLimit {
+  #timer: NodeJS.Timeout;
+
+  /** @param onOver called once, unless the limit is cleared before */
+  constructor(onOver: () => void, ms: number) {
+    const dueMs = performance.now() + ms;
+    this.#timer = setTimeout(() => {
+      if (performance.now() - dueMs < lateMs) onOver();
+      else this.#timer = setTimeout(onOver, catchUpMs);
+    }, ms);
+  }
+
+  /** The peer has answered. */
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/**
+ * As `TimeLimit`, for a timer that looks for overdue peers again and again: returns what the timer calls.
+ * @param run may be called once more after the timer is cleared
+ */
+export function afterCatchUp(run: () => void, everyMs: number): () => void {
+  let lastMs = performance.now();
+  return () => {
+    const nowMs = performance.now();
+    const isLate = nowMs - lastMs >= everyMs + lateMs;
+    lastMs = nowMs;
+    if (isLate) setTimeout(run, catchUpMs).unref();
+    else run();
+  };
+}
