@@ -2,7 +2,7 @@
 
 import { CredentialWatch } from '../auth/credential-watch.ts';
 import { LocalClients } from '../auth/local-clients.ts';
-import { createOriginRules } from '../auth/origin-rules.ts';
+import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
 import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
@@ -91,8 +91,16 @@ const exitMarginMs = 500;
 /** The time for connections to end gracefully once no session is left. */
 const connectionGraceMs = 250;
 
-const proxiedDetail =
-  'Anyone may send requests through the proxy, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.';
+const strangerDetails = {
+  proxied:
+    'Anyone may send requests through the proxy, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
+  public:
+    'Anyone may send requests from public addresses, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
+};
+const strangerMessages = {
+  proxied: 'a request came through a proxy',
+  public: 'a request came from a public address',
+};
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
@@ -102,9 +110,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
   const isLocal = isOnlyLocal(config);
-  const localClients = new LocalClients(() => {
+  const localClients = new LocalClients((stranger) => {
     if (isLocal && !hasAuthentication(config))
-      log.app.warn({ detail: proxiedDetail }, 'a request came through a proxy');
+      log.app.warn({ detail: strangerDetails[stranger] }, strangerMessages[stranger]);
   });
   const knownUsers = (): KnownUsers => {
     if (hasAuthentication(config)) return 'users';
@@ -324,7 +332,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     ca: publicBase.ca,
     localUrl: publicBase.local,
-    sharing: describeSharing(config.servers, knownUsers()),
+    sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.host)),
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
       return urls();

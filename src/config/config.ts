@@ -1,6 +1,7 @@
 // src/config: reads the configuration from the command line, the environment and a file, and checks it.
 
 import type { ApiKey } from '../auth/api-keys.ts';
+import { isLoopback } from '../auth/origin-rules.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { checkClearKeys, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
 import {
@@ -195,7 +196,8 @@ export function readConfiguration({
   const keysOfFile =
     apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
   const placeOf = placeOfServer(file, sources);
-  checkAuthentication({ ...globals, apiKeys }, servers, sources, isOnlyLocal(globals), report, placeOf);
+  const isLocal = isLoopback(globals.host) && isOnlyLocal(globals);
+  checkAuthentication({ ...globals, apiKeys }, servers, sources, isLocal, report, placeOf);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
   checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report, placeOf);
   if (globals.requireAuth && !isAuthenticated) {

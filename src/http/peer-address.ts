@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { isProxied } from '../auth/local-clients.ts';
+import { isPrivate, isProxied } from '../auth/local-clients.ts';
 import { createTrustCheck } from '../auth/proxy-identity.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
 
@@ -29,18 +29,6 @@ export function createAddressReader(trusted: readonly string[]): AddressOf {
   };
 }
 
-/** Loopback addresses, and those of networks that are not reachable from the internet (RFC 6890). */
-const privateNetworks = [
-  '127.0.0.0/8',
-  '10.0.0.0/8',
-  '172.16.0.0/12',
-  '192.168.0.0/16',
-  '169.254.0.0/16',
-  '::1/128',
-  'fc00::/7',
-  'fe80::/10',
-];
-
 /**
  * Makes a check whether a proxy or balancer has sent a request, so that its connection carries the requests of many
  * clients. A header alone proves that only for a sender in a private network.
@@ -48,6 +36,5 @@ const privateNetworks = [
  */
 export function createProxyCheck(trusted: readonly string[]): (incoming: IncomingMessage) => boolean {
   const isTrusted = trusted.length === 0 ? () => false : createTrustCheck(trusted);
-  const isPrivate = createTrustCheck(privateNetworks);
   return (incoming) => isTrusted(incoming.socket) || (isProxied(incoming) && isPrivate(incoming.socket));
 }

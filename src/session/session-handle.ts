@@ -23,8 +23,9 @@ export interface GroupRequestOptions {
   readonly logLevel?: LogLevel;
   /**
    * How long the request waits at the input gate before it fails with `group_busy`, in milliseconds; see `InputGate`.
+   * Absent if the requests of the session run at the same time, because all are of one user.
    */
-  readonly turnMs: number;
+  readonly turnMs?: number;
   /** The listener that a resource request or ping is for; see `SubscriptionLeases`. */
   readonly holder?: string;
   /** The resources whose leases this holder renews. A ping without any renews the lease on the session itself. */

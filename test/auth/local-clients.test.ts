@@ -3,8 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { anonymousIdentity } from '../../src/auth/identity.ts';
 import { LocalClients } from '../../src/auth/local-clients.ts';
 
-const requestOf = (headers: Readonly<Record<string, string>>, httpVersion = '1.1'): IncomingMessage =>
-  ({ headers, httpVersion }) as unknown as IncomingMessage;
+const requestOf = (
+  headers: Readonly<Record<string, string>>,
+  httpVersion = '1.1',
+  remoteAddress = '127.0.0.1',
+): IncomingMessage => ({ headers, httpVersion, socket: { remoteAddress } }) as unknown as IncomingMessage;
 
 function createFixture() {
   let reports = 0;
@@ -36,4 +39,22 @@ describe('the clients of a gateway without authentication', () => {
     clients.authenticate(requestOf({}));
     expect([clients.areAlone, reports()]).toEqual([false, 1]);
   });
+
+  it.each(['127.0.0.1', '::1', '172.17.0.1', '::ffff:192.168.1.20', '10.0.0.7', 'fd00::1'])(
+    'are one user at a loopback or private address: %s',
+    (address) => {
+      const { clients } = createFixture();
+      clients.authenticate(requestOf({}, '1.1', address));
+      expect(clients.areAlone).toBe(true);
+    },
+  );
+
+  it.each(['203.0.113.7', '2001:db8::7', '172.32.0.1'])(
+    '[P11] may be anybody from the first request of a public address on: %s',
+    (address) => {
+      const { clients, reports } = createFixture();
+      clients.authenticate(requestOf({}, '1.1', address));
+      expect([clients.areAlone, reports()]).toEqual([false, 1]);
+    },
+  );
 });

@@ -76,7 +76,7 @@ describe('one server', () => {
         share: 'auto',
         auth: 'gateway',
         shareLingerMs: 300_000,
-        poolMax: 4,
+        poolMax: 1,
         sessionless: 'reject',
         probeEveryMs: 0,
         probeTimeoutMs: 10_000,

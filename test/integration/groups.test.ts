@@ -150,3 +150,23 @@ describe.each(legacyRevisions)('a legacy server of %s', (version) => {
     expect(answered.json.result).toMatchObject({ resultType: 'complete', answer: { action: 'accept' } });
   });
 });
+
+describe('one user of a legacy server', () => {
+  test('[P2] has all calls in one process, at the same time, cancelled or not; a question is for the newest', async () => {
+    const gateway = await startGateway({ command: everythingFixture, args: legacy, env: { GANGWAY_SHARE: undefined } });
+    const held = await openModern(
+      gateway.url,
+      'tools/call',
+      { name: 'wait_for_cancel', arguments: { key: 'k' } },
+      { id: 1, meta: asking },
+    );
+    for (const message of ['while a call runs', 'after it was cancelled']) {
+      const asked = await callModern(gateway.url, 'test_elicitation', { message }, { meta: asking });
+      const params = retryWith(asked, modernAnswers);
+      const answered = await callModern(gateway.url, 'test_elicitation', { message }, { meta: asking, params });
+      expect(textOf(answered)).toContain('accept');
+      held.drop();
+    }
+    expect(await gateway.descendants()).toHaveLength(1);
+  });
+});

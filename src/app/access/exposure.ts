@@ -62,6 +62,7 @@ export function describeSharing(
   servers: readonly (Pick<ServerConfig, 'share'> &
     Partial<Pick<ServerConfig, 'auth' | 'affinity' | 'address' | 'era'>>)[],
   known: KnownUsers,
+  isOnThisMachine = true,
 ): string {
   const passing = servers.filter(({ auth }) => auth === 'upstream');
   if (passing.length > 0)
@@ -84,7 +85,8 @@ export function describeSharing(
   if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
   if (share === 'request' || share === 'session') return `Sessions do not share server processes (--share ${share}).`;
   if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them.';
-  if (known === 'local') return 'Clients on this machine share server processes (--share session separates them).';
+  if (known === 'local')
+    return `Clients ${isOnThisMachine ? 'on this machine' : 'at private addresses'} share server processes (--share session separates them).`;
   return 'They share no server processes, because anyone can be a client.';
 }
 

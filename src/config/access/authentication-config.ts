@@ -26,8 +26,9 @@ export const hasAuthentication = ({
   apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
 
 /**
- * True if only the user of this machine should reach the gateway: it listens on a loopback address, and nothing in the
- * configuration tells of a proxy or of other instances.
+ * True if clients without authentication may count as one user, while none comes from a public address
+ * (`LocalClients`): nothing in the configuration tells of a proxy or of other instances. On a loopback address, another
+ * allowed host name tells of a proxy.
  */
 export const isOnlyLocal = ({
   host,
@@ -36,11 +37,10 @@ export const isOnlyLocal = ({
   trustedProxy,
   redis,
 }: Pick<GlobalOptions, 'host' | 'publicUrl' | 'allowHost' | 'trustedProxy' | 'redis'>): boolean =>
-  isLoopback(host) &&
   publicUrl === undefined &&
   redis === undefined &&
   trustedProxy.length === 0 &&
-  allowHost.every((name) => isLoopback(name));
+  (!isLoopback(host) || allowHost.every((name) => isLoopback(name)));
 
 /** The location of an option of a server in the configuration, or of the server. */
 export type PlaceOfServer = (name: string, key: string) => string;

@@ -280,9 +280,9 @@ export const serverOptions = {
     'How long the STDIO process of an ended session waits for the next session of a client that opens a session for each call. 0 ends the process with the session.',
   ),
   poolMax: integer(
-    4,
+    1,
     [1, 1_000],
-    'Maximum number of processes of a legacy server for modern clients with the same input capabilities. Processes that wait for a client do not count, but there are at most eight times this many. Use 1 for a stateful server.',
+    'Maximum number of processes of a legacy server for clients that share and have the same input capabilities. With 1, the calls of one user run at the same time in one process. More processes are only for servers without state: each then runs one call at a time that may ask for input. Processes that wait for a client do not count, but there are at most eight times this many.',
   ),
   sessionless: text<'serve' | 'reject'>(
     'reject',

@@ -133,7 +133,7 @@ export class GroupCall {
     slot.noteResumed(value.call);
     this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
     const group = {
-      ...this.#groupOptions(0, open),
+      ...this.#groupOptions(0),
       round: { call: value.call, name: `${value.call} ${round}`, digest },
     };
     const refused = await sendNotifications(open.handle, messages, group, this.#groupRequest.forwarded);
@@ -156,14 +156,14 @@ export class GroupCall {
    */
   #post(slot: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
     this.#useSlot(slot, open);
-    const group = this.#groupOptions(waitMs, open);
+    const group = this.#groupOptions(waitMs);
     return this.#stream.post(open.handle, { messages: [this.#sent.request], isBatch: false, group });
   }
 
-  #groupOptions(turnMs: number, { opened }: OpenSlot): GroupRequestOptions {
+  #groupOptions(turnMs: number): GroupRequestOptions {
     const { logLevel } = this.#groupRequest;
-    const wantsLogs = logLevel !== undefined && opened.capabilitiesText.includes('"logging"');
-    return { turnMs, ...(wantsLogs && { logLevel }) };
+    const { runsTogether } = this.#host;
+    return { ...(!runsTogether() && { turnMs }), ...(logLevel !== undefined && { logLevel }) };
   }
 
   #handleMessage(message: Message, { before, at }: EventPosition): void {

@@ -14,6 +14,8 @@ import type { PoolSlot } from './slot.ts';
 export interface GroupCallHost {
   /** Returns an id that no other call of any instance has. */
   newId(): string;
+  /** True if the calls of one session run at the same time: all are of one user, and the server has one process. */
+  runsTogether(): boolean;
   /** Seals the state of a parked call; undefined if it would be too long. Rejects with `StoreUnavailable`. */
   seal(groupRequest: GroupRequest, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** Returns the reason that a client gets for a failure. */

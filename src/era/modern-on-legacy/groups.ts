@@ -277,6 +277,7 @@ export class Groups {
       outcomes,
       idleMs: requestIdleMs,
       newId: () => this.#newId(),
+      runsTogether: () => this.#options.poolMax === 1 && this.#options.isolation() !== 'shared',
       seal: ({ request, member }, round, value) => {
         const content: RequestStateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
         return states.seal(stateBinding(server, request, member), content);

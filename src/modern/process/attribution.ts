@@ -17,7 +17,7 @@ import {
   restoreToken,
   subscriptionOf,
 } from '../../protocol/modern/renumber.ts';
-import { readFilter } from '../../protocol/modern/subscription-filter.ts';
+import { matchesFilter, readFilter, toSubscriptionNotification } from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ModernDropReason } from '../shared-server-events.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
@@ -140,11 +140,25 @@ export class ProcessAttribution {
   #deliverUnmatched(notification: Message, besideRequest: RequestId | undefined): void {
     const { method, text } = notification;
     const { calls } = this.#options;
+    if (changeNotifications.has(method) && besideRequest === undefined) return this.#deliverToAll(notification);
     const onlyRequest =
       besideRequest === undefined && isVendorNotification(notification) ? calls.onlyRequest : undefined;
     const call = changeNotifications.has(method) ? undefined : (onlyRequest ?? calls.get(besideRequest));
     if (call === undefined || call.isListen) this.#drop('unattributed', text);
     else this.#send(call, notification);
+  }
+
+  /**
+   * Delivers a change whose subscription the server does not name. A change is one of the whole process, so each
+   * subscriber gets it that asked for changes of its kind.
+   */
+  #deliverToAll(change: Message): void {
+    if (change.method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
+    const subscribers = this.#options.calls
+      .all()
+      .filter(({ isListen, isAcknowledged, filter }) => isListen && isAcknowledged && matchesFilter(change, filter));
+    if (subscribers.length === 0) return this.#drop('unattributed', change.text);
+    for (const call of subscribers) this.#send(call, toSubscriptionNotification(change, call.idText));
   }
 
   #deliverToSubscriber(notification: Message, subscription: RequestId): void {
@@ -160,6 +174,7 @@ export class ProcessAttribution {
         return;
       }
       call.isAcknowledged = true;
+      call.filter = readFilter(notification);
     } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
     if (method === taskNotification && !this.#options.maySeeTask(call, notification))
       return this.#drop('foreign', text);

@@ -4,6 +4,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import type { TaskRequester } from './task-owners.ts';
 
 /** The origin of a request. */
@@ -54,6 +55,8 @@ export interface SharedCall extends CallInFlight {
   isSent: boolean;
   /** True for a subscription whose client has the acknowledgement. */
   isAcknowledged: boolean;
+  /** The changes that the server has acknowledged for a subscription. */
+  filter: SubscriptionFilter;
   /** True if a process or connection that had the request was lost. */
   isRerun: boolean;
   /** The newest progress value that the client got. */

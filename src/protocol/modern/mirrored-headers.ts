@@ -20,6 +20,9 @@ const nameSources: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
+/** Methods whose `Mcp-Name` common clients leave out. A wrong one is refused as for other methods. */
+const mayLackName: ReadonlySet<string | undefined> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+
 /** Returns the header that disagrees with the body; undefined if all present headers agree. */
 export function disagreeingHeader(
   { method }: Message,
@@ -38,6 +41,7 @@ export function disagreeingHeader(
 export function missingHeader(request: Message, headers: RequestHeaders): string | undefined {
   if (headers['mcp-protocol-version'] === undefined) return 'MCP-Protocol-Version';
   if (headers['mcp-method'] === undefined) return 'Mcp-Method';
+  if (headers['mcp-name'] === undefined && mayLackName.has(request.method)) return undefined;
   const name = readMirroredName(request);
   // The server refuses a request without its name.
   if (name === undefined) return isNameTooLong(request) ? 'Mcp-Name' : undefined;

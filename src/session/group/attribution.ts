@@ -13,7 +13,7 @@ export type Unattributed = 'unwanted' | 'nobodys';
 /**
  * Decides where a server message goes in the session of a group, whose calls belong to many clients (P2, P11). A
  * message with a known call goes there as in other sessions, but the newest call is never a fallback. A server request
- * goes to the only call for which the server may request input. Log messages and vendor notifications go to the only
+ * goes to the newest call for which the server may request input. Log messages and vendor notifications go to the only
  * call in flight, log messages only if its client wants them. Changes go to the GET stream.
  */
 export function attributeInGroup(
@@ -46,7 +46,17 @@ function findRequester(
 ): Call | undefined {
   const known = calls.known(message, relatedRequests);
   if (known !== undefined) return mayRequestInput(known.method) ? reachable(known) : undefined;
-  return onlyCall(calls, ({ method }) => mayRequestInput(method));
+  return newestRequester(calls);
+}
+
+/**
+ * The newest call that may ask, of those that are not cancelled: a server asks for the call that it works on. Several
+ * such calls run at the same time only if all are of one user (`InputGate`).
+ */
+function newestRequester(calls: SessionCalls): Call | undefined {
+  const all = calls.all().filter(({ method, isGatewayRequest }) => mayRequestInput(method) && !isGatewayRequest);
+  const newest = all.findLast(({ cancelTimer }) => cancelTimer === undefined);
+  return reachable(newest ?? (all.length === 1 ? all[0] : undefined));
 }
 
 function logDestination(

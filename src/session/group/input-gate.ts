@@ -20,9 +20,10 @@ interface QueuedPost {
 }
 
 /**
- * Admits the group's requests for which the server may request input (docs/design.md, D7). If server requests do not
- * name a related request, only one such request runs at a time. A server request then belongs to that client and no
- * other (P2, P11). The other requests wait in order, or go to another session of the group.
+ * Admits the requests of a group of several users for which the server may request input (docs/design.md, D7). If server
+ * requests do not name a related request, only one such request runs at a time. A server request then belongs to that
+ * client and no other (P2, P11). The other requests wait in order, or go to another session of the group. The requests of
+ * one user pass at once.
  */
 export class InputGate {
   readonly #options: InputGateOptions;
@@ -41,7 +42,8 @@ export class InputGate {
   admits(post: ClientPost, reply: Reply): boolean {
     const request = post.messages.find(mayCauseInput);
     if (request === undefined || this.#isOpen) return true;
-    const { turnMs = 0 } = post.group ?? {};
+    const { turnMs } = post.group ?? noTurn;
+    if (turnMs === undefined) return true;
     const refuse = (): void => reply.fault('group_busy', request.id ?? null);
     if (turnMs === 0 || this.#queue.length >= this.#options.maxWaiting) {
       refuse();
@@ -81,5 +83,7 @@ export class InputGate {
     }
   }
 }
+
+const noTurn: NonNullable<ClientPost['group']> = { turnMs: 0 };
 
 const mayCauseInput = ({ kind, method }: Message): boolean => kind === 'request' && mayRequestInput(method as string);

@@ -260,10 +260,15 @@ export class ClientRequests {
     return new Answer(target, { policy: legacyPolicy, reply, ids, isBatch, commitAfterMs });
   }
 
-  /** A server sends only the log messages that a client has asked for. They are then filtered by request. */
+  /**
+   * A server sends only the log messages that a client has asked for. They are then filtered by request. A server that
+   * does not declare `logging` may send some all the same, and knows no level.
+   */
   #requestLogs(): void {
-    if (this.#hasRequestedLogs || this.#context.client.hasLogLevel) return;
+    const { client, handshake } = this.#context;
+    if (this.#hasRequestedLogs || client.hasLogLevel) return;
     this.#hasRequestedLogs = true;
+    if (!Object.hasOwn(Object(handshake?.capabilities), 'logging')) return;
     this.call([logLevelRequest], discardingAnswer);
   }
 

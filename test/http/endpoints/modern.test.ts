@@ -75,10 +75,11 @@ const reached = ({ modern, groups }: ReturnType<typeof post>) => ({
 
 describe('a modern request', () => {
   it.each<[string, ReturnType<typeof message>, Record<string, string>, object]>([
-    ['no envelope', message('ping', {}, {}), {}, { reason: 'bad_envelope' }],
+    ['no envelope', message('x', {}, {}), {}, { reason: 'bad_envelope' }],
+    ['a removed method without envelope', message('ping', {}, {}), {}, { reason: 'method_removed' }],
     [
       'no capabilities',
-      message('ping', {}, { 'io.modelcontextprotocol/protocolVersion': version }),
+      message('x', {}, { 'io.modelcontextprotocol/protocolVersion': version }),
       {},
       { reason: 'bad_envelope' },
     ],

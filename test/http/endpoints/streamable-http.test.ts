@@ -16,6 +16,7 @@ import { createHttpContext, type FakeRequest } from '../../support/http-context.
 import { alice, createAdmissionOptions } from '../admission-fixture.ts';
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
 const initialize = '{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}';
 const withMeta = (method: string, id = ',"id":3') =>
   `{"jsonrpc":"2.0"${id},"method":"${method}","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`;
@@ -119,7 +120,8 @@ describe('a POST', () => {
       '{"jsonrpc":"2.0","id":1,"result":{}}',
       'modern_response',
     ],
-    ['a modern request without envelope', { ...json, 'mcp-protocol-version': '2026-07-28' }, ping, 'bad_envelope'],
+    ['a modern request without envelope', { ...json, 'mcp-protocol-version': '2026-07-28' }, list, 'bad_envelope'],
+    ['a removed method without envelope', { ...json, 'mcp-protocol-version': '2026-07-28' }, ping, 'method_removed'],
     [
       'a modern request, also with a session',
       { ...json, ...session, 'mcp-method': 'other' },

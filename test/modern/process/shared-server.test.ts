@@ -345,6 +345,21 @@ describe('a subscription at a shared modern process', () => {
     await shared.drain(0);
   });
 
+  it('gets a change of its kind that names no subscription, as all subscribers do, under its own id', async () => {
+    const { server, clients, numbers, ids, dropped, shared } = await open();
+    const [first = 0, second = 0] = numbers;
+    const unnamed = (method: string) => ({ jsonrpc: '2.0', method: `notifications/${method}` });
+    server.backend.says(ack(first), ack(second), unnamed('tools/list_changed'), unnamed('prompts/list_changed'));
+    for (const [index, { got }] of clients.slice(0, 2).entries())
+      expect(got.items[1]).toMatchObject({
+        method: 'notifications/tools/list_changed',
+        params: { _meta: { [subscriptionKey]: ids[index] } },
+      });
+    expect(clients.map(({ got }) => got.items.length)).toEqual([2, 2, 0]);
+    expect(dropped).toEqual(['unattributed']);
+    await shared.drain(0);
+  });
+
   it('[R5.01] [R5.05] gets nothing before the acknowledgement, and never progress or log messages', async () => {
     const { server, clients, numbers, dropped, shared } = await open();
     const [number = 0] = numbers;

@@ -97,6 +97,10 @@ describe('the mirrored headers of a request', () => {
     const headers = { ...good, 'mcp-method': method, 'mcp-name': name };
     expect(missingHeader(request(method, params), headers)).toBeUndefined();
     expect(missingHeader(request(method, params), { ...headers, 'mcp-name': 'x' })).toBe('Mcp-Name');
+    // Common clients of tasks leave the header out.
+    const withoutName = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method };
+    const lacking = method.startsWith('tasks/') ? undefined : 'Mcp-Name';
+    expect(missingHeader(request(method, params), withoutName)).toBe(lacking);
   });
 
   it.each([

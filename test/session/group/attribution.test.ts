@@ -33,10 +33,11 @@ function setUp(
 const log = 'notifications/message';
 
 describe('[P2] the attribution of server messages in a group session', () => {
-  it('[R4.02] sends a question to the only call that can have caused it or the call that it came beside, else to nobody', () => {
+  it('[R4.02] sends a question to the newest call that can have caused it, or to the call that it came beside', () => {
     const ask = (to: ReturnType<typeof setUp>, of?: readonly number[]) => to('elicitation/create', {}, of, 'q');
     expect(ask(setUp({ id: 1 }, { id: 2, method: 'tools/list' }))).toBe(1);
-    expect(ask(setUp({ id: 1 }, { id: 2 }))).toBe('nobodys');
+    expect(ask(setUp({ id: 1 }, { id: 2 }))).toBe(2);
+    expect(ask(setUp({ id: 1 }, { id: 2 }, { id: 3, method: 'tools/list' }))).toBe(2);
     expect(ask(setUp({ id: 1 }, { id: 2 }), [1])).toBe(1);
     expect(ask(setUp({ id: 1, method: 'tools/list' }))).toBe('nobodys');
     expect(ask(setUp({ id: 1, method: 'tools/list' }, { id: 2 }), [1])).toBe('nobodys');

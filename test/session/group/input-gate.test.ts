@@ -57,6 +57,14 @@ describe('the input gate of a group session', () => {
     expect(ask(2).admitted).toBe(true);
   });
 
+  it('admits all calls of one user, who get the questions of the newest', () => {
+    const { calls, begin, turns } = setUp();
+    begin(1);
+    const message = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","id":2,"method":"tools/call"}'));
+    expect(turns.admits({ messages: [message], isBatch: false, group: {} }, createFakeReply())).toBe(true);
+    expect(calls.size).toBe(1);
+  });
+
   it('admits waiting calls in the order in which they came', async () => {
     const { calls, begin, ask, ran } = setUp();
     begin(1);

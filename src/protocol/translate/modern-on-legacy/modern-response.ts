@@ -35,6 +35,10 @@ const cacheable: ReadonlySet<string> = new Set([
   'resources/list',
   'resources/templates/list',
   'resources/read',
+  // Extension io.modelcontextprotocol/skills (SEP-2640).
+  'skills/list',
+  'skills/get',
+  'resources/directory/read',
 ]);
 
 /**
