@@ -121,13 +121,14 @@ const projects: TestProjectInlineConfiguration[] = [
   },
   { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
   {
-    // One browser after the other: each takes a core.
+    // When all else is done, two browsers at once: each takes a core.
     test: {
       name: 'page',
       include: ['test/page/**/*.test.ts'],
       testTimeout: 60_000,
       hookTimeout: 60_000,
-      fileParallelism: false,
+      maxWorkers: 2,
+      sequence: { groupOrder: 1 },
     },
   },
 ];
