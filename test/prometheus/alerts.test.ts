@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { shortLeases } from '../cluster/fast.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { freeze, thaw } from '../support/freeze.ts';
@@ -116,6 +120,16 @@ test('GangwayRedisRefuses, GangwayRedisDown, GangwayUnavailable: Redis is full, 
   await redis.kill();
   await prometheus.fires('GangwayRedisDown');
   await prometheus.fires('GangwayUnavailable');
+});
+
+test('GangwayFileStoreDown: files may not grow, as on a full disk', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-full-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const args = ['--replay.store', `file:${folder}/store`];
+  const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
+  execFileSync('prlimit', ['--pid', String(gateway.pid), '--fsize=1:']);
+  await initialize(gateway.url).catch(() => undefined);
+  expect(await prometheus.fires('GangwayFileStoreDown')).toMatchObject({ severity: 'critical' });
 });
 
 test('GangwayRedisSlow: each command takes 150 ms', async () => {
