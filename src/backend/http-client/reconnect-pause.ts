@@ -5,6 +5,18 @@ import { backoff } from '../../util/timing/backoff.ts';
 /** How long a server may be away. Then a request fails that the server has not accepted, or whose response broke. */
 export const maxUnreachableMs = 15_000;
 
+/**
+ * The same for a host that refuses the connection: there is no server, and clients should get this reason before their
+ * own time limits (docs/decisions/0154).
+ */
+export const maxRefusedMs = 1_500;
+
+/** True if nothing listens at the address. */
+export const isRefusedConnection = (cause: unknown): boolean => errorCodeOf(cause) === 'ECONNREFUSED';
+
+/** How long a request may wait for its server after this failure. */
+export const maxWaitAfter = (cause: unknown): number => (isRefusedConnection(cause) ? maxRefusedMs : maxUnreachableMs);
+
 const firstPauseMs = 250;
 /** A server that sets a pause of zero must not be asked in a loop. */
 const minPauseMs = 50;

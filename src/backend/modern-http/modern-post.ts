@@ -25,7 +25,7 @@ import { type HttpConnection, type HttpResponse, postHeaders } from '../http-cli
 import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
-import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 
 /** Options common to all POSTs to one server. */
@@ -84,7 +84,7 @@ export interface ModernPostFailure {
 
 /**
  * Posts one request and reads its answer up to the response: JSON, or a stream (2026-07-28,
- * basic/transports/streamable-http). If no connection is established, the POST is retried for `maxUnreachableMs`: the
+ * basic/transports/streamable-http). If no connection is established, the POST is retried for `maxWaitAfter`: the
  * server has not seen it. Any other POST is sent once. Never rejects.
  */
 export async function postModernRequest(post: ModernRequestPost, parts: ModernPostOptions): Promise<ModernPostOutcome> {
@@ -146,14 +146,14 @@ export async function postModernMessage(
   { message, headers, canceller, waitsForServer }: ModernPost,
   { url, connection }: Pick<ModernPostOptions, 'url' | 'connection'>,
 ): Promise<HttpResponse> {
-  const until = performance.now() + maxUnreachableMs;
+  const startedAt = performance.now();
   const body = flattenLineBreaks(message.text);
   for (let failures = 0; ; failures++) {
     try {
       const allHeaders = { ...headers, ...postHeaders };
       return await connection.request({ method: 'POST', url, headers: allHeaders, body, signal: canceller });
     } catch (cause) {
-      const leftMs = until - performance.now();
+      const leftMs = startedAt + maxWaitAfter(cause) - performance.now();
       const isTooLate = !waitsForServer || leftMs <= 0;
       if (
         isTooLate ||

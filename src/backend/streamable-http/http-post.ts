@@ -17,7 +17,7 @@ import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
-import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 import { endpointIn, explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
 import type { DropRepeats } from './repeated-messages.ts';
@@ -81,6 +81,9 @@ export type HttpPostEnd =
       readonly reason: Reason;
       readonly detail: string;
       readonly status?: number;
+      readonly cause?: unknown;
+      /** No connection was established for as long as a message waits for its server. */
+      readonly isUnreachable?: boolean;
       /** The server has answered like one of HTTP+SSE. */
       readonly isOtherTransport?: boolean;
       /** The server has answered, though not as it should. */
@@ -111,7 +114,7 @@ export interface HttpPost {
 /**
  * Posts one message (2025-11-25, basic/transports, "Sending Messages to the Server") and reads its answer: 202, JSON,
  * or a stream, which is resumed where it breaks. If no connection is established, the POST is retried for
- * `maxUnreachableMs`: the server has not seen it. Any other POST is sent once. Alternatively, continues the answer to a
+ * `maxWaitAfter`: the server has not seen it. Any other POST is sent once. Alternatively, continues the answer to a
  * message that another backend has posted.
  */
 export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPostOptions): HttpPost {
@@ -167,14 +170,14 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   };
 
   const post = async ({ message, headers: forwarded }: OutgoingPost): Promise<HttpResponse> => {
-    const until = performance.now() + maxUnreachableMs;
+    const startedAt = performance.now();
     const body = flattenLineBreaks(message.text);
     for (let failures = 0; ; failures++) {
       try {
         const headers = { ...forwarded, ...postHeaders, ...session.headers };
         return await connection.request({ method: 'POST', url, headers, body, signal: canceller });
       } catch (cause) {
-        const leftMs = until - performance.now();
+        const leftMs = startedAt + maxWaitAfter(cause) - performance.now();
         const isTooLate = isInitialize || leftMs <= 0;
         if (isTooLate || !isUnsentAfter(cause)) throw cause;
         state.isUnsent = true;
@@ -339,7 +342,8 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       }
       const noToken = noTokenReason(cause);
       const reason = noToken ?? 'server_unreachable';
-      return { outcome: 'failed', reason, detail: explainConnectFailure(cause, where), noToken };
+      const detail = explainConnectFailure(cause, where);
+      return { outcome: 'failed', reason, detail, noToken, cause, isUnreachable: isUnsentAfter(cause) };
     } finally {
       clearTimeout(timer);
       resolveAccepted();

@@ -110,7 +110,7 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * needs it is open.
  *
  * Beyond `Backend`:
- * - A POST without a connection waits for the server, up to `maxUnreachableMs`.
+ * - A POST without a connection waits for the server, up to `maxWaitAfter`.
  * - Streams that break are resumed after their last event id.
  * - Requests that stay without an answer are reported as unanswered. Notifications and responses are dropped and
  *   counted.
@@ -303,6 +303,7 @@ export function openStreamableHttp(
         finish({
           reason: 'failed',
           detail: end.detail,
+          cause: end.cause,
           isOtherTransport,
           isOddAnswer: end.isOddAnswer,
           isUnauthorized: isUnauthorized(end.status),
@@ -314,7 +315,8 @@ export function openStreamableHttp(
     if (unansweredIds.length === 0) dropped += 1;
     const { reason, detail } = end.outcome === 'failed' ? end : refusedInEachSession(url.origin);
     onPostFailed?.(detail, dropped);
-    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, reason);
+    const isFinal = end.outcome === 'failed' && end.isUnreachable === true;
+    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, reason, isFinal);
   };
 
   const post = ({ message, headers }: QueuedMessage): PostProgress => {

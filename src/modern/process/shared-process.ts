@@ -59,6 +59,9 @@ const notModern = `The server did not send a valid answer to server/discover. ${
  */
 const pauseAfter = backoff({ firstMs: 250, maxMs: 5_000 });
 
+/** An attempt at a remote server costs one request, and clients should get its reason soon. */
+const maxRemotePauseMs = 1_000;
+
 /**
  * The shared process of a modern server, across restarts (2026-07-28, basic/transports/stdio, "Unexpected
  * Termination"). A process is started when it is needed, without `initialize`: its answer to `server/discover` shows
@@ -102,7 +105,8 @@ export class SharedProcess {
   start(headers: ForwardedHeaders): void {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
-    const pauseMs = this.#failures < 2 ? 0 : pauseAfter(this.#failures - 2);
+    const maxMs = this.#options.server.isRemote ? maxRemotePauseMs : Number.POSITIVE_INFINITY;
+    const pauseMs = this.#failures < 2 ? 0 : Math.min(pauseAfter(this.#failures - 2), maxMs);
     const startAfterPause = (): void => {
       const open = (): void => contain('shared_process', () => this.#open(headers));
       if (this.#state === 'starting') this.#timer = setTimeout(open, pauseMs);

@@ -1,5 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
 import { GuardedEvents } from '../../backend/contain-faults.ts';
+import { isRefusedConnection, maxRefusedMs } from '../../backend/http-client/reconnect-pause.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
@@ -81,6 +82,8 @@ export class BackendSupervisor implements BackendEvents {
   #ending: Promise<void> = Promise.resolve();
   /** Undefined until a message has to wait. */
   #unsent: UnsentMessages | undefined;
+  /** True while nothing listens at the address of the server. */
+  #isRefused = false;
   /** True while messages wait because another instance may own the session. */
   #waitsForOwner = false;
   #isPaused = false;
@@ -189,6 +192,7 @@ export class BackendSupervisor implements BackendEvents {
     // headers of a call that is run again
     if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers);
     this.#unsent ??= this.#createUnsent();
+    if (this.#isRefused) this.#unsent.limitTo(maxRefusedMs);
     return this.#unsent.add({ message, headers }) ? 'sent' : 'full';
   }
 
@@ -359,6 +363,8 @@ export class BackendSupervisor implements BackendEvents {
     if (isClientRefused(end, this.#context.parts.server)) return this.#awaitToken();
     if (this.#restartPolicy.failures === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
     this.#restartPolicy.failures += 1;
+    this.#isRefused = isRefusedConnection(end.cause);
+    if (this.#isRefused) this.#unsent?.limitTo(maxRefusedMs);
     this.restore();
   }
 
@@ -393,6 +399,7 @@ export class BackendSupervisor implements BackendEvents {
       return false;
     }
     this.#restartPolicy.noteStart();
+    this.#isRefused = false;
     this.#state = 'live';
     const { messages, ids } = this.#replay;
     this.#replayIds = ids;

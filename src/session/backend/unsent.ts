@@ -24,9 +24,20 @@ export class UnsentMessages {
   #entries: (UnsentMessage & { readonly since: number })[] = [];
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
+  #maxMs: number | undefined;
 
   constructor(options: UnsentMessagesOptions) {
     this.#options = options;
+    this.#maxMs = options.maxMs;
+  }
+
+  /** Shortens the longest wait, until the messages are taken. */
+  limitTo(maxMs: number): void {
+    if (this.#maxMs === undefined || this.#maxMs <= maxMs) return;
+    this.#maxMs = maxMs;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#entries.length > 0) this.#expire();
   }
 
   /** False if there is no room for the message. */
@@ -34,8 +45,7 @@ export class UnsentMessages {
     if (this.#bytes + message.text.length > this.#options.maxBytes) return false;
     this.#entries.push({ message, headers, since: performance.now() });
     this.#bytes += message.text.length;
-    const { maxMs } = this.#options;
-    if (maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(maxMs), maxMs);
+    if (this.#maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(), this.#maxMs);
     return true;
   }
 
@@ -51,16 +61,17 @@ export class UnsentMessages {
     this.#bytes = 0;
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#maxMs = this.#options.maxMs;
     return entries;
   }
 
-  #expire(maxMs: number): void {
-    const newest = performance.now() - maxMs;
+  #expire(): void {
+    const newest = performance.now() - (this.#maxMs ?? 0);
     const fresh = this.#entries.findIndex(({ since }) => since > newest);
     const expired = this.#entries.splice(0, fresh < 0 ? this.#entries.length : fresh);
     const [next] = this.#entries;
     // A timer can run early by a part of a millisecond.
-    this.#timer = next && setTimeout(() => this.#expire(maxMs), Math.ceil(next.since - newest));
+    this.#timer = next && setTimeout(() => this.#expire(), Math.ceil(next.since - newest));
     for (const { message } of expired) {
       this.#bytes -= message.text.length;
       this.#options.onExpired(message);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { asMessage } from '../../support/as-message.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { loadMs, waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
   answerTo,
@@ -636,6 +636,19 @@ describe('a server that is away', () => {
     const answers = [JSON.parse(await messages.next()), JSON.parse(await messages.next())];
     expect(answers.map(({ id }) => id).sort()).toEqual([1, 2]);
     expect(ends).toEqual([]);
+  });
+
+  test('[F28] and refuses connections: each request is unanswered within two seconds, and is not to be sent again', async () => {
+    const { server, send, unanswered } = await openLive();
+    await server.stop();
+    const startedAt = performance.now();
+    send(request(1));
+    send(request(2, 'tools/list'));
+    const failed = [await unanswered.next(), await unanswered.next()];
+    expect(failed.map(({ ids, reason }) => [...ids, reason]).sort()).toEqual(
+      [1, 2].map((id) => [id, 'server_unreachable']),
+    );
+    expect(performance.now() - startedAt).toBeLessThan(2_000 + loadMs);
   });
 
   test('[F28] at the start: failed, with a clear sentence', async () => {

@@ -267,6 +267,23 @@ describe('a backend that does not start again', () => {
     expect(fake.opened).toHaveLength(6);
   });
 
+  it('[F28] since nothing listens for it is told within two seconds, and is retried all the same', async () => {
+    const { upstream, fake, expired, givenUp, pass } = createFixture({ isRemote: true, answers: false });
+    const refused = { reason: 'failed' as const, cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) };
+    const failStarts = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 100) {
+        await pass(100);
+        if (!fake.backend.isClosed && fake.living.length > 0) fake.backend.ends(refused);
+      }
+    };
+    fake.backend.ends();
+    upstream.send(message(1));
+    await failStarts(2_000);
+    upstream.send(message(2));
+    await failStarts(2_000);
+    expect([expired.length, givenUp, upstream.state]).toEqual([2, [], 'restoring']);
+  });
+
   it('[F28] but is remote is retried with bounded random pauses while the session lives', async () => {
     const { fake, givenUp, away, onRestored, sent, upstream, pass } = createFixture({ answers: false, isRemote: true });
     fake.backend.ends();
