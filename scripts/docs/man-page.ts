@@ -31,10 +31,7 @@ ${forms.map((form) => `.B ${troff(form)}\n.br`).join('\n')}
 [same arguments]
 .br
 .B mcp-gangway key
-\\fIname\\fR [\\-\\-add \\fIfile\\fR]
-.br
-.B mcp-gangway import registry
-\\fIfile\\fR
+\\fIname\\fR [\\-\\-add \\fIfile\\fR] [\\-\\-scope \\fIscope\\fR] [\\-\\-expires \\fItime\\fR]
 .br
 .B mcp-gangway completion
 bash | zsh | fish

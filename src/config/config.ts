@@ -82,7 +82,6 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'schema' }
   | { readonly ok: true; readonly command: 'completion'; readonly shell: string }
   | { readonly ok: true; readonly command: 'key'; readonly key: KeyRequest }
-  | { readonly ok: true; readonly command: 'import'; readonly file: string }
   | {
       readonly ok: true;
       readonly command: 'serve' | 'check' | 'health' | 'print';
@@ -160,10 +159,9 @@ export function readConfiguration({
     const key = readKeyRequest(word, line.key, Date.now(), report);
     return key === undefined || faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, key };
   }
-  if (command === 'completion' || command === 'config' || command === 'import') checkCommandWord(command, word, report);
-  if (command === 'import' && faults.length === 0) return { ok: true, command, file: line.importFrom ?? '' };
-  if (command === 'completion' || command === 'import' || word === 'schema') {
-    if (faults.length > 0 || command === 'import') return { ok: false, command, faults };
+  if (command === 'completion' || command === 'config') checkCommandWord(command, word, report);
+  if (command === 'completion' || word === 'schema') {
+    if (faults.length > 0) return { ok: false, command, faults };
     return command === 'completion' ? { ok: true, command, shell: word ?? '' } : { ok: true, command: 'schema' };
   }
 

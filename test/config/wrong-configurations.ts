@@ -36,12 +36,6 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     "confg: is not a command; did you mean config? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- confg …",
   ],
   [line('config', 'pirnt'), 'config: must be followed by print or schema; did you mean print?'],
-  [line('import'), 'import: must be followed by registry and a file: mcp-gangway import registry server.json'],
-  [line('import', 'registry'), 'import: needs the file to convert: mcp-gangway import registry server.json'],
-  [
-    line('import', 'registry', 'a.json', 'b.json'),
-    'import: takes only a format and a file: mcp-gangway import registry server.json',
-  ],
   [line('completion', 'bsh'), 'completion: must be followed by bash, zsh or fish; did you mean bash?'],
   [
     flags('--defaults.auth', 'upstream'),

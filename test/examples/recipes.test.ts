@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { promisify } from 'node:util';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
@@ -130,25 +127,8 @@ it('docs/recipes/upstream-identity.md has configurations that the gateway accept
   expect(faultsOf('docs/recipes/upstream-identity.md')).toEqual([[], [], []]);
 });
 
-it('docs/recipes/registry.md has a description, and what the command makes of it', async () => {
-  const blocks = blocksOf(readFileSync(`${root}${'docs/recipes/registry.md'}`, 'utf8'));
-  const textOf = (language: string, file?: string) =>
-    blocks.find((block) => block.language === language && block.file === file)?.text ?? '';
-  const folder = mkdtempSync(`${tmpdir()}/gangway-import-`);
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(`${folder}/server.json`, textOf('json', 'server.json'));
-  const [command = '', ...args] = textOf('sh').split(' > ')[0]?.split(' ') ?? [];
-  expect(command).toBe('mcp-gangway');
-  const run = (...words: string[]) =>
-    promisify(execFile)(process.execPath, [`${root}dist/main.js`, ...words], { cwd: folder });
-  const { stdout, stderr } = await run(...args);
-  expect(JSON.parse(stdout)).toEqual(JSON.parse(textOf('json')));
-  expect(stderr.trimEnd()).toBe(textOf('text'));
-  await expect(run('import', 'registry', 'missing.json')).rejects.toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: 'mcp-gangway: missing.json cannot be read (ENOENT); check the path.\n',
-  });
+it('docs/recipes/registry.md has a configuration that the gateway accepts', () => {
+  expect(faultsOf('docs/recipes/registry.md')).toEqual([[]]);
 });
 
 /** The faults of each configuration of a page, whose references are files with a secret or a key. */

@@ -11,7 +11,6 @@ it.each([
   ['config print --port x -- cat', correct],
   ['health --port x', correct],
   ['completion bsh', seeHelp],
-  ['import registry', seeHelp],
   ['key', seeHelp],
 ])('%s ends with 2, a fault, and what to do next', (line, last) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [`${root}dist/main.js`, ...line.split(' ')], {

@@ -2,7 +2,7 @@ import { flagOf, flagsOf } from '../../config/options/option-names.ts';
 import { globalOptions, type OptionTable, serverOptions } from '../../config/options/options.ts';
 
 const options: OptionTable = { ...globalOptions, ...serverOptions };
-const commands = ['serve', 'check', 'config', 'health', 'key', 'import', 'completion'];
+const commands = ['serve', 'check', 'config', 'health', 'key', 'completion'];
 const otherFlags = [
   '--config',
   '--name',
@@ -55,8 +55,6 @@ export function renderCompletion(shell: string): string {
     ${fileFlags.join('|')}) COMPREPLY=( $(compgen -f -- "$current") ); return ;;
 ${cases.join('\n')}
     config) COMPREPLY=( $(compgen -W "print schema" -- "$current") ); return ;;
-    import) COMPREPLY=( $(compgen -W "registry" -- "$current") ); return ;;
-    registry) COMPREPLY=( $(compgen -f -- "$current") ); return ;;
     completion) COMPREPLY=( $(compgen -W "bash zsh fish" -- "$current") ); return ;;
     --help) COMPREPLY=( $(compgen -W "all ${commands.join(' ')}" -- "$current") ); return ;;
   esac
@@ -85,7 +83,6 @@ function renderFish(): string {
     'complete -c mcp-gangway -f',
     `complete -c mcp-gangway -n __fish_use_subcommand -a '${commands.join(' ')}'`,
     "complete -c mcp-gangway -n '__fish_seen_subcommand_from config' -a 'print schema'",
-    "complete -c mcp-gangway -n '__fish_seen_subcommand_from import' -F -a registry",
     "complete -c mcp-gangway -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'",
     ...own,
     ...short,

@@ -1,4 +1,4 @@
-// src/app/commands: the commands of the program: serve, check, health, key, import, help and version.
+// src/app/commands: the commands of the program: serve, check, health, key, help and version.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { killAllGroupsNow } from '../../backend/stdio/processes/process-group.ts';
@@ -44,7 +44,6 @@ export async function runCommand(): Promise<void> {
     return;
   }
   if (configuration.command === 'key') return createKey(configuration.key);
-  if (configuration.command === 'import') return importFile(configuration.file);
   if (!('config' in configuration)) {
     process.stdout.write(await textOf(configuration));
     return;
@@ -119,7 +118,6 @@ const remedies: Readonly<Record<Command, string>> = {
   health: correct,
   completion: seeHelp,
   help: seeHelp,
-  import: seeHelp,
   key: seeHelp,
   version: seeHelp,
 };
@@ -172,24 +170,6 @@ function createKey({ name, addTo: file, ...limits }: KeyRequest): void {
       `The file already had ${earlier === 1 ? 'a key with this name, which stays' : `${earlier} keys with this name, which stay`} valid. To revoke a key, delete its entry.\n`,
     );
   process.stdout.write(`Authorization: Bearer ${made.key}\n`);
-}
-
-/** Prints a description of the MCP registry as a configuration, and on stderr what remains to be done. */
-async function importFile(file: string): Promise<void> {
-  const { importRegistry } = await import('./import/import-command.ts');
-  let content: string;
-  try {
-    content = readFileSync(file, 'utf8');
-  } catch (error) {
-    const remedy = /^https?:/.test(file) ? '; download it first, for example with curl' : '; check the path';
-    process.stderr.write(`mcp-gangway: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})${remedy}.\n`);
-    process.exitCode = failed;
-    return;
-  }
-  const { configuration, report } = importRegistry(content, file);
-  process.stderr.write(report);
-  if (configuration === undefined) process.exitCode = failed;
-  else process.stdout.write(configuration);
 }
 
 /** The arguments of this program. The health check of a container uses those of the gateway in the container. */

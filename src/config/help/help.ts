@@ -20,7 +20,6 @@ const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
   health: onHealth,
   key: onKey,
   config: onConfig,
-  import: onImport,
   completion: onCompletion,
 };
 
@@ -44,7 +43,6 @@ function onGateway(): readonly string[] {
     `  ${'mcp-gangway health [same arguments]'.padEnd(43)} check a running gateway`,
     `  ${'mcp-gangway key <name>'.padEnd(43)} create an API key`,
     `  ${'mcp-gangway config print | schema'.padEnd(43)} show the configuration`,
-    `  ${'mcp-gangway import registry <file>'.padEnd(43)} convert a server.json`,
     `  ${'mcp-gangway completion bash | zsh | fish'.padEnd(43)} complete commands in a shell`,
     'Main options:',
     ...row('--config', 'Configuration file with servers and options.'),
@@ -160,24 +158,6 @@ function onConfig(): readonly string[] {
     'schema: the JSON Schema of the configuration file, for editors.',
     '',
     `Docs: ${docsPage('reference/configuration.md')}`,
-  ];
-}
-
-function onImport(): readonly string[] {
-  return [
-    'Converts a server.json of the MCP registry into a configuration file.',
-    '',
-    'Usage:',
-    '  mcp-gangway import registry <file> > gangway.json',
-    '',
-    'The configuration goes to stdout. On stderr, the command says which variables to',
-    'set, what could not be converted, and how to add it. Values that you choose',
-    'become ${VARIABLE}. Secrets of the file are never copied.',
-    'The first package or remote is enabled. The others are written as disabled.',
-    '',
-    'Exit code: 0 if a configuration was written, 1 if not.',
-    '',
-    `Docs: ${docsPage('recipes/registry.md')}`,
   ];
 }
 

@@ -14,7 +14,7 @@ export const forms = [
 ] as const;
 
 /** The words that can follow `--help`: all options, or a command. */
-export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'import', 'completion'] as const;
+export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'completion'] as const;
 
 /** A subject of help: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
@@ -26,7 +26,6 @@ const wordsByCommand = {
   config: ['print', 'schema'],
   completion: ['bash', 'zsh', 'fish'],
   key: [],
-  import: ['registry'],
 } as const;
 
 /** A command of the program. */
@@ -58,10 +57,8 @@ export interface CommandLine {
   readonly switches: ReadonlySet<string>;
   /** The options of `key`. */
   readonly key: KeyWords;
-  /** The word after `key`, `config`, `completion` or `import`. */
+  /** The word after `key`, `config` or `completion`. */
   readonly word: string | undefined;
-  /** The file after `import registry`. */
-  readonly importFrom: string | undefined;
   /** True if a word is neither an option nor a URL, or is the option of a server's command. This was reported. */
   readonly hasStrayWord: boolean;
 }
@@ -80,7 +77,7 @@ const keyFlags: readonly string[] = ['--add', '--scope', '--expires'];
 const ownValues = ['--config', '--name', ...keyFlags];
 
 /** The only options of the commands that do not read a configuration. */
-const onlyFlags: Partial<Record<Command, readonly string[]>> = { key: keyFlags, completion: [], import: [] };
+const onlyFlags: Partial<Record<Command, readonly string[]>> = { key: keyFlags, completion: [] };
 
 /**
  * Reads the arguments and reports all faults. `parseArgs` of node:util is not used: it throws at the first fault, or
@@ -154,12 +151,9 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
         `is only for mcp-gangway ${commands.join(' and ')}; remove it, or run mcp-gangway ${commands[0]} ${flag}`,
       );
   const commandWord = command in wordsByCommand ? words.shift() : undefined;
-  const importFrom = command === 'import' ? words.shift() : undefined;
   if (takesServer) reportWords(words, own, end !== -1, report);
   else if (command in wordsByCommand && (words.length > 0 || end !== -1))
     report(command, `takes only ${onlyWords[command as keyof typeof wordsByCommand]}`);
-  else if (command === 'import' && commandWord !== undefined && importFrom === undefined)
-    report(command, 'needs the file to convert: mcp-gangway import registry server.json');
   for (const flag of keyFlags)
     if (texts.has(flag) && command !== 'key' && command !== 'help')
       report(flag, 'is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json');
@@ -178,7 +172,6 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
       expires: texts.get('--expires')?.[0],
     },
     word: commandWord === undefined ? undefined : own[commandWord],
-    importFrom: importFrom === undefined ? undefined : own[importFrom],
     hasStrayWord: hasStrayOption || words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
@@ -188,7 +181,6 @@ const onlyWords = {
   config: 'one word, such as: mcp-gangway config print',
   completion: 'one word, such as: mcp-gangway completion bash',
   key: 'one word, such as: mcp-gangway key alice',
-  import: 'a format and a file: mcp-gangway import registry server.json',
 } as const;
 
 /** The command that a word is at its position. */
@@ -201,7 +193,7 @@ function commandAt(word: string, index: number): Command | undefined {
 
 /** Reports a word after a command that is not one of its words. */
 export function checkCommandWord(
-  command: 'config' | 'completion' | 'import',
+  command: 'config' | 'completion',
   word: string | undefined,
   report: ReportIssue,
 ): void {
@@ -210,13 +202,9 @@ export function checkCommandWord(
   const nearest = word === undefined ? undefined : nearestName(word, known);
   report(
     command,
-    `must be followed by ${joinChoices(known)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}${exampleOf(command)}`,
+    `must be followed by ${joinChoices(known)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
   );
 }
-
-/** A whole command for `import`, which needs more than one word. */
-const exampleOf = (command: keyof typeof wordsByCommand): string =>
-  command === 'import' ? ' and a file: mcp-gangway import registry server.json' : '';
 
 /** `bash, zsh or fish` */
 const joinChoices = (words: readonly string[], last: 'or' | 'and' = 'or'): string =>

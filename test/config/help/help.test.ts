@@ -14,7 +14,7 @@ describe('--help', () => {
     expect(lines.filter(isTooLong)).toEqual([]);
   });
 
-  it.each(['all', 'check', 'config', 'health', 'key', 'import', 'completion'] as const)(
+  it.each(['all', 'check', 'config', 'health', 'key', 'completion'] as const)(
     'on %s has its own text of 80 columns',
     (topic) => {
       const lines = renderHelp(topic).trimEnd().split('\n');
@@ -26,7 +26,6 @@ describe('--help', () => {
           config: 'schema',
           health: '--ready',
           key: '--add',
-          import: 'server.json',
           completion: 'fish',
         }[topic],
       );
