@@ -42,10 +42,13 @@ const processes = [
   'test/support/{canaries,cluster,journal,log-checker,net-proxy,redis-server}.test.ts',
 ];
 
-/** Files that replace modules. Each needs a process of its own, in which no other file has loaded the module. */
+/** Files that replace modules, or register tracing, which a process does once. Each needs a process of its own. */
 const mocking = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((name) => `test/${name}`)
-  .filter((name) => name.endsWith('.test.ts') && /\bvi\.(?:doM|m)ock\(/.test(readFileSync(name, 'utf8')));
+  .filter(
+    (name) =>
+      name.endsWith('.test.ts') && /\bvi\.(?:doM|m)ock\(|(?:load|find)-tracing\.ts'/.test(readFileSync(name, 'utf8')),
+  );
 
 /** What depends on how JSON is read. It runs once more with the kernel forced on, in small windows, and once with it off. */
 const scanners = ['test/protocol/{json,message}/**/*.test.ts', 'test/protocol/stepped-scan.test.ts'];
