@@ -34,7 +34,7 @@ export type ServerEvent = Readonly<
   | { type: 'server-slow'; server: string; detail: string }
   /** A single server has not answered the startup ping within the limit for its start. `output` is from the time before the first client. */
   | { type: 'server-silent'; server: string; detail: string; help: string; output: readonly string[] }
-  /** The processes of a server do not answer `ping`. Sessions get no process of an earlier session any more. */
+  /** A kept process of a server has not answered `ping`. Reported once for each server. */
   | { type: 'ping-unknown'; server: string }
   /** The command of a server does not exist. Its sessions will fail. */
   | { type: 'command-not-found'; server: string; detail: string }

@@ -29,7 +29,7 @@ export interface KeptProcessesOptions {
   readonly cancelGraceMs?: number;
   /** A message of a shared process belongs to no session that can be known. */
   onDropped?(): void;
-  /** The server is taken to know no ping. Called once in a row of unanswered pings. */
+  /** A kept process has not answered a ping. Called once. */
   onPingUnknown?(): void;
   /** How long a process is kept after its last session, in milliseconds. */
   readonly lingerMs: number;
@@ -87,6 +87,7 @@ export class KeptProcesses implements ProcessSource {
   readonly #checks = new Map<string, Promise<void>>();
   /** Kept processes in a row that did not answer a ping. */
   #unanswered = 0;
+  #hasReportedPing = false;
   /** How often the kept processes were ended. A process that was checked meanwhile ends, too. */
   #clears = 0;
   readonly #ending = new Set<Promise<void>>();
@@ -193,7 +194,8 @@ export class KeptProcesses implements ProcessSource {
     this.#checks.set(key, new Promise((resolve) => (onChecked = resolve)));
     const isReady = await kept.isReady();
     this.#unanswered = isReady ? 0 : this.#unanswered + 1;
-    if (this.#unanswered === maxUnanswered) this.#options.onPingUnknown?.();
+    if (!isReady && !this.#hasReportedPing) this.#options.onPingUnknown?.();
+    this.#hasReportedPing ||= !isReady;
     // The session that gets the process holds it before others continue.
     setImmediate(() => {
       this.#checks.delete(key);

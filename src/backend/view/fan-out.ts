@@ -232,7 +232,13 @@ export class FanOut {
     const asked = ready.flatMap((member) =>
       resourceLists.filter((list) => member.mayHave(list)).map((list) => ({ member, list })),
     );
-    await Promise.all(asked.map(({ member, list }) => this.#learn(member, list, headers)));
+    const learned = ready.map(async (member) => {
+      const lists = asked.filter((each) => each.member === member);
+      await Promise.all(lists.map(({ list }) => this.#learn(member, list, headers)));
+      reading.routes.noteRead(member.index);
+      this.#options.onLearned();
+    });
+    await Promise.all(learned);
     reading.routes.isWhole = true;
   }
 

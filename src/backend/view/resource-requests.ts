@@ -75,7 +75,7 @@ export class ResourceRequests {
       return 'sent';
     }
     const having = this.#having;
-    const index = having.length === 1 ? having[0]?.index : routes.findUri(uri);
+    const index = having.length === 1 ? having[0]?.index : this.#find(uri);
     if (index !== undefined) {
       const member = this.#noteSubscription(index, uri, message);
       return this.#options.pass(member, message, headers);
@@ -90,6 +90,7 @@ export class ResourceRequests {
     this.#unrouted.set(id, unrouted);
     const learned = fanOut.learnUris(headers).then(() =>
       contain('backend', () => {
+        this.passKnown();
         if (this.#unrouted.delete(id)) this.#passUnknown(message, headers);
       }),
     );
@@ -97,10 +98,18 @@ export class ResourceRequests {
     return 'sent';
   }
 
-  /** Passes on the requests that wait for URIs which are known now: a silent server does not hold them. */
+  /** The server of a URI; undefined if it is unknown, or while a server before it may have a template for the URI. */
+  #find(uri: string): number | undefined {
+    const { routes, members } = this.#options;
+    if (routes.isWhole) return routes.findUri(uri);
+    const ready = members.filter(({ isReady }) => isReady).map(({ index }) => index);
+    return routes.findSettled(uri, ready);
+  }
+
+  /** Passes on the requests that wait for URIs which are known now: a silent server does not hold listed ones. */
   passKnown(): void {
     for (const [id, { uri, message, headers }] of this.#unrouted) {
-      const index = this.#options.routes.findUri(uri);
+      const index = this.#find(uri);
       if (index === undefined) continue;
       this.#unrouted.delete(id);
       this.#options.passLater(this.#noteSubscription(index, uri, message), message, headers);

@@ -29,6 +29,8 @@ export class UriRoutes {
   /** Tasks that only a list or a report has named. */
   readonly #namedTasks = new BoundedMap<string, number>(maxTasks, budgetOfTexts(maxTasksBytes, maxTaskIdBytes));
   readonly #pages: readonly UiUris[];
+  /** The servers whose lists were read, until they change. */
+  readonly #read = new Set<number>();
   /** True once the lists of all servers were read, until one of them changes. */
   isWhole = false;
 
@@ -63,6 +65,21 @@ export class UriRoutes {
     return this.#uris.get(uri) ?? this.#templates.find(uri) ?? this.#readers.get(uri);
   }
 
+  /** The lists of a server were read, as far as it gives them. */
+  noteRead(index: number): void {
+    this.#read.add(index);
+  }
+
+  /**
+   * As `findUri`, but undefined while a server that comes before may have a template for the URI, too.
+   * @param servers the servers whose lists can be read
+   */
+  findSettled(uri: string, servers: readonly number[]): number | undefined {
+    const found = this.findUri(uri);
+    if (found === undefined || this.#isPage(uri) || this.#uris.has(uri)) return found;
+    return servers.every((index) => index >= found || this.#read.has(index)) ? found : undefined;
+  }
+
   /** True for the URI of a page that no server of the view has. No server is asked for it. */
   isNobodys(uri: string): boolean {
     return this.#isPage(uri) && this.#pageOwner(uri) === undefined;
@@ -91,6 +108,7 @@ export class UriRoutes {
   /** The resources of a server may be others now. */
   forget(index: number): void {
     this.isWhole = false;
+    this.#read.delete(index);
     for (const [uri, owner] of [...this.#uris]) if (owner === index) this.#uris.delete(uri);
     this.#templates.forget(index);
   }

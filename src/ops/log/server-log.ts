@@ -14,7 +14,7 @@ const leftOutOfView =
   "Each of these names leads to another server of the view. Give every server a prefix (remove 'unprefixed'), or rename the tool with 'tools'.";
 
 const pingUnknown =
-  'A process of an earlier session must answer ping before the next session gets it. From now on, each session of this server starts a new process. Make the server answer ping (MCP, basic/utilities/ping).';
+  'A process of an earlier session must answer ping within 2 s before the next session gets it. After two unanswered pings in a row, each session of this server starts a new process. Make the server answer ping (MCP, basic/utilities/ping).';
 
 const refusedByModels =
   "Model APIs accept 1 to 64 letters, digits, '_' and '-' as the name of a tool, and refuse a request with another name. Use a shorter server name or another 'separator', rename the tool with 'tools', or hide it with 'denyTools'.";

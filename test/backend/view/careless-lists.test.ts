@@ -187,3 +187,29 @@ describe('a read of a resource that no list names', () => {
     expect(cancelled.params.requestId).toBe(read.id);
   });
 });
+
+test('the first server of the file gets the URI of a template, also if it answers its lists last', async () => {
+  const templated =
+    (uriTemplate: string): Answering =>
+    (method) => {
+      if (method === 'resources/list') return { result: { resources: [] } };
+      if (method === 'resources/templates/list') return { result: { resourceTemplates: [{ uriTemplate, name: 't' }] } };
+      return { result: { contents: [] } };
+    };
+  const { a, b, request } = await startView({
+    answers: { a: () => undefined, b: templated('doc://{+path}') },
+    capabilities: { a: { resources: {} }, b: { resources: {} } },
+  });
+  const read = request('resources/read', { uri: 'doc://x' });
+  const asked = await Promise.all(
+    ['resources/list', 'resources/templates/list'].map((name) => a.sent.next(({ method }) => method === name)),
+  );
+  await b.sent.next(({ method }) => method === 'resources/templates/list');
+  await new Promise((resolve) => setImmediate(resolve)); // b has answered
+  const lists = { resources: [], resourceTemplates: [{ uriTemplate: 'doc://{path}', name: 't' }] };
+  for (const { id } of asked) a.says({ jsonrpc: '2.0', id, result: lists });
+  const passed = await a.sent.next(({ method }) => method === 'resources/read');
+  a.says({ jsonrpc: '2.0', id: passed.id, result: { contents: [] } });
+  expect((await read).result).toEqual({ contents: [] });
+  expect(b.sent.items.some(({ method }) => method === 'resources/read')).toBe(false);
+});
