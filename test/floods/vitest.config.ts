@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** `npm run test:floods`: not one of the projects of the checkout's configuration, because it takes ten minutes. */
+// biome-ignore lint/style/noDefaultExport: vitest wants one
+export default defineConfig({
+  test: {
+    name: 'floods',
+    include: ['test/floods/**/*.test.ts'],
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+});
