@@ -105,3 +105,11 @@ it('has the same bounds in steps', () => {
   const fine = Buffer.from(`{"${'\\n'.repeat(2_000)}":1}`);
   expect(scanInSteps(fine, 10).outcome).toEqual(scanJson(fine, maxDepth));
 });
+
+it('[P8] counts long keys as work, those that must be folded more than others', () => {
+  const keys = (text: string) =>
+    Buffer.from(`{"params":{${Array.from({ length: 500 }, (_, n) => `"${n}${text}":1`).join()}}}`);
+  const stepsOf = (text: string): number => scanInSteps(keys(text), 2 ** 16).steps;
+  expect([stepsOf(''), stepsOf('x'.repeat(2_000)) > 10, stepsOf('é'.repeat(1_000)) > 20]).toEqual([1, true, true]);
+  expect(scanInSteps(keys('é'.repeat(1_000)), 2 ** 16).outcome).toEqual(scanJson(keys('é'.repeat(1_000)), maxDepth));
+});

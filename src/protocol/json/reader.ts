@@ -142,6 +142,14 @@ export class JsonReader {
     return this.#work <= this.#maxWork || this.#refuse('too_many_values');
   }
 
+  /**
+   * Counts work besides values and escapes, for a text that is read in steps: the step ends earlier by so much. It does
+   * not count for the limit of the text.
+   */
+  protected shortenStep(work: number): void {
+    if (this.#step !== Number.MAX_SAFE_INTEGER) this.#stopAt = Math.max(this.#work, this.#stopAt - work);
+  }
+
   /** Drops the reference to the text, which would otherwise stay alive. */
   release(): void {
     this.text = emptyBuffer;

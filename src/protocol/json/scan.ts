@@ -83,6 +83,12 @@ const fewMembers = 16;
 /** Longer keys of a routing level are not built. No key with a meaning is nearly as long (P8). */
 const maxKeyBytes = 4_096;
 
+/**
+ * Decoding and folding a character of a key that is not plain ASCII takes the time of this many escapes. A text of 4 MiB
+ * can consist of such keys.
+ */
+const workPerFolded = 4;
+
 /** The result of a scan that hands over its messages one by one. */
 export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<{ ok: false; fault: ScanFault }>;
 
@@ -544,7 +550,9 @@ class MessageScanner extends JsonReader implements Scanned {
     const keyStart = this.at + 1;
     const key = this.#readKey(members.guess);
     if (key === undefined) return undefined;
-    if (!members.begin(key, key.length === this.at - 1 - keyStart, known)) return this.#refuse('duplicate_key');
+    const isPlain = key.length === this.at - 1 - keyStart;
+    this.shortenStep(key.length * (isPlain ? 1 : workPerFolded));
+    if (!members.begin(key, isPlain, known)) return this.#refuse('duplicate_key');
     return this.skipColon() ? key : undefined;
   }
 
