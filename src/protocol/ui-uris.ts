@@ -11,8 +11,15 @@ const slash = String.raw`(?:\\?/|\\u002[fF])`;
 const opening = String.raw`"(?:u|\\u0075)(?:i|\\u0069)(?::|\\u003[aA])${slash}${slash}`;
 const openings = new RegExp(opening, 'g');
 
-/** A text without any of these has no such string. */
-const signs = ['ui:', '\\u0075', '\\u0069', '\\u003a', '\\u003A', '\\u002f', '\\u002F'];
+/**
+ * A text without any of these has no such string. The escapes are only looked for if there is one of their kind: in a
+ * text full of other escapes, each search takes long (P8).
+ */
+const plainSign = 'ui:';
+const escapeSign = '\\u00';
+const escapedSigns = ['\\u0075', '\\u0069', '\\u003a', '\\u003A', '\\u002f', '\\u002F'];
+const mayHaveUri = (text: Buffer): boolean =>
+  text.includes(plainSign) || (text.includes(escapeSign) && escapedSigns.some((sign) => text.includes(sign)));
 
 /** How many URIs of one message are changed (P8). No page has nearly as many; each costs a call. */
 const maxUris = 20_000;
@@ -59,7 +66,7 @@ function change(
   by: (found: string, start: string | undefined) => string,
 ): Message | undefined {
   const { text } = message;
-  if (!signs.some((sign) => text.includes(sign))) return message;
+  if (!mayHaveUri(text)) return message;
   const range = parts.map((part) => memberRange(message, 'message', part)).find((found) => found !== undefined);
   if (range === undefined) return message;
   // One character is one byte: all that is searched and inserted is ASCII.

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { floor } from './floor.ts';
+import { floodRows, type GateRow, ownedLookUps, tableLimits, workLimits } from './gates.ts';
 import { advisories } from './hardening-advisories.ts';
 import { faults } from './hardening-faults.ts';
 import { inputs } from './hardening-inputs.ts';
@@ -95,6 +96,7 @@ ${sources.map((source) => row(...source)).join('\n')}
 ${parts.join('\n')}`;
 }
 
+<<<<<<< HEAD
 /** Tables of what peers name, and the limits that hold them. */
 const tables: readonly (readonly string[])[] = [
   [
@@ -157,6 +159,12 @@ const owners: readonly (readonly string[])[] = [
   ['a view', 'a `ui://` page', 'the server that its URI names'],
   ['a shared modern server', 'a request, a token, a task', 'the user who sent the request or began the task'],
 ];
+=======
+const gateTable = (rows: readonly GateRow[]): string =>
+  [['What a peer sends or names', 'Limit', 'Beyond it'], ['---', '---', '---'], ...rows]
+    .map((cells) => row(...cells))
+    .join('\n');
+>>>>>>> ceaca227 (docs, util/timing: the three gates and their limits; large works take turns four at a time)
 
 function renderHardening(): string {
   return `${generated}
@@ -169,6 +177,43 @@ build fails if a row is not cited by any test. [SECURITY.md](../SECURITY.md) con
 
 A normal test run uses small sizes. \`FAULT_SIZE=full\` uses the full sizes: 50 sessions when an owner is killed, 2,000 resumed
 streams within a second, 200 starts and ends of a process, 10,000 disconnects between replayed and live events, and one-minute outages.
+
+## Three gates
+
+Most attacks are of three kinds: a text that costs much work, a table that grows, and a name that belongs to somebody else.
+Each kind has one gate. All readers, tables and look-ups pass through these gates.
+
+### Gate 1: work
+
+A peer cannot make the gateway work for long in one turn of its event loop. All readers ask one work meter
+(\`src/util/timing/work-meter.ts\`, [decision 0146](decisions/0146-one-work-meter.md)).
+
+${gateTable(workLimits)}
+
+### Gate 2: bytes
+
+Each table with what a peer names has a limit for its entries, for one entry, and for the bytes of all entries
+([decision 0151](decisions/0151-tables-have-budgets.md)).
+
+${gateTable(tableLimits)}
+
+### Gate 3: ownership
+
+Each look-up in what several peers share takes the asker ([decision 0149](decisions/0149-look-ups-name-the-asker.md)).
+
+${gateTable(ownedLookUps)}
+
+### Floods
+
+\`npm run test:floods\` starts hostile servers and clients. They flood a gateway with 400 MiB of heap, alone, in a view and
+behind a filter. The table shows the processor time of the gateway's main thread during one \`/healthz\`, in milliseconds: the
+highest one of the three places. The limit is 50 ms. An honest client of another server gets every answer.
+
+${row('Flood', 'STDIO', 'HTTP+SSE', 'Streamable HTTP', 'WebSocket')}
+${row('---', '---', '---', '---', '---')}
+${floodRows()
+  .map((cells) => row(...cells))
+  .join('\n')}
 
 ## Faults to survive
 

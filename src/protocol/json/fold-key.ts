@@ -12,13 +12,20 @@ const withoutCase = '\u0131';
 export function foldKey(key: string): string {
   if (ascii.test(key)) return key.toLowerCase();
   let folded = '';
+  // In portions: a text that grows by single characters takes 32 bytes of memory for each.
+  let codes: number[] = [];
   for (let at = 0; at < key.length; ) {
     const code = key.codePointAt(at) as number;
     at += code > maxCodeUnit ? 2 : 1;
-    folded += code < codesWithCase ? String.fromCodePoint(foldCode(code)) : String.fromCodePoint(code);
+    codes.push(code < codesWithCase ? foldCode(code) : code);
+    if (codes.length < codesOfPortion && at < key.length) continue;
+    folded += String.fromCodePoint(...codes);
+    codes = [];
   }
   return folded;
 }
+
+const codesOfPortion = 1_024;
 
 const maxCodeUnit = 0xffff;
 

@@ -27,8 +27,22 @@ const turnsBetween = 3;
 /** One step of some work. Returns true after the last one. */
 type Step = () => boolean;
 
+/** A work, and whether each of its steps takes a whole turn. */
+interface Work {
+  readonly step: Step;
+  readonly isLarge: boolean;
+}
+
 /** Works that wait for their turn. Each does one step, and then waits behind the others. */
-const waiting: Step[] = [];
+const waiting: Work[] = [];
+
+/**
+ * The large works that take turns with each other. What a large work has read so far is in memory, so further ones
+ * begin when one of these is done.
+ */
+const maxLargeWorks = 4;
+const backlog: Work[] = [];
+let largeWorks = 0;
 
 let spent = 0;
 let isResetDue = false;
@@ -62,7 +76,8 @@ export function hasRoomFor(units: number): boolean {
  */
 export function inOwnTurns(step: Step, units = shareOfTurn): Promise<void> {
   return new Promise((resolve, reject) => {
-    waiting.push(() => {
+    const isLarge = units >= shareOfTurn;
+    const work = (): boolean => {
       spend(units);
       try {
         const isDone = step();
@@ -72,8 +87,8 @@ export function inOwnTurns(step: Step, units = shareOfTurn): Promise<void> {
         reject(cause);
         return true;
       }
-    });
-    if (waiting.length === 1) setImmediate(next);
+    };
+    add({ step: work, isLarge });
   });
 }
 
@@ -144,13 +159,30 @@ export function noteWalk(work: number, bytes: number): void {
   if (walked > maxWalkUnits) throw new TooMuchWork();
 }
 
+function add(work: Work): void {
+  const isFirst = waiting.length === 0;
+  if (work.isLarge && largeWorks >= maxLargeWorks) backlog.push(work);
+  else enter(work);
+  if (isFirst) setImmediate(next);
+}
+
+function enter(work: Work): void {
+  if (work.isLarge) largeWorks += 1;
+  waiting.push(work);
+}
+
 function next(): void {
   spent = 0; // the work of others in this turn does not matter: their next work waits
   for (let steps = waiting.length; steps > 0 && spent < shareOfTurn; steps -= 1) {
-    const step = waiting[0] as Step;
-    const isDone = step();
+    const work = waiting[0] as Work;
+    const isDone = work.step();
     waiting.shift();
-    if (!isDone) waiting.push(step);
+    if (!isDone) waiting.push(work);
+    else if (work.isLarge) {
+      largeWorks -= 1;
+      const following = backlog.shift();
+      if (following !== undefined) enter(following);
+    }
   }
   if (waiting.length > 0) afterTurns(turnsBetween, next);
 }

@@ -66,3 +66,18 @@ it('[P8] does small works together, and a large one between them a step at a tim
   await Promise.all([large, ...small]);
   expect(turns).toEqual(['large', '0 1 2 3', '4 5 6 7', 'large']);
 });
+
+it('[P8] begins further large works when earlier ones are done, and small ones at once', async () => {
+  const begun = new Set<number>();
+  const done: number[] = [];
+  const works = Array.from({ length: 6 }, (_, n) => {
+    let steps = 0;
+    return inOwnTurns(() => begun.add(n).size > 0 && ++steps === 3).then(() => done.push(n));
+  });
+  const small = inOwnTurns(() => begun.size < 6, 1);
+  await small;
+  await works[0];
+  expect([begun.size < 6, done]).toEqual([true, [0]]);
+  await Promise.all(works);
+  expect(done).toEqual([0, 1, 2, 3, 4, 5]);
+});

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+
+/** A limit of docs/hardening.md: what a peer can make long or many, the limit, and what happens beyond it. */
+export type GateRow = readonly [what: string, limit: string, beyond: string];
+
+/** Gate 1: whoever walks a peer's text, list, object, template, key or value. */
+export const workLimits: readonly GateRow[] = [
+  [
+    'Lines of STDIO, TCP and Unix sockets; events of HTTP+SSE and Streamable HTTP; WebSocket frames; bodies of clients',
+    'All readers together: 512 KiB in one turn of the event loop. A text counts as 4 KiB and its bytes',
+    'The rest is read in later turns, in portions. Works of several peers take turns',
+  ],
+  [
+    'A text of 508 KiB or more',
+    '262,144 escapes or 131,072 values in one turn; long keys shorten the turn',
+    'The scan goes on in a later turn',
+  ],
+  ['Values in a text of more than 8 MiB', '1,048,576', '`response_too_complex` for the call, 400 for a client'],
+  ['Lines and events that are no messages', '16 for each portion that is read', 'The others are counted'],
+  ['One event of a stream', '`limits.line`', 'The stream ends. The event is copied once, in a turn of its own'],
+  [
+    'A list that is filtered, changed for a client of the other era, or merged in a view',
+    '10,000 items, and 8,388,608 values and escapes in all walks over it',
+    '`list_unreadable`; in a view, the server counts as one that did not answer',
+  ],
+  [
+    'Tools that may mirror parameters as headers',
+    '64 KiB for a schema; 64 KiB of schemas in one turn',
+    'The tool is not offered; the rest is read in later turns',
+  ],
+  ['`inputSchema.required` of a tool with fixed arguments', '10,000 entries', 'The list stays as it is'],
+  [
+    'Lists from which the gateway only learns (tools that may be called again, tasks)',
+    '10,000 items, 1 MiB and 256 KiB',
+    'Nothing is learned',
+  ],
+  ['A key at a level that routes a message', '4,096 bytes', '`key_too_long`'],
+  [
+    'A value that is built of a text (`parseBounded`)',
+    'Its own limit in bytes at each place, 64 KiB at most',
+    'It counts as absent',
+  ],
+  [
+    'A URI that is compared with the templates of servers',
+    '1,024 bytes for a template, about 200,000 characters for one look-up',
+    'The URI belongs to no server',
+  ],
+];
+
+/** Gate 2: tables with what a peer names. See decision 0151. */
+export const tableLimits: readonly GateRow[] = [
+  [
+    'URIs of lists, and URIs that a server has answered, in a view',
+    '2,048 bytes each; 20,000 and 4 MiB in a session',
+    'The oldest go',
+  ],
+  ['Templates of URIs in a view', '1,024 bytes each; 1,000 and 512 KiB in a session', 'Further ones are not matched'],
+  ['Tasks in a view', '1,024 bytes for an id; 10,000 and 2 MiB in a session', 'Further ones are not routed'],
+  [
+    'Names of tools and prompts behind a filter',
+    '1,024 bytes each, and a budget for each client',
+    'Further ones are unknown',
+  ],
+  ['Subscriptions', '2,048 bytes for a URI; 500 in a session', '`uri_too_long`; further ones are not replayed'],
+  ['Requests that wait in a table', '16 MiB in a session', 'A fault'],
+  ['Elicitations of a shared process', '1,024 bytes for an id, 64 KiB together', 'The oldest go'],
+];
+
+/** Gate 3: look-ups in what several peers share. See decision 0149. */
+export const ownedLookUps: readonly GateRow[] = [
+  ['Cancellations and progress of clients in a shared process', 'Only for calls of the same session', 'Dropped'],
+  [
+    'Logs and questions of a shared process that name no call',
+    'Only while one session alone has a call in flight',
+    'Dropped',
+  ],
+  ['Tasks, templates, URIs and progress in a view', 'Only those of the server that is asked or that sends', 'Unknown'],
+  ['`ui://` pages in a view', 'Each server has its own', 'Unknown'],
+  ['What a text leaves in the scanner', 'Never decides about another text', '—'],
+];
+
+/** The figures of `npm run test:floods`, by the flood and then by the place and transport. */
+type FloodFigures = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+const transports = ['stdio', 'sse', 'http', 'ws'] as const;
+
+/** The rows of the table of floods: for each transport, the highest of the three places. */
+export function floodRows(): readonly (readonly string[])[] {
+  const figures = JSON.parse(readFileSync(new URL('flood-figures.json', import.meta.url), 'utf8')) as FloodFigures;
+  return Object.entries(figures).map(([kind, byPlace]) => [
+    kind,
+    ...transports.map((transport) => {
+      const found = ['alone', 'view', 'filter'].flatMap((place) => byPlace[`${place} ${transport}`] ?? []);
+      return found.length === 0 ? '' : String(Math.max(...found));
+    }),
+  ]);
+}
