@@ -47,38 +47,6 @@ export const workLimits: readonly GateRow[] = [
   ],
 ];
 
-/** Gate 2: tables with what a peer names. See decision 0151. */
-export const tableLimits: readonly GateRow[] = [
-  [
-    'URIs of lists, and URIs that a server has answered, in a view',
-    '2,048 bytes each; 20,000 and 4 MiB in a session',
-    'The oldest go',
-  ],
-  ['Templates of URIs in a view', '1,024 bytes each; 1,000 and 512 KiB in a session', 'Further ones are not matched'],
-  ['Tasks in a view', '1,024 bytes for an id; 10,000 and 2 MiB in a session', 'Further ones are not routed'],
-  [
-    'Names of tools and prompts behind a filter',
-    '1,024 bytes each, and a budget for each client',
-    'Further ones are unknown',
-  ],
-  ['Subscriptions', '2,048 bytes for a URI; 500 in a session', '`uri_too_long`; further ones are not replayed'],
-  ['Requests that wait in a table', '16 MiB in a session', 'A fault'],
-  ['Elicitations of a shared process', '1,024 bytes for an id, 64 KiB together', 'The oldest go'],
-];
-
-/** Gate 3: look-ups in what several peers share. See decision 0149. */
-export const ownedLookUps: readonly GateRow[] = [
-  ['Cancellations and progress of clients in a shared process', 'Only for calls of the same session', 'Dropped'],
-  [
-    'Logs and questions of a shared process that name no call',
-    'Only while one session alone has a call in flight',
-    'Dropped',
-  ],
-  ['Tasks, templates, URIs and progress in a view', 'Only those of the server that is asked or that sends', 'Unknown'],
-  ['`ui://` pages in a view', 'Each server has its own', 'Unknown'],
-  ['What a text leaves in the scanner', 'Never decides about another text', '—'],
-];
-
 /** The figures of `npm run test:floods`, by the flood and then by the place and transport. */
 type FloodFigures = Readonly<Record<string, Readonly<Record<string, number>>>>;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { floor } from './floor.ts';
-import { floodRows, type GateRow, ownedLookUps, tableLimits, workLimits } from './gates.ts';
+import { floodRows, type GateRow, workLimits } from './gates.ts';
 import { advisories } from './hardening-advisories.ts';
 import { faults } from './hardening-faults.ts';
 import { inputs } from './hardening-inputs.ts';
@@ -96,7 +96,6 @@ ${sources.map((source) => row(...source)).join('\n')}
 ${parts.join('\n')}`;
 }
 
-<<<<<<< HEAD
 /** Tables of what peers name, and the limits that hold them. */
 const tables: readonly (readonly string[])[] = [
   [
@@ -159,12 +158,11 @@ const owners: readonly (readonly string[])[] = [
   ['a view', 'a `ui://` page', 'the server that its URI names'],
   ['a shared modern server', 'a request, a token, a task', 'the user who sent the request or began the task'],
 ];
-=======
+
 const gateTable = (rows: readonly GateRow[]): string =>
   [['What a peer sends or names', 'Limit', 'Beyond it'], ['---', '---', '---'], ...rows]
     .map((cells) => row(...cells))
     .join('\n');
->>>>>>> ceaca227 (docs, util/timing: the three gates and their limits; large works take turns four at a time)
 
 function renderHardening(): string {
   return `${generated}
@@ -192,16 +190,21 @@ ${gateTable(workLimits)}
 
 ### Gate 2: bytes
 
-Each table with what a peer names has a limit for its entries, for one entry, and for the bytes of all entries
-([decision 0151](decisions/0151-tables-have-budgets.md)).
+Each table of what a peer names has a limit for its entries, for one entry, and for the bytes of all
+([decision 0151](decisions/0151-tables-have-budgets.md)). A full table drops its oldest entries, or refuses the next one.
 
-${gateTable(tableLimits)}
+${row('Table', 'Entries', 'One entry', 'All entries', 'When it is full')}
+${row('---', '---', '---', '---', '---')}
+${tables.map((table) => row(...table)).join('\n')}
 
 ### Gate 3: ownership
 
-Each look-up in what several peers share takes the asker ([decision 0149](decisions/0149-look-ups-name-the-asker.md)).
+In a place that several peers share, each look-up takes the asker ([decision
+0149](decisions/0149-look-ups-name-the-asker.md)).
 
-${gateTable(ownedLookUps)}
+${row('Shared place', 'Looked up', 'Who may name it')}
+${row('---', '---', '---')}
+${owners.map((owner) => row(...owner)).join('\n')}
 
 ### Floods
 
@@ -222,24 +225,6 @@ ${tableOf(faults)}
 ## Bad inputs and their answers
 
 ${tableOf(inputs)}
-
-## Tables
-
-Each table of what a peer names has a limit for its entries, for one entry, and for the bytes of all
-([decision 0151](decisions/0151-tables-have-budgets.md)). A full table drops its oldest entries, or refuses the next one.
-
-${row('Table', 'Entries', 'One entry', 'All entries', 'When it is full')}
-${row('---', '---', '---', '---', '---')}
-${tables.map((table) => row(...table)).join('\n')}
-
-## Owners
-
-In a place that several peers share, each look-up takes the asker ([decision
-0149](decisions/0149-look-ups-name-the-asker.md)).
-
-${row('Shared place', 'Looked up', 'Who may name it')}
-${row('---', '---', '---')}
-${owners.map((owner) => row(...owner)).join('\n')}
 
 ## Security properties
 
