@@ -1,6 +1,6 @@
-import { parseBounded } from '../../protocol/json/scalar.ts';
+import { parseBounded, readScalar } from '../../protocol/json/scalar.ts';
 
-import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { findRange, replaceParts } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';
@@ -83,7 +83,7 @@ function readItems(
   const items = page.items.flatMap(({ start, end }) => {
     const item = text.subarray(start, end);
     const at = findRange(item, [identity]);
-    const id = scalarAt(item, [identity]);
+    const id = typeof at === 'object' ? readScalar(item, at) : undefined;
     if (typeof at !== 'object' || typeof id !== 'string') return [];
     if (identity !== 'name') return routes.learn(identity, id, index) ? [item.toString()] : [];
     const name = names.visible(index, id);

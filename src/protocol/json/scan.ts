@@ -87,7 +87,7 @@ const maxKeyBytes = 4_096;
  * Decoding and folding a character of a key that is not plain ASCII takes the time of this many escapes. A text of 4 MiB
  * can consist of such keys.
  */
-const workPerFolded = 4;
+const workPerFolded = 8;
 
 /** The result of a scan that hands over its messages one by one. */
 export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<{ ok: false; fault: ScanFault }>;
