@@ -276,15 +276,26 @@ export class Answer implements OpeningAnswer {
   }
 
   #handleLostConnection(): void {
+    if (!this.isDetached) return this.#loseUnlessResumable();
     const canResume = this.#target.isLogged;
-    if (!this.isDetached) {
-      if (!canResume) this.#lose('left');
-      return;
-    }
     this.#detachTimer = setTimeout(() => {
       this.#hasDetachEnded = true;
       if (!canResume) this.#lose('left');
     }, detachGraceMs).unref();
+    this.attempt?.onGivenUp(() => this.#giveUp());
+  }
+
+  /** The client does not come back to an answer that was kept for it. A client that has come back has a reply again. */
+  #giveUp(): void {
+    if (this.#hasDetachEnded) return;
+    this.#hasDetachEnded = true;
+    clearTimeout(this.#detachTimer);
+    this.#loseUnlessResumable();
+  }
+
+  /** A client with an event id of the stream may resume it, unless it was answered otherwise. */
+  #loseUnlessResumable(): void {
+    if (!this.#target.isLogged || this.attempt?.isObsolete) this.#lose('left');
   }
 
   #lose(reason: 'left' | 'slow'): void {

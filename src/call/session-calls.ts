@@ -123,14 +123,15 @@ export class SessionCalls extends CallTable<Call> {
    * - Without a call, the message goes to the GET stream, which keeps it for the next GET.
    *
    * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, two further kinds of
-   * calls count as without one. The first is a poll of a task, which should be answered at once. The second, for a
-   * request from the server, is a call whose client may never come back.
+   * calls count as without one. The first is a poll of a task, which should be answered at once. The second is a call
+   * whose client may never come back, for a request from the server, and for all that names no call.
    * @param relatedRequests as in `BackendEvents.onMessages`. With an empty list the message belongs to no request, and
    *   goes to the GET stream if that is open.
    */
   attribute(message: Message, hasGetStream: boolean, relatedRequests?: RequestIds): StreamTarget {
     const known = this.known(message, relatedRequests);
-    const mayNeverArrive = ({ answer }: Call) => message.kind === 'request' && answer.isDetached === true;
+    const mayNeverArrive = ({ answer }: Call) =>
+      answer.isDetached === true && (message.kind === 'request' || known === undefined);
     const hasStream = (call: Call) =>
       call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayNeverArrive(call)));
     if (known !== undefined) return hasStream(known) ? known : 'get';

@@ -50,6 +50,10 @@ export interface RequestAttempt {
   readonly previousIds: readonly string[];
   /** True while the connection to the client's instance is lost but the client may still be there. It may try again. */
   readonly isDetached: boolean;
+  /** True once the client was answered by its instance, without this attempt. It does not come back for the answer. */
+  readonly isObsolete: boolean;
+  /** Calls the listener once if a detached attempt is given up: its client has left, or has its answer. */
+  onGivenUp(listener: () => void): void;
 }
 
 /** Response headers beside those that belong to the content type. */

@@ -239,19 +239,40 @@ describe('[P3] a failure', () => {
 describe('an answer whose way to the client is lost, of which another instance may ask again', () => {
   const createParted = (accepts = acceptsBoth, primes = false) => {
     let isDetached = false;
+    const givenUp: (() => void)[] = [];
     const attempt = {
       id: 'in 1',
       previousIds: [],
+      isObsolete: false,
+      onGivenUp: (listener: () => void) => void givenUp.push(listener),
       get isDetached() {
         return isDetached;
       },
+    };
+    const giveUp = (isObsolete: boolean): void => {
+      attempt.isObsolete = isObsolete;
+      for (const listener of givenUp) listener();
     };
     const reply = Object.assign(createFakeReply(accepts), { attempt });
     const fixture = createAnswer(reply, {}, primes);
     isDetached = true;
     reply.leave();
-    return fixture;
+    return { ...fixture, giveUp };
   };
+
+  it('[P2] attracts no more messages once the client is known not to come back', () => {
+    const [unanswered, told, resumable, returned] = [createParted(), createParted(), createParted(), createParted()];
+    for (const { answer } of [told, resumable]) answer.message(asMessage(notification));
+    returned.answer.supersede();
+    unanswered.giveUp(false);
+    told.giveUp(true); // its client has an error, and no event id
+    resumable.giveUp(false);
+    returned.giveUp(true);
+    const all = [unanswered, told, resumable, returned].map(({ answer }) => answer.hasStream);
+    expect(all).toEqual([false, false, true, true]);
+    told.answer.response(asMessage(response(1)));
+    expect(told.target.emitted.at(-1)).toEqual({ message: response(1), last: true }); // the log needs the end
+  });
 
   it('[P3] is kept as a stream without a connection, with all that is said before it', () => {
     const { answer, reply, target } = createParted(acceptsBoth, true);

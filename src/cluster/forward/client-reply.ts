@@ -34,6 +34,7 @@ export class ClientReply extends ForwardingReply {
   #retryMsOfPriming: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
+  #isAnswered = false;
   readonly #gone = new AbortController();
   /** Settles the pending `drains` call; at most one is pending. */
   #settleDrain: ((isDrained: boolean) => void) | undefined;
@@ -107,6 +108,11 @@ export class ClientReply extends ForwardingReply {
     return this.#sink !== undefined;
   }
 
+  /** True once the client has its answer, or an error in its place. It does not come back for the answer. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
   /** True once nothing can be answered any more. */
   get isDone(): boolean {
     return this.#isDone || this.reply.isGone;
@@ -117,6 +123,7 @@ export class ClientReply extends ForwardingReply {
   }
 
   json(text: Buffer, headers?: Headers): void {
+    this.#isAnswered ||= !this.isDone;
     if (this.#sink === undefined) this.#finish(() => this.reply.json(text, headers));
     else this.#endWith(createMessageBatch(text));
   }
@@ -138,6 +145,7 @@ export class ClientReply extends ForwardingReply {
     // The sender of a "not run" fault knows only the latest attempt. An earlier attempt may have reached the server.
     const isMisleading = this.mayHaveRun && (deniesReaching(reported) || entryOf(reported).retryAfterS !== undefined);
     const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([reported, reportedData] as const);
+    this.#isAnswered ||= !this.isDone && !this.#resumes; // a client that resumes comes back
     if (this.#sink === undefined) this.#finish(() => this.reply.fault(reason, id, data));
     else this.#endWith(this.#finalEvents(reason, data));
   }

@@ -51,6 +51,8 @@ export class ForwardedRequest {
   #settleAttempt: ((why: AttemptEnd) => void) | undefined;
   readonly #beganAt = performance.now();
   #ownerLostAt = Number.NEGATIVE_INFINITY;
+  /** The newest attempts that were lost. An owner that still lives keeps their answers for the client. */
+  readonly #kept: { readonly owner: string; readonly n: number }[] = [];
   #sink: EventSink | undefined;
   #cursor: EventId | undefined;
   #unacknowledged = 0;
@@ -116,6 +118,7 @@ export class ForwardedRequest {
         failed = failedAfter(failed, owner, why);
       }
     } finally {
+      for (const { owner, n } of this.#kept) this.#sendGone(owner, n);
       this.#host.onOver();
     }
   }
@@ -285,7 +288,11 @@ export class ForwardedRequest {
     if (outcome !== 'posted') return this.#closeAttempt(outcome);
     const why = await ended;
     // An owner that is alive would go on sending, and believe the client's connection open.
-    if (why === 'lost') this.#releaseOwner(true);
+    if (why === 'lost') {
+      this.#releaseOwner(true);
+      if (message.kind === 'post') this.#kept.push({ owner, n: attempt.n });
+      if (this.#kept.length > maxPreviousIds) this.#kept.shift();
+    }
     return this.#closeAttempt(why);
   }
 
@@ -298,8 +305,13 @@ export class ForwardedRequest {
 
   /** Tells the owner that no client waits for the attempt any more, or that a new attempt follows. */
   #releaseOwner(asksAgain = false): void {
-    if (this.#owner === undefined) return;
-    detach('cluster', this.#host.send(this.#owner, { kind: 'gone', n: this.n, ...(asksAgain && { asksAgain }) }));
+    if (this.#owner !== undefined) this.#sendGone(this.#owner, this.n, asksAgain);
+  }
+
+  #sendGone(owner: string, n: number, asksAgain = false): void {
+    const { isAnswered } = this.#reply;
+    const why = asksAgain ? { asksAgain } : isAnswered && { isAnswered };
+    detach('cluster', this.#host.send(owner, { kind: 'gone', n, ...why }));
   }
 
   /** A GET or DELETE may always be sent again. */

@@ -6,6 +6,7 @@ import { parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { MessageToIngress, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
@@ -24,6 +25,12 @@ export interface OwnerEndpointOptions {
 
 type RequestToOwner = Extract<MessageToOwner, { readonly key: string }>;
 
+/**
+ * How many replies are kept after the connection to their client's instance was lost, so that the instance can say that
+ * the client has its answer (P8). A call whose reply is dropped ends its wait for the client after a while by itself.
+ */
+const maxDetached = 1_024;
+
 const streamOnly: Accepts = { json: false, sse: true };
 
 /** Receives requests of ingresses at the owner. Each request gets a reply that travels back as peer messages. */
@@ -31,6 +38,8 @@ export class OwnerEndpoint {
   readonly #options: OwnerEndpointOptions;
   /** By ingress, then by the request's number there. */
   readonly #replies = new Map<string, Map<number, RemoteReply>>();
+  /** Replies without a connection, whose clients may ask again, by attempt. */
+  readonly #detached = new BoundedMap<string, RemoteReply>(maxDetached);
   /** The takeovers that requests have asked for, by session. */
   readonly #adoptions = new Map<string, Promise<void>>();
 
@@ -44,7 +53,7 @@ export class OwnerEndpoint {
   }
 
   receive(from: string, message: MessageToOwner, body: Buffer): void {
-    if (message.kind === 'gone') return this.#noteGone(from, message.n, message.asksAgain ?? false);
+    if (message.kind === 'gone') return this.#noteGone(from, message);
     if (message.kind === 'read') return this.#replies.get(from)?.get(message.n)?.read(message.bytes);
     if (message.kind === 'post' && message.opens !== undefined) return this.#open(from, message, message.opens, body);
     const adoption = this.#adoptionFor(message);
@@ -54,14 +63,23 @@ export class OwnerEndpoint {
   }
 
   /** A request that waits for a takeover has no reply yet. Its reply is closed as soon as it has one. */
-  #noteGone(from: string, n: number, asksAgain: boolean): void {
-    const reply = this.#replies.get(from)?.get(n);
-    if (reply !== undefined || this.#adoptions.size === 0) return reply?.close(asksAgain);
+  #noteGone(from: string, message: Extract<MessageToOwner, { kind: 'gone' }>): void {
+    if (this.#close(from, message) || this.#adoptions.size === 0) return;
     const adopted = Promise.all(this.#adoptions.values());
     detach(
       'cluster',
-      adopted.then(() => this.#replies.get(from)?.get(n)?.close(asksAgain)),
+      adopted.then(() => this.#close(from, message)),
     );
+  }
+
+  /** Closes a reply. False if there is none. */
+  #close(from: string, { n, asksAgain, isAnswered }: Extract<MessageToOwner, { kind: 'gone' }>): boolean {
+    const name = attemptId(from, n);
+    const reply = this.#replies.get(from)?.get(n) ?? this.#detached.get(name);
+    this.#detached.delete(name);
+    reply?.close(asksAgain ?? false, isAnswered);
+    if (asksAgain && reply !== undefined) this.#detached.set(name, reply);
+    return reply !== undefined;
   }
 
   /** The takeover that the request waits for: one that it asks for, or one for a request before it. */
@@ -114,7 +132,10 @@ export class OwnerEndpoint {
   ingressLost(ingress: string): void {
     const replies = this.#replies.get(ingress);
     this.#replies.delete(ingress);
-    for (const reply of replies?.values() ?? []) reply.close(true);
+    for (const [n, reply] of replies ?? []) {
+      reply.close(true);
+      this.#detached.set(attemptId(ingress, n), reply);
+    }
   }
 
   #replyTo(from: string, message: RequestToOwner, accepts: Accepts): RemoteReply {
@@ -123,6 +144,7 @@ export class OwnerEndpoint {
     this.#replies.set(from, replies);
     const forget = (): void => {
       replies.delete(n);
+      this.#detached.delete(attemptId(from, n));
       if (replies.size === 0 && this.#replies.get(from) === replies) this.#replies.delete(from);
     };
     // One literal for all kinds of requests: each call makes one.

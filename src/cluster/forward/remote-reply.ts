@@ -40,9 +40,11 @@ export class RemoteReply implements Reply, RequestAttempt {
   readonly #channel: PeerReplyChannel;
   #isGone = false;
   #isDetached = false;
+  #isObsolete = false;
   #isDone = false;
   #unreadBytes = 0;
   readonly #goneListeners: (() => void)[] = [];
+  readonly #givenUpListeners: (() => void)[] = [];
   readonly #closeListeners: (() => void)[] = [];
   readonly #drainListeners: (() => void)[] = [];
 
@@ -70,6 +72,14 @@ export class RemoteReply implements Reply, RequestAttempt {
 
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  get isObsolete(): boolean {
+    return this.#isObsolete;
+  }
+
+  onGivenUp(listener: () => void): void {
+    this.#givenUpListeners.push(listener);
   }
 
   onGone(listener: () => void): void {
@@ -130,8 +140,17 @@ export class RemoteReply implements Reply, RequestAttempt {
     if (wasFull && this.#unreadBytes < windowBytes) for (const listener of this.#drainListeners) listener();
   }
 
-  /** The client's connection is gone or, if `isDetached`, only the connection to its instance. */
-  close(isDetached: boolean): void {
+  /**
+   * The client's connection is gone or, if `isDetached`, only the connection to its instance.
+   * @param isObsolete the client has its answer
+   */
+  close(isDetached: boolean, isObsolete = false): void {
+    const isGivenUp = this.#isDetached && !isDetached;
+    this.#isObsolete ||= isObsolete;
+    if (isGivenUp) {
+      this.#isDetached = false;
+      for (const listener of this.#givenUpListeners.splice(0)) listener();
+    }
     if (this.#isGone) return;
     this.#isGone = true;
     this.#isDetached = isDetached;

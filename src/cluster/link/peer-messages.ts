@@ -43,9 +43,10 @@ export type MessageToOwner =
   | (ForwardedContext & { readonly kind: 'remove'; readonly n: number; readonly key: string })
   /**
    * The client of a request is gone. With `asksAgain`, the client still waits, and a new attempt under another number
-   * follows.
+   * follows. With `isAnswered`, the client has its answer, so it does not come back: an earlier attempt may have been
+   * kept for it.
    */
-  | { readonly kind: 'gone'; readonly n: number; readonly asksAgain?: true }
+  | { readonly kind: 'gone'; readonly n: number; readonly asksAgain?: true; readonly isAnswered?: true }
   /** The client has read this many bytes of the request's stream. */
   | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
 

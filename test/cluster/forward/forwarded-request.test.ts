@@ -101,6 +101,27 @@ describe('a request to a session of another instance', () => {
   });
 });
 
+describe('a forwarded request whose owner seems lost', () => {
+  it.each([
+    ['was told that the outcome is unknown', false, { isAnswered: true }],
+    ['leaves while the request is sent again', true, {}],
+  ] as const)('[P2] lets that owner know when the client %s', async (_, leaves, more) => {
+    const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { isAlive: leaves });
+    const done = run();
+    await settled();
+    exchange.ownerLost();
+    await settled();
+    if (leaves) reply.leave();
+    await done;
+    expect(reply.given).toEqual(leaves ? undefined : { kind: 'fault', reason: 'outcome_unknown', id: 'a' });
+    const first = sent.filter(({ letter }) => letter.kind === 'gone' && letter.n === 5).map(({ letter }) => letter);
+    expect(first).toEqual([
+      { kind: 'gone', n: 5, asksAgain: true },
+      { kind: 'gone', n: 5, ...more },
+    ]);
+  });
+});
+
 describe('a forwarded request to an owner that does not have the session', () => {
   it('goes to the next owner as if never sent, whatever the request is', async () => {
     const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });

@@ -173,6 +173,25 @@ describe('requests that come in a peer message', () => {
     ]);
   });
 
+  it('[P2] are given up when their client does not come back', () => {
+    const { desk, listens, take } = createFixture();
+    for (const n of [1, 2, 3]) take({ ...listen, n });
+    take({ kind: 'gone', n: 1, asksAgain: true });
+    desk.ingressLost('in');
+    const givenUp: number[] = [];
+    for (const [at, { reply }] of listens.entries()) reply.attempt?.onGivenUp(() => void givenUp.push(at + 1));
+    take({ kind: 'gone', n: 1, isAnswered: true });
+    take({ kind: 'gone', n: 2 });
+    for (const n of [1, 2, 3]) take({ kind: 'gone', n }, '', 'other');
+    expect(givenUp).toEqual([1, 2]);
+    const states = listens.map(({ reply: { attempt } }) => [attempt?.isObsolete, attempt?.isDetached]);
+    expect(states).toEqual([
+      [true, false],
+      [false, false],
+      [false, true],
+    ]);
+  });
+
   it('[P8] continue when their client has read', () => {
     const { listens, take } = createFixture();
     take(listen);

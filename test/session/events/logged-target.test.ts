@@ -86,11 +86,12 @@ describe('a stream of an answer in the log', () => {
   it('is found by a later attempt of the same request, and has no connection meanwhile', () => {
     const { context, createAnswer, opened } = createStreams();
     const { attemptStreams } = context;
-    const attempt = { id: 'in 1', previousIds: [], isDetached: true };
+    const more = { isObsolete: false, onGivenUp: () => undefined };
+    const attempt = { id: 'in 1', previousIds: [], isDetached: true, ...more };
     createAnswer({ reply: Object.assign(createFakeReply(), { attempt }) }).message(asMessage(note));
     expect(opened).toEqual([undefined]);
-    expect(attemptStreams.streamOf({ id: 'in 2', previousIds: ['in 1'], isDetached: false })).toBe(5);
-    expect(attemptStreams.streamOf({ id: 'in 3', previousIds: ['in 2'], isDetached: false })).toBeUndefined();
+    expect(attemptStreams.streamOf({ id: 'in 2', previousIds: ['in 1'], isDetached: false, ...more })).toBe(5);
+    expect(attemptStreams.streamOf({ id: 'in 3', previousIds: ['in 2'], isDetached: false, ...more })).toBeUndefined();
   });
 
   it('[P4] reports a response that was lost with its connection', () => {
