@@ -26,7 +26,7 @@ const silent = createServer((message, backend) => {
 });
 const late = createServer((message, backend) => {
   if (message['method'] === 'initialize') respond(backend, message, { result: {} });
-  else setTimeout(() => respond(backend, message, { result: discovered }), 7_500);
+  else setTimeout(() => respond(backend, message, { result: discovered }), 4_500);
 });
 const exiting = createServer((message, backend) => {
   if (message['method'] === 'server/discover') backend.ends();
@@ -56,8 +56,8 @@ describe('an era probe', () => {
   it.each<[string, () => FakeServer, number, object, number?]>([
     ['modern one', modern, 0, { era: 'modern' }],
     ['legacy one that refuses', legacy, 0, { era: 'legacy', isDoubtful: false }],
-    ['legacy one that ignores unknown requests', silent, 8_000, { era: 'legacy', isDoubtful: false }, 2],
-    ['modern one that answers late', late, 7_500, { era: 'modern' }, 2],
+    ['legacy one that ignores unknown requests', silent, 5_000, { era: 'legacy', isDoubtful: false }, 2],
+    ['modern one that answers late', late, 4_500, { era: 'modern' }, 2],
     ['legacy one that ends on the probe', exiting, 0, { era: 'legacy', isDoubtful: true }, 2],
     ['modern one that crashed once', crashedOnce(answerAsModern), 0, { era: 'modern' }, 2],
     [
