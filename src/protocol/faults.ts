@@ -669,7 +669,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer is too large for an event stream. If the request is safe to repeat, send it again with Accept: application/json.',
+      'The answer is too large to be kept for a client that lost its connection. The operator can raise --advanced.limits.event and --replay.maxSize.',
   },
   response_too_complex: {
     status: 502,

@@ -241,7 +241,7 @@ export const globalOptions = {
   maxEventBytes: size(
     4 * mebibyte,
     [1, largestMessageBytes],
-    'Maximum size of one stream event. On a stream, a larger message becomes an error. Larger messages are still delivered in a JSON response.',
+    'Maximum size of one event that is stored for resuming. A larger answer reaches its client only on the open connection. A larger message of another kind is dropped.',
   ),
   maxLineBytes: size(64 * mebibyte, [1, largestMessageBytes], 'Maximum length of one line from a server.'),
   maxQueuedBytes: size(

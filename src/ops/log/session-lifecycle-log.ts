@@ -58,6 +58,9 @@ export interface SessionLifecycleLogOptions {
 const linkHelp =
   'If that instance still runs, check that this one can reach the address, and that both have a common key in cluster.stateKeys.';
 
+const oversizedHelp =
+  'An answer gets lost if its client is not connected, and other messages are dropped. Raise --advanced.limits.event, and --replay.maxSize if it is smaller. Further ones are not reported.';
+
 /**
  * Logs the lifecycle of sessions. At `info`, a session has one line for its start, one for its end, and one when its
  * server ends by itself. Contents appear at `debug` only (P12): dropped messages, and the stderr of a server, which can
@@ -71,6 +74,8 @@ export function createSessionLifecycleLog(
   const continues =
     storeName === 'Redis' ? 'session continues; its last instance has left it' : 'session continues after a restart';
   const lostInstances = new LostInstances(logger);
+  /** The servers whose large messages were reported. */
+  const oversized = new Set<string>();
   const logOutage = createOutageLog(store, storeName, explainOutage);
   return (event) => {
     switch (event.type) {
@@ -106,6 +111,13 @@ export function createSessionLifecycleLog(
         return logger.info({ ...name, pid, ...(losses > 0 && { losses }) }, 'server restored');
       }
       case 'session-message-dropped': {
+        if (event.reason === 'oversized' && !oversized.has(event.name.server)) {
+          oversized.add(event.name.server);
+          logger.warn(
+            { ...event.name, help: oversizedHelp },
+            'a message of the server is larger than an event that is kept for clients',
+          );
+        }
         if (!logger.isLevelEnabled('debug')) return;
         const { name, reason: what, text } = event;
         return logger.debug({ ...name, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');

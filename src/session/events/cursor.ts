@@ -41,7 +41,8 @@ export interface StreamConnection {
 /**
  * Sends one stream's events to one connection, in order, without gap or duplicate (P4). The cursor knows the position
  * of the last written event. An event that follows directly is written at once. After a resume, or if the client was
- * too slow, events are read from the log until the cursor has caught up. No event waits in memory for a slow client.
+ * too slow, events are read from the log until the cursor has caught up. No event waits in memory for a slow client,
+ * unless it is too large for the log.
  */
 export class StreamCursor {
   readonly stream: number;
@@ -57,6 +58,8 @@ export class StreamCursor {
   /** Events and bytes stored since the client stopped keeping up. */
   lagEvents = 0;
   lagBytes = 0;
+  /** Texts for this connection in place of what the log has, by the numbers of their events; see `hold`. */
+  #held: Map<number, { readonly epoch: number; readonly text: Buffer }> | undefined;
   /** Ends an old connection; set by the owner. */
   ageTimer: NodeJS.Timeout | undefined;
   readonly #owner: CursorOwner;
@@ -85,6 +88,16 @@ export class StreamCursor {
     });
     if (start === 'live') this.#state = 'live';
     else this.#read(start);
+  }
+
+  /**
+   * Takes the text of an event that is too large for the log. It replaces what the log has, until it is written or the
+   * connection closes. Each is the answer to a call in flight, and a client that does not read is cut off (P8).
+   */
+  hold({ epoch, seq }: LogPosition, text: Buffer): void {
+    if (this.#state === 'closed') return;
+    this.#held ??= new Map();
+    this.#held.set(seq, { epoch, text });
   }
 
   /** Receives events of this stream that were just stored. */
@@ -153,13 +166,21 @@ export class StreamCursor {
     const { retryMs, slowReaderMs } = this.#owner;
     const { epoch, seq } = newest;
     this.#owner.noteWritten(eventCount(events), source);
-    const keepsUp = this.sink.write(createLoggedBatch(events, retryMs, this.requests));
+    const texts = this.#held === undefined ? events : events.map((event) => this.#withHeldText(event));
+    const keepsUp = this.sink.write(createLoggedBatch(texts, retryMs, this.requests));
     this.cursor = { epoch, seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';
       this.#slowTimer = setTimeout(() => this.sink.cut(), slowReaderMs);
     }
+  }
+
+  #withHeldText(event: StoredEntry): StoredEntry {
+    const held = event.texts === undefined ? this.#held?.get(event.seq) : undefined;
+    if (held === undefined || held.epoch !== event.epoch || event.texts !== undefined) return event;
+    this.#held?.delete(event.seq);
+    return { ...event, data: held.text };
   }
 
   #unblock(): void {
@@ -171,6 +192,7 @@ export class StreamCursor {
   #onClosed(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
+    this.#held = undefined;
     clearTimeout(this.#slowTimer);
     clearTimeout(this.ageTimer);
     this.#owner.detach(this);

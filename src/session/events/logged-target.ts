@@ -53,8 +53,9 @@ export class LoggedTarget implements AnswerTarget {
 
   respond(response: Message, isLast: boolean): void {
     const text = eventText(response, this.#context.limits.maxEventBytes);
+    const live = text === response.text ? undefined : response.text;
     const endsStream = isLast && this.number !== getStream; // the GET stream never ends
-    this.#add(text, endsStream, response.id ?? undefined);
+    this.#add(text, endsStream, response.id ?? undefined, live);
   }
 
   flush(): void {
@@ -65,13 +66,13 @@ export class LoggedTarget implements AnswerTarget {
     this.#context.drop('undeliverable');
   }
 
-  #add(text: Buffer, last: boolean, settles?: RequestId): void {
+  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Buffer): void {
     const stream = this.number as number;
     const opens = this.#opens && pendingCalls(this.#context.calls, stream, this.#opens);
     this.#opens = undefined;
     this.isLogged = true;
     if (opens === undefined && settles === undefined) return this.#delivery.add(stream, text, last);
-    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
+    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles, live });
   }
 }
 
@@ -101,6 +102,9 @@ export function pendingCalls(calls: SessionCalls, stream: number, ids: readonly 
   }));
 }
 
-/** Returns the text of a response as an event. A response that is too large for the log becomes an error. */
+/**
+ * Returns the text of a response for the log. In place of a response that is too large, the log gets an error, for a
+ * client that resumes. The connection that follows the stream gets the response itself.
+ */
 export const eventText = ({ id = null, text }: Message, maxEventBytes: number): Buffer =>
   text.length <= maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));

@@ -273,6 +273,16 @@ export class Streams implements CursorOwner {
   }
 
   /**
+   * Keeps the text of an event that is too large for the log, for the connection that follows the stream. Whoever
+   * resumes later gets what the log has in its place.
+   */
+  hold(stream: number, seq: number, text: Buffer): void {
+    const cursor = this.#cursors.get(stream);
+    if (cursor === undefined) this.#context.drop('oversized');
+    else cursor.hold({ epoch: this.#context.epoch, seq }, text);
+  }
+
+  /**
    * Another instance may own the session, and nothing can be stored here (P3). A client that waits for an answer
    * continues elsewhere after its last event. Without an event, it is told that the outcome is unknown. The GET stream
    * waits (P7). The instance of a forwarded client handles that client itself.
