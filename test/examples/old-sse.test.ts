@@ -16,13 +16,14 @@ it('an old SSE server gets an endpoint with TLS and keys', async () => {
 });
 
 it('docs/recipes/old-sse-server.md leads from an old server to a call with TLS and a key', async () => {
+  const old = await startOldServer();
   const recipe = await walk({
     page: 'docs/recipes/old-sse-server.md',
     ports: [8443],
-    replace: { 'old.internal:9000': await startOldServer() },
+    replace: { 'old.internal:9000': old },
     // One machine stands in for both hosts. Only the loopback address is used.
     instead: { '0.0.0.0': '127.0.0.1' },
-    shown: { '127.0.0.1': 'old.internal' },
+    shown: { [old.replace(':', '-')]: 'old.internal-9000', '127.0.0.1': 'old.internal' },
     programs: { curl: withOptions('curl', '--no-progress-meter', '--connect-to', 'mcp.example.com::127.0.0.1:') },
   });
   const refused = await recipe.run(

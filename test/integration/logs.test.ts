@@ -220,9 +220,10 @@ describe('what a server writes beside the protocol', () => {
     expect(alarms(gateway)).toEqual([noiseNotice]);
   });
 
-  test('[R6.03] [P8] on stdout of a spare process is kept up to 64 KiB, and the rest is counted and logged once', async () => {
+  test('[R6.03] [P8] as messages of a spare process is kept up to 64 KiB, and the rest is counted and logged once', async () => {
     const adminPort = await findFreePort();
-    const code = `process.stdout.write((${JSON.stringify('canary-noise')}.padEnd(1023) + '\\n').repeat(200)); process.stdin.resume()`;
+    const early = `{"jsonrpc":"2.0","method":"${'canary-noise'.padEnd(995, '.')}"}`;
+    const code = `process.stdout.write((${JSON.stringify(early)} + '\\n').repeat(200)); process.stdin.resume()`;
     const command = [process.execPath, '-e', code];
     const gateway = await startGateway({ adminPort, command, args: ['--warm', '1', '--log-level', 'debug'] });
     const dropped = { kind: 'unused' }; // of one spare for `--warm`, and of one that the gateway starts to test the server

@@ -99,7 +99,12 @@ export const request = (id: string | number, method = 'tools/call', params: obje
   method,
   params,
 });
-export const response = (id: string | number, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
+export const response = (id: string | number, result: unknown = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  // A result is an object (2025-11-25, basic): tests that only tell results apart pass a value.
+  result: typeof result === 'object' ? result : { value: result },
+});
 export const note = (data: unknown) => ({
   jsonrpc: '2.0',
   method: 'notifications/message',
