@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { childEnvironment } from '../../src/backend/stdio/launch/child-environment.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
 import { root, startGateway } from '../support/gateway.ts';
@@ -77,10 +78,10 @@ it.each(['stdio-in-docker', 'two-hosts-with-redis-and-nginx', 'prometheus-and-gr
   },
 );
 
-it('docs/recipes/clients.md has a client that calls a tool with a key', async () => {
+it('docs/recipes/sdks.md has a client that calls a tool with a key, and clients.md a configuration', async () => {
   const key = 'k'.repeat(40);
   const { mcpServers } = JSON.parse(
-    readFileSync(`${root}docs/recipes/clients.md`, 'utf8').match(/{\n {2}"mcp[^`]*/)?.[0] ?? '',
+    readFileSync(`${root}${'docs/recipes/clients.md'}`, 'utf8').match(/{\n {2}"mcp[^`]*/)?.[0] ?? '',
   );
   expect(Object.keys(mcpServers)).toEqual(['everything']);
   const gateway = await startGateway({
@@ -88,10 +89,29 @@ it('docs/recipes/clients.md has a client that calls a tool with a key', async ()
     command: [process.execPath, `${root}node_modules/@modelcontextprotocol/server-everything/dist/index.js`],
   });
   await walk({
-    page: 'docs/recipes/clients.md',
+    page: 'docs/recipes/sdks.md',
     instead: { '127.0.0.1:8080': `127.0.0.1:${gateway.port}` },
     env: { GANGWAY_KEY: key },
   });
+});
+
+it('docs/recipes/python-servers.md has commands that the gateway accepts, and names what uvx inherits', () => {
+  const page = readFileSync(`${root}${'docs/recipes/python-servers.md'}`, 'utf8');
+  const commands = [...page.matchAll(/`mcp-gangway -- (uvx? [^`]+|\/[^`]+|mcp-[^`]+)`/g)].map(
+    ([, command = '']) => command,
+  );
+  expect(commands.length).toBe(7);
+  for (const command of commands) {
+    const argv = ['--', ...command.replaceAll("'", '').split(' ')];
+    expect(readConfiguration({ argv, env: {}, readFile: () => '' }), command).toMatchObject({
+      ok: true,
+      command: 'serve',
+    });
+  }
+  const shell = { UV_INDEX: 'a', SSL_CERT_FILE: 'b', SSL_CERT_DIR: 'c', HTTPS_PROXY: 'd', PIP_INDEX_URL: 'e' };
+  const { PIP_INDEX_URL: _, ...inherited } = shell;
+  expect(childEnvironment(shell, {}, 'uvx')).toEqual(inherited);
+  expect(childEnvironment(shell, {}, '/path/project/.venv/bin/python')).toEqual({});
 });
 
 it('docs/recipes/identity-providers.md has a configuration that tells clients where to log in', async () => {

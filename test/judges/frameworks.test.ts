@@ -1,4 +1,4 @@
-// Runs the JavaScript programs of docs/recipes/clients.md ("Agent frameworks") as they are printed, at a gateway with keys.
+// Runs the JavaScript programs of docs/recipes/sdks.md ("Agent frameworks") as they are printed, at a gateway with keys.
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,8 +12,8 @@ import { clientsFolder, installClients } from './install-clients.ts';
 
 const run = promisify(execFile);
 const key = 'k'.repeat(40);
-const page = readFileSync(`${root}docs/recipes/clients.md`, 'utf8');
-const section = page.slice(page.indexOf('## Agent frameworks'), page.indexOf('## Older clients'));
+const page = readFileSync(`${root}docs/recipes/sdks.md`, 'utf8');
+const section = page.slice(page.indexOf('## Agent frameworks'));
 const programs = blocksOf(section).filter(({ language }) => language === 'js');
 
 beforeAll(installClients, 700_000);
