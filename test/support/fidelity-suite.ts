@@ -5,7 +5,7 @@ import type { Session } from './http-client.ts';
 const texts = [
   ['a big integer', '{"n":12345678901234567890}'],
   ['a number over the range', '{"n":1e400,"m":-1E+400}'],
-  ['numbers in other notations', '[1.0,1E2,-0,0.1e-7,100000000000000000000000]'],
+  ['numbers in other notations', '{"n":[1.0,1E2,-0,0.1e-7,100000000000000000000000]}'],
   ['duplicate nested keys', '{"a":{"k":1,"k":2,"k":{"k":3,"k":4}}}'],
   ['U+2028 and U+2029', '{"s":"a\u2028b\u2029c"}'],
   ['escapes that need not be', '{"s":"\\u0041\\/\\u00e4\\u2028\\ud83c\\udf0d\\b","\\u006bey":1}'],
@@ -13,7 +13,7 @@ const texts = [
   ['characters of two, three and four bytes', '{"s":"ä€🌍","ключ":1}'],
   ['the order of keys and white space', '{"z":1, "1":2 ,\t"a" : [ ] }'],
   ['keys of Object.prototype', '{"__proto__":{"x":1},"constructor":2,"toString":3}'],
-  ['a deep nesting', `${'['.repeat(50)}${']'.repeat(50)}`],
+  ['a deep nesting', `{"n":${'['.repeat(50)}${']'.repeat(50)}}`],
 ] as const;
 
 /** Tests P1 for messages in both directions, in a session with our own fixture. */
