@@ -204,9 +204,16 @@ describe('a session', () => {
     const client = await connectOld(gateway.baseUrl, { headers: bearer('alice') });
     const unknown = await client.post(ping, undefined, bearer('bob'));
     expect([unknown.status, unknown.json.error.data.reason]).toEqual([404, 'unknown_token']);
-    const place = { Accept: 'text/event-stream', 'Last-Event-ID': client.lastEventId, ...bearer('bob') };
-    expect((await open(`${gateway.baseUrl}/sse`, { method: 'GET', headers: place })).status).toBe(404);
-    expect(await client.request('ping')).toMatchObject({ result: {} });
+    // Bob's stream is one of an unknown event id: it has a token of its own, and nothing of alice's session.
+    const place = { 'Last-Event-ID': client.lastEventId, ...bearer('bob') };
+    const other = await openOldStream(gateway.baseUrl, { headers: place });
+    expect(other.token).not.toBe(client.token);
+    expect(await client.request('ping', undefined, { id: 'of-alice' })).toMatchObject({ result: {} });
+    const foreign = await post(`${gateway.baseUrl}${other.endpoint}`, ping, bearer('alice'));
+    expect([foreign.status, foreign.json.error.data.reason]).toEqual([404, 'unknown_token']);
+    expect(await other.request('ping', undefined, { id: 'of-bob' })).toMatchObject({ result: {} });
+    expect(other.events.slice(0, -1).map(({ event }) => event)).toEqual(['endpoint']);
+    other.drop();
     client.drop();
   });
 

@@ -152,7 +152,7 @@ describe('a changed file', () => {
 
   it('leaves a server that was the only one where its clients know it', async () => {
     const { gateway, urlOf, change } = await start({ first: everything });
-    expect(gateway.stdout()).toContain(`first  ${gateway.url}  (also /first/mcp,`);
+    expect(gateway.stdout()).toContain(`Ready: ${gateway.url}  (also /first/mcp,`);
     const session = await initialize(gateway.url);
     const second = { added: [urlOf('second')], changed: [], removed: [] };
     expect(await change({ first: everything, second: mini })).toMatchObject({ urls: second });

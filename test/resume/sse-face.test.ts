@@ -34,12 +34,13 @@ afterAll(async () => {
 });
 
 // They put their own headers in place of those of their EventSource, Last-Event-ID among them (typescript-sdk#2475): for them
-// a lost stream is a lost session, as it always was in this transport.
+// a lost stream is a lost session, as it always was in this transport. The application behind them does not notice it and
+// sends no `initialize`, so the gateway sends one (docs/decisions/0162).
 describe.each([
   ['v1', connectV1],
   ['v2', connectV2],
 ] as const)('the official client %s of HTTP+SSE, whose connection breaks', (_, connect) => {
-  test('is told at once that it has to begin anew', async () => {
+  test('goes on at once in a new session', async () => {
     const client: SdkClient = await connect(proxy.urlOf(gateway.url), { over: 'sse', revision: '2024-11-05' });
     await client.ping();
     const before = proxy.requests().length;
@@ -47,15 +48,13 @@ describe.each([
     await waitFor(() => proxy.requests().length > before, { what: 'the client to come again' });
     expect(proxy.requests().at(-1)).not.toMatch(/last-event-id/i);
     // A request that still goes to the endpoint of before is answered on the stream that is lost.
-    const isTold = async (): Promise<boolean> => {
-      const error = await withDeadline(client.ping(), { deadlineMs: 500 }).catch((cause: Error) => cause);
-      return error instanceof Error && error.message.includes('unknown_token');
-    };
-    await waitFor(isTold, { what: 'the client to be told', deadlineMs: 20_000 });
+    const isServed = async (): Promise<boolean> =>
+      withDeadline(client.ping(), { deadlineMs: 500 }).then(
+        () => true,
+        () => false,
+      );
+    await waitFor(isServed, { what: 'the new stream to be served', deadlineMs: 20_000 });
     await client.close();
-    const next = await connect(proxy.urlOf(gateway.url), { over: 'sse', revision: '2024-11-05' });
-    await next.ping();
-    await next.close();
   });
 });
 
