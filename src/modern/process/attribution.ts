@@ -20,6 +20,7 @@ import {
 import { matchesFilter, readFilter, toSubscriptionNotification } from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ModernDropReason } from '../shared-server-events.ts';
+import { ReplacedListens } from './replaced-listens.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
 
 export interface ProcessAttributionOptions {
@@ -66,9 +67,11 @@ const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/p
  */
 export class ProcessAttribution {
   readonly #options: ProcessAttributionOptions;
+  readonly #listens: ReplacedListens;
 
   constructor(options: ProcessAttributionOptions) {
     this.#options = options;
+    this.#listens = new ReplacedListens(options.calls);
   }
 
   /**
@@ -129,7 +132,7 @@ export class ProcessAttribution {
   #deliverNotification(notification: Message, besideRequest: RequestId | undefined): void {
     const { method } = notification;
     const subscription = subscriptionOf(notification);
-    if (subscription !== undefined) this.#deliverToSubscriber(notification, subscription);
+    if (subscription !== undefined) this.#deliverToSubscriber(notification, subscription, besideRequest);
     else if (method === 'notifications/progress') this.#deliverProgress(notification);
     else if (method === 'notifications/message') this.#deliverLog(notification, besideRequest);
     else if (method === 'notifications/cancelled') this.#endListen(notification);
@@ -161,7 +164,7 @@ export class ProcessAttribution {
     for (const call of subscribers) this.#send(call, toSubscriptionNotification(change, call.idText));
   }
 
-  #deliverToSubscriber(notification: Message, subscription: RequestId): void {
+  #deliverToSubscriber(notification: Message, subscription: RequestId, besideRequest: RequestId | undefined): void {
     const { method, text } = notification;
     const call = this.#options.calls.get(subscription);
     if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
@@ -170,15 +173,19 @@ export class ProcessAttribution {
       // A new process acknowledges again what the client knows already. Changes before that may be missed, so they are
       // reported.
       if (call.isAcknowledged) {
+        this.#listens.clear();
         for (const change of missedChanges(readFilter(notification), call.idText)) this.#send(call, change);
         return;
       }
       call.isAcknowledged = true;
       call.filter = readFilter(notification);
+      this.#listens.noteAcknowledged();
     } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
     if (method === taskNotification && !this.#options.maySeeTask(call, notification))
       return this.#drop('foreign', text);
-    this.#send(call, restoreSubscription(notification, call.idText));
+    // A subscription with a connection of its own is not replaced by another one.
+    const subscribers = besideRequest === undefined ? this.#listens.subscribersOf(call, notification) : [call];
+    for (const each of subscribers) this.#send(each, restoreSubscription(notification, each.idText));
   }
 
   #deliverProgress(notification: Message): void {

@@ -360,6 +360,38 @@ describe('a subscription at a shared modern process', () => {
     await shared.drain(0);
   });
 
+  it.each([
+    ['keeps only the newest subscription', (newest: number) => [newest, newest]],
+    ['sends the older ones first', (newest: number, older: number[]) => [...older, newest, ...older, newest]],
+    ['sends the newest one first', (newest: number, older: number[]) => [newest, ...older, newest, ...older]],
+    ['sends copies of two changes together', (newest: number, older: number[]) => [newest, newest, ...older, ...older]],
+  ])('[P2] gets each change of its kind once if the server %s', async (_, order) => {
+    const { server, clients, numbers, ids, shared } = await open();
+    server.backend.says(...numbers.map(ack));
+    const [newest = 0, ...older] = [...numbers].reverse();
+    server.backend.says(...order(newest, older).map((number) => changed(number)));
+    for (const [index, { got }] of clients.entries()) {
+      const changes = got.items.slice(1).map(({ params }) => params._meta[subscriptionKey]);
+      expect(changes).toEqual([ids[index], ids[index]]);
+    }
+    await shared.drain(0);
+  });
+
+  it('[P2] gets no change of a kind that only a newer subscription has, nor one of an older one', async () => {
+    const { server, clients, numbers, shared } = await open();
+    const prompts = { ...ack(0), params: { _meta: {}, notifications: { promptsListChanged: true } } };
+    const [first = 0, second = 0, third = 0] = numbers;
+    server.backend.says(ack(first), ack(second));
+    server.backend.says({ ...prompts, params: { ...prompts.params, _meta: { [subscriptionKey]: third } } });
+    server.backend.says(changed(third, 'prompts'), changed(second), changed(first));
+    expect(clients.map(({ got }) => got.items.slice(1).map(({ method }) => method))).toEqual([
+      ['notifications/tools/list_changed'],
+      ['notifications/tools/list_changed'],
+      ['notifications/prompts/list_changed'],
+    ]);
+    await shared.drain(0);
+  });
+
   it('[R5.01] [R5.05] gets nothing before the acknowledgement, and never progress or log messages', async () => {
     const { server, clients, numbers, dropped, shared } = await open();
     const [number = 0] = numbers;
