@@ -1,11 +1,12 @@
 import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
+import { skillMethods } from '../protocol/skills.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { Call } from './session-calls.ts';
 
 /** Requests that a server can answer twice without harm: they only read, or set a state to the same value again. */
-const harmless: ReadonlySet<string> = new Set([
+const harmless: ReadonlySet<string | undefined> = new Set([
   'ping',
   'server/discover',
   'tools/list',
@@ -21,6 +22,7 @@ const harmless: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/list',
   'tasks/result',
+  ...skillMethods,
 ]);
 
 /** True for a message that may be sent to a server twice, or again to a replacement of the server that got it. */

@@ -3,6 +3,7 @@ import { type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../protocol/message/message.ts';
+import { skillMethods } from '../../protocol/skills.ts';
 import type { UiUris } from '../../protocol/ui-uris.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
@@ -75,6 +76,7 @@ const readsOnly: ReadonlySet<string | undefined> = new Set([
   'resources/templates/list',
   'resources/read',
   'completion/complete',
+  ...skillMethods,
 ]);
 
 /** The capabilities of lists that a careless server may have without declaring anything. */
@@ -141,10 +143,11 @@ export class Member implements BackendEvents {
     return this.#backend?.pid;
   }
 
-  /** True if the server declares this capability. */
+  /** True if the server declares this capability, or this extension. The names of extensions have a slash. */
   declares(capability: string): boolean {
     const { capabilities } = this.handshake ?? {};
-    return typeof capabilities === 'object' && capabilities !== null && Object.hasOwn(capabilities, capability);
+    const declared = capability.includes('/') && isObject(capabilities) ? capabilities['extensions'] : capabilities;
+    return isObject(declared) && Object.hasOwn(declared, capability);
   }
 
   /** True if the server declares this list, or declares no list at all: such a server may have one all the same. */
@@ -361,6 +364,9 @@ export class Member implements BackendEvents {
     );
   }
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
 
 /** A response to no request of the server. Without its id, it cannot answer a request at another server (P2). */
 const withoutStrayId = (message: Message): Message =>

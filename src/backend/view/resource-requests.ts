@@ -4,6 +4,7 @@ import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
 import { keptUris, maxSubscriptions, refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { createMessage, type Message, withId } from '../../protocol/message/message.ts';
+import { skillsExtension, skillUriMethods } from '../../protocol/skills.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Backend } from '../backend.ts';
@@ -74,8 +75,8 @@ export class ResourceRequests {
       refuse(message);
       return 'sent';
     }
-    const having = this.#having;
-    const index = having.length === 1 ? having[0]?.index : this.#find(uri);
+    const having = this.#having(message);
+    const index = having.length === 1 ? having[0]?.index : this.#find(uri, message);
     if (index !== undefined) {
       const member = this.#noteSubscription(index, uri, message);
       return this.#options.pass(member, message, headers);
@@ -99,17 +100,18 @@ export class ResourceRequests {
   }
 
   /** The server of a URI; undefined if it is unknown, or while a server before it may have a template for the URI. */
-  #find(uri: string): number | undefined {
+  #find(uri: string, { method }: Message): number | undefined {
     const { routes, members } = this.#options;
-    if (routes.isWhole) return routes.findUri(uri);
+    const isOfSkills = skillUriMethods.has(method);
+    if (routes.isWhole) return routes.findUri(uri, isOfSkills);
     const ready = members.filter(({ isReady }) => isReady).map(({ index }) => index);
-    return routes.findSettled(uri, ready);
+    return routes.findSettled(uri, ready, isOfSkills);
   }
 
   /** Passes on the requests that wait for URIs which are known now: a silent server does not hold listed ones. */
   passKnown(): void {
     for (const [id, { uri, message, headers }] of this.#unrouted) {
-      const index = this.#find(uri);
+      const index = this.#find(uri, message);
       if (index === undefined) continue;
       this.#unrouted.delete(id);
       this.#options.passLater(this.#noteSubscription(index, uri, message), message, headers);
@@ -131,8 +133,11 @@ export class ResourceRequests {
     );
   }
 
-  get #having(): readonly Member[] {
-    return this.#options.members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
+  /** The servers that may have what a request names. */
+  #having({ method }: Message): readonly Member[] {
+    const { members } = this.#options;
+    if (skillUriMethods.has(method)) return members.filter((member) => member.declares(skillsExtension));
+    return members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
   }
 
   #noteSubscription(index: number, uri: string, message: Message): Member | undefined {
@@ -142,8 +147,9 @@ export class ResourceRequests {
   }
 
   #passUnknown(message: Message, headers: ForwardedHeaders | undefined): void {
-    if (message.method !== 'resources/read') return this.#options.refuse(message);
-    const ready = this.#having.filter(({ isReady }) => isReady);
+    const mayBeUnlisted = message.method === 'resources/read' || skillUriMethods.has(message.method);
+    if (!mayBeUnlisted) return this.#options.refuse(message);
+    const ready = this.#having(message).filter(({ isReady }) => isReady);
     this.#try(message, ready, headers);
   }
 

@@ -1,4 +1,5 @@
 import { isLongUri, maxUriBytes } from '../../protocol/kept-uris.ts';
+import { skillFolder } from '../../protocol/skills.ts';
 import { isUiUri, UiUris } from '../../protocol/ui-uris.ts';
 import { UriTemplates } from '../../protocol/uri-templates.ts';
 import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
@@ -11,6 +12,8 @@ const maxTasks = 10_000;
 const maxTasksBytes = 2 * 1024 * 1024;
 /** Tasks with longer ids are not routed (P8). Servers use UUIDs. */
 const maxTaskIdBytes = 1_024;
+/** How many folders above a URI can be the one of its skill (P8). */
+const maxDepth = 32;
 
 const uriTable = (): BoundedMap<string, number> =>
   new BoundedMap<string, number>(maxUris, budgetOfTexts(maxUrisBytes, maxUriBytes));
@@ -21,6 +24,8 @@ const uriTable = (): BoundedMap<string, number> =>
  */
 export class UriRoutes {
   readonly #uris = uriTable();
+  /** The folders of skills. The files in them need not be in any list. */
+  readonly #folders = uriTable();
   /** The servers that have answered a read of a URI. No list names it, so a change of the lists does not matter. */
   readonly #readers = uriTable();
   readonly #templates = new UriTemplates();
@@ -45,12 +50,16 @@ export class UriRoutes {
   }
 
   /** Learns an item of a server's list. False if another server has it: for URIs, one that comes before in the view. */
-  learn(kind: 'uri' | 'uriTemplate' | 'taskId', id: string, index: number): boolean {
+  learn(kind: 'uri' | 'uriTemplate' | 'skill' | 'taskId', id: string, index: number): boolean {
     if (kind === 'taskId') return this.#tasks.isFreeFor(index, id) && learnFirst(this.#namedTasks, id, index);
     if (this.#isPage(id)) return this.#pages[index]?.isOwn(id) === true;
     // A client gets a URI that is too long to be kept. It reads it as one that no list names.
     if (isLongUri(id)) return true;
-    return kind === 'uriTemplate' ? this.#templates.learn(id, index) : learnFirst(this.#uris, id, index);
+    if (kind === 'uriTemplate') return this.#templates.learn(id, index);
+    const isFirst = learnFirst(this.#uris, id, index);
+    const folder = kind === 'skill' && isFirst ? skillFolder(id) : undefined;
+    if (folder !== undefined) learnFirst(this.#folders, folder, index);
+    return isFirst;
   }
 
   /** A server has answered a read of a URI that no list names. */
@@ -58,11 +67,16 @@ export class UriRoutes {
     if (!this.#isPage(uri)) this.#readers.set(uri, index);
   }
 
-  /** The server of a resource; undefined if it is not known. */
-  findUri(uri: string): number | undefined {
+  /**
+   * The server of a resource; undefined if it is not known.
+   * @param needsSkills only a server with skills can have it. Servers use the same template for the files of all skills,
+   *   so templates do not decide then
+   */
+  findUri(uri: string, needsSkills = false): number | undefined {
     if (this.#isPage(uri)) return this.#pageOwner(uri);
     if (isLongUri(uri)) return undefined;
-    return this.#uris.get(uri) ?? this.#templates.find(uri) ?? this.#readers.get(uri);
+    const known = this.#uris.get(uri) ?? this.#folderOwner(uri);
+    return known ?? (needsSkills ? undefined : this.#templates.find(uri)) ?? this.#readers.get(uri);
   }
 
   /** The lists of a server were read, as far as it gives them. */
@@ -74,8 +88,8 @@ export class UriRoutes {
    * As `findUri`, but undefined while a server that comes before may have a template for the URI, too.
    * @param servers the servers whose lists can be read
    */
-  findSettled(uri: string, servers: readonly number[]): number | undefined {
-    const found = this.findUri(uri);
+  findSettled(uri: string, servers: readonly number[], needsSkills = false): number | undefined {
+    const found = this.findUri(uri, needsSkills);
     if (found === undefined || this.#isPage(uri) || this.#uris.has(uri)) return found;
     return servers.every((index) => index >= found || this.#read.has(index)) ? found : undefined;
   }
@@ -110,7 +124,19 @@ export class UriRoutes {
     this.isWhole = false;
     this.#read.delete(index);
     for (const [uri, owner] of [...this.#uris]) if (owner === index) this.#uris.delete(uri);
+    for (const [folder, owner] of [...this.#folders]) if (owner === index) this.#folders.delete(folder);
     this.#templates.forget(index);
+  }
+
+  /** The server of the skill that a URI is in. */
+  #folderOwner(uri: string): number | undefined {
+    let folder = uri;
+    for (let depth = 0; depth < maxDepth && this.#folders.size > 0 && folder !== ''; depth++) {
+      const owner = this.#folders.get(folder);
+      if (owner !== undefined) return owner;
+      folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
+    }
+    return undefined;
   }
 
   #isPage(uri: string): boolean {

@@ -12,6 +12,7 @@ import {
   withId,
 } from '../../protocol/message/message.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
+import { skillMethods, skillsExtension, skillUriMethods } from '../../protocol/skills.ts';
 import { contain } from '../../util/boundary.ts';
 import type {
   Backend,
@@ -65,7 +66,12 @@ export function openView(options: ViewOptions): OpenBackend {
 
 /** Requests that the view passes to the server that a name in them leads to. */
 const namedRequests: ReadonlySet<string> = new Set(['tools/call', 'prompts/get']);
-const uriRequests: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe', 'resources/unsubscribe']);
+const uriRequests: ReadonlySet<string | undefined> = new Set([
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  ...skillUriMethods,
+]);
 const taskRequests: ReadonlySet<string> = new Set(['tasks/get', 'tasks/result', 'tasks/cancel']);
 
 /** While the view is paused, a server that has sent less than this goes on, so that another one's flood does not stop it. */
@@ -309,6 +315,8 @@ class ViewBackend implements Backend, MemberListener {
   #request(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
     const method = message.method as string;
     const list = viewLists.get(method);
+    if (skillMethods.has(method) && !this.#members.some((member) => member.declares(skillsExtension)))
+      return this.#passUnknown(message, headers);
     if (list !== undefined) this.#fanOut?.list(message, list, headers);
     else if (method === 'ping') this.#answer(createMessage({ id: message.id, result: {} }));
     else if (namedRequests.has(method)) return this.#named(message, ['params', 'name'], headers);
@@ -322,8 +330,14 @@ class ViewBackend implements Backend, MemberListener {
       const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
       if (index === undefined) this.#refuse(message, 'unknown_task');
       else return this.#pass(this.#member(index), message, headers);
-    } else if (this.#members.length === 1) return this.#pass(this.#members[0], message, headers);
-    else this.#refuse(message, 'method_of_view');
+    } else return this.#passUnknown(message, headers);
+    return 'sent';
+  }
+
+  /** Passes a request that no rule leads to a server: only the server of a view with one can be meant. */
+  #passUnknown(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    if (this.#members.length === 1) return this.#pass(this.#members[0], message, headers);
+    this.#refuse(message, 'method_of_view');
     return 'sent';
   }
 

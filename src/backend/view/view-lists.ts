@@ -3,6 +3,7 @@ import { parseBounded, readScalar } from '../../protocol/json/scalar.ts';
 import { findRange, replaceParts } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { skillsExtension } from '../../protocol/skills.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { FilterRules } from '../filter/filter-rules.ts';
 import type { UriRoutes } from './uri-routes.ts';
@@ -13,7 +14,7 @@ export interface ViewList {
   readonly method: string;
   /** The member of a result with the items. */
   readonly key: string;
-  /** The capability of servers that have the list. */
+  /** The capability, or the extension, of servers that have the list. */
   readonly capability: string;
   /** What tells the server of an item: its name with a prefix, its URI, or its id. */
   readonly identity: 'name' | 'uri' | 'uriTemplate' | 'taskId';
@@ -24,6 +25,7 @@ const lists: readonly ViewList[] = [
   { method: 'prompts/list', key: 'prompts', capability: 'prompts', identity: 'name' },
   { method: 'resources/list', key: 'resources', capability: 'resources', identity: 'uri' },
   { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources', identity: 'uriTemplate' },
+  { method: 'skills/list', key: 'skills', capability: skillsExtension, identity: 'uri' },
   { method: 'tasks/list', key: 'tasks', capability: 'tasks', identity: 'taskId' },
 ];
 
@@ -31,7 +33,7 @@ const lists: readonly ViewList[] = [
 export const viewLists: ReadonlyMap<string | undefined, ViewList> = new Map(lists.map((list) => [list.method, list]));
 
 /** The lists that name resources. */
-export const resourceLists = lists.filter(({ capability }) => capability === 'resources');
+export const resourceLists = lists.filter(({ identity }) => identity === 'uri' || identity === 'uriTemplate');
 
 /** A page of one server. */
 export interface MemberPage {
@@ -85,7 +87,8 @@ function readItems(
     const at = findRange(item, [identity]);
     const id = typeof at === 'object' ? readScalar(item, at) : undefined;
     if (typeof at !== 'object' || typeof id !== 'string') return [];
-    if (identity !== 'name') return routes.learn(identity, id, index) ? [item.toString()] : [];
+    const kind = key === 'skills' ? 'skill' : identity;
+    if (kind !== 'name') return routes.learn(kind, id, index) ? [item.toString()] : [];
     const name = names.visible(index, id);
     const isReachable = names.isReachable(index, id);
     if (!isReachable) leftOut.push(name);

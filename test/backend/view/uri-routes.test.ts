@@ -4,6 +4,26 @@ import { cpuMsOf } from '../../support/cpu-time.ts';
 
 const routesOf = (...servers: string[]) => new UriRoutes(servers);
 
+describe('the folders of skills', () => {
+  it('[P2] belong to the server of the skill, whatever templates the others have', () => {
+    const routes = routesOf('a', 'b');
+    routes.learn('uriTemplate', 'skill://{+path}', 0);
+    routes.learn('uriTemplate', 'file:///{+path}', 0);
+    for (const uri of ['skill://b/SKILL.md', 'skill:///SKILL.md', 'file:///SKILL.md']) routes.learn('skill', uri, 1);
+    routes.learn('skill', 'skill://b/in/SKILL.md', 0);
+    const uris = ['skill://b', 'skill://b/x/y', 'skill://b/in/x', 'skill://other/x', 'file:///x', 'skill:///x'];
+    expect(uris.map((uri) => routes.findUri(uri))).toEqual([1, 1, 0, 0, 0, 0]);
+    routes.forget(1);
+    expect(routes.findUri('skill://b/x/y')).toBe(0);
+  });
+
+  it('[P8] are looked for in bounded time', () => {
+    const routes = routesOf('a', 'b');
+    routes.learn('skill', 'skill://b/SKILL.md', 1);
+    expect(routes.findUri(`skill://b${'/x'.repeat(1_000)}`)).toBeUndefined();
+  });
+});
+
 describe('templates of the servers of a view', () => {
   it('[P2] match in the order of the file, whichever server answers first', () => {
     const routes = routesOf('a', 'b');

@@ -9,6 +9,7 @@ import { findRemoval, type NewMembers, removeFromEach } from '../../message/edit
 import { createFaultResponse } from '../../message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange } from '../../message/message.ts';
 import type { ClientId } from '../../modern/renumber.ts';
+import { skillMethods } from '../../skills.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 
 /** The request that a legacy server's response answers, and the data that the translation adds. */
@@ -28,17 +29,14 @@ export interface TranslatedRequest extends ClientId {
  * The requests whose results say how long they may be cached (2026-07-28, server/utilities/caching, "Cacheable
  * Results").
  */
-const cacheable: ReadonlySet<string> = new Set([
+const cacheable: ReadonlySet<string | undefined> = new Set([
   'server/discover',
   'tools/list',
   'prompts/list',
   'resources/list',
   'resources/templates/list',
   'resources/read',
-  // Extension io.modelcontextprotocol/skills (SEP-2640).
-  'skills/list',
-  'skills/get',
-  'resources/directory/read',
+  ...skillMethods,
 ]);
 
 /**
