@@ -29,6 +29,7 @@ const failed = { id, error: { code: -5, message: 'boom' } };
 const answers: readonly (readonly [what: string, written: string, expected: object])[] = [
   ['a byte that is not UTF-8', sound.replace('x', 'caf\xe9'), { id, result: { a: 'caf\ufffd' } }],
   ['a byte order mark', `\xef\xbb\xbf${sound}`, result],
+  ['two byte order marks', `\xef\xbb\xbf\xef\xbb\xbf${sound}`, result],
   ['the id as text', sound.replace('7', '"7"'), result],
   ['the id with a fraction', sound.replace('7', '7.0'), result],
   ['an error that is null', sound.replace('}}', '},"error":null}'), result],

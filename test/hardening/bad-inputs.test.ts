@@ -535,10 +535,10 @@ describe('bad inputs', () => {
     );
 
     it('[B13] [R1.03] MCP-Protocol-Version: 2026-07-28 without _meta: 400 on POST, GET and DELETE', async () => {
-      const [posted, got, deleted] = await eachMethod({
-        'Mcp-Session-Id': session.id,
-        'MCP-Protocol-Version': '2026-07-28',
-      });
+      const headers = { 'Mcp-Session-Id': session.id, 'MCP-Protocol-Version': '2026-07-28' };
+      const [removed, got, deleted] = await eachMethod(headers);
+      expect(removed).toMatchObject({ status: 404, json: { id: 9, error: { code: -32601 } } }); // `ping` is no more
+      const posted = await post(gateway.url, { ...ping, method: 'tools/list' }, headers);
       expect(posted).toMatchObject({ status: 400, json: { id: 9, error: { code: -32602 } } });
       expectFault(got as Answer, 400, -31000, 'unsupported_version');
       expectFault(deleted as Answer, 400, -31000, 'unsupported_version');
@@ -696,7 +696,7 @@ describe('bad inputs before there is a session', () => {
       ),
     ];
     expect(answers.map(({ status }) => status)).toEqual([
-      400, 400, 400, 400, 400, 406, 415, 415, 403, 403, 403, 400, 400,
+      400, 400, 400, 400, 400, 406, 415, 415, 403, 403, 403, 400, 404,
     ]);
     for (const { headers } of answers) expect(headers['mcp-session-id']).toBeUndefined();
     expect((await descendantsOf(gateway.pid)).map(({ pid }) => pid)).toEqual([first?.pid]);

@@ -53,7 +53,7 @@ describe('[S15] an error says what the catalogue says, and nothing of the inside
     ['host_not_allowed', 'POST /mcp HTTP/1.1', ['Host: canary.example', json], ping],
     ['bad_host', 'POST /mcp HTTP/1.1', ['Host: canary@x', json], ping],
     ['unsupported_version', '', [json, 'Mcp-Session-Id: $', 'MCP-Protocol-Version: canary'], ping],
-    ['bad_envelope', '', [json, modern, 'Mcp-Method: ping'], ping],
+    ['bad_envelope', '', [json, modern, 'Mcp-Method: tools/list'], '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
     ['header_mismatch', '', [json, modern, 'Mcp-Method: canary'], modernCall('tools/list')],
     [
       'version_not_served',
@@ -138,6 +138,9 @@ describe('[S15] an error of a server or of Redis', () => {
       missing: { command: '/no/such/canary' },
       crashing: program('throw new Error("canary")'),
       silent: { ...program('setInterval(() => undefined, 1000)'), timeouts: { start: '500ms' } },
+      wrong: program(
+        `${reading} if (method === "initialize") say(id); else if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, canary: 1 })); });`,
+      ),
       away: { url: 'tcp://127.0.0.1:1', timeouts: { start: '500ms' } },
       nowhere: { url: 'http://canary.invalid/mcp', transport: 'http', timeouts: { start: '500ms' } },
       dying: program(
@@ -165,7 +168,11 @@ describe('[S15] an error of a server or of Redis', () => {
       const answer = await session.request('tools/call', { name: 'x' });
       return expectFromCatalogue(answer.messages.find(({ error }) => error)?.error, answer.status);
     };
-    expect(await Promise.all(['dying', 'long'].map(lateReasonOf))).toEqual(['server_exited', 'line_too_long']);
+    expect(await Promise.all(['dying', 'long', 'wrong'].map(lateReasonOf))).toEqual([
+      'server_exited',
+      'line_too_long',
+      'bad_response',
+    ]);
   });
 
   it('Redis that is away', async () => {

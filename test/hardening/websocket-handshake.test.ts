@@ -96,7 +96,12 @@ describe('a handshake', () => {
     }
   });
 
-  it.each(['/mcp', '/healthz', '/nowhere', '/ws/', '//ws', '/ws%2f'])('at %s is refused', async (path) => {
+  it('may name the path with one slash at the end', async () => {
+    const client = await connectWebSocket(`${url}/`);
+    expect((await client.initialize()).result).toBeDefined();
+  });
+
+  it.each(['/mcp', '/healthz', '/nowhere', '/ws//', '//ws', '//ws/', '/ws%2f'])('at %s is refused', async (path) => {
     expect((await refusedHandshake(url.replace(/\/ws$/, path))).status).toBe(404);
   });
 

@@ -12,6 +12,7 @@ import {
   openModern,
   postModern,
 } from '../support/modern-client.ts';
+import { initializeRequest } from '../support/old-client.ts';
 
 let gateway: Gateway;
 beforeAll(async () => {
@@ -123,10 +124,42 @@ describe('a modern request that is wrong', () => {
     expectError(await postModern(gateway.url, 'tools/list', {}, { meta }), 400, -32602, 1, { reason: 'bad_envelope' });
   });
 
-  it('[R1.03] the header without _meta: 400, -32602, also for initialize', async () => {
-    for (const method of ['tools/list', 'initialize']) {
-      const answer = await post(gateway.url, { jsonrpc: '2.0', id: 1, method }, modernHeaders(method));
-      expectError(answer, 400, -32602);
+  it('[R1.03] the header without _meta: 400, -32602', async () => {
+    const answer = await post(
+      gateway.url,
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      modernHeaders('tools/list'),
+    );
+    expectError(answer, 400, -32602, 1, { reason: 'bad_envelope' });
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['without _meta', {}],
+    ['without capabilities', { _meta: { [metaKeys.protocolVersion]: '2026-07-28' } }],
+  ])('[R1.03] [R1.04] a removed method %s: 404, -32601', async (_, params) => {
+    for (const method of ['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']) {
+      const answer = await post(gateway.url, { jsonrpc: '2.0', id: 1, method, params }, modernHeaders(method));
+      expectError(answer, 404, -32601, 1, { reason: 'method_removed' });
+    }
+  });
+
+  it.each(['2026-07-28', '2099-01-01', '1999-01-01', 'latest'])(
+    '[R1.02] initialize without _meta under the header %s is of the legacy era, and negotiates a revision of it',
+    async (version) => {
+      const headers = { 'MCP-Protocol-Version': version, 'Mcp-Method': 'initialize' };
+      for (const asked of ['2025-06-18', '2026-07-28']) {
+        const answer = await post(gateway.url, initializeRequest(asked), headers);
+        expect(answer).toMatchObject({ status: 200, headers: { 'mcp-session-id': expect.any(String) } });
+        expect(answer.json.result.protocolVersion).toBe(asked === '2026-07-28' ? '2025-11-25' : asked);
+      }
+    },
+  );
+
+  it('[R1.01] [R1.02] initialize whose _meta names a revision, under any header: 404, -32601', async () => {
+    const params = { ...initializeRequest('2025-11-25').params, _meta: { [metaKeys.protocolVersion]: '2026-07-28' } };
+    for (const headers of [{}, { 'MCP-Protocol-Version': '2025-11-25' }, modernHeaders('initialize')]) {
+      const answer = await post(gateway.url, { ...initializeRequest('2025-11-25'), id: 1, params }, headers);
+      expectError(answer, 404, -32601, 1, { reason: 'method_removed' });
     }
   });
 

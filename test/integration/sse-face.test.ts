@@ -197,6 +197,20 @@ describe('the two endpoints for clients of 2024-11-05', () => {
       fresh.drop();
     });
 
+    test('initialize with the fields of the modern era, on the stream, before and after initialize', async () => {
+      const fresh = await openOldStream(gateway.baseUrl);
+      const { params } = initializeRequest();
+      for (const id of ['before', 'after']) {
+        const asked = { ...initializeRequest(), id, params: { ...params, _meta } };
+        expect((await fresh.post(asked)).status).toBe(202);
+        expect((await fresh.response(id)).error.data.reason).toBe('modern_not_served');
+        if (id === 'after') continue;
+        expect((await fresh.post(initializeRequest())).status).toBe(202);
+        await fresh.response(0);
+      }
+      fresh.drop();
+    });
+
     test('a client that goes on without initialize, as after a reconnect, is served', async () => {
       const other = await openOldStream(gateway.baseUrl);
       const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };

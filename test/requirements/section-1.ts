@@ -12,19 +12,19 @@ export const section1: readonly ProtocolRequirement[] = [
     id: 'R1.02',
     source: 'VER, S26',
     level: 'MUST',
-    text: 'initialize without modern _meta is a legacy request. initialize with complete modern _meta is an unknown method and gets 404 and -32601.',
+    text: 'initialize without a protocolVersion in _meta is a legacy request, regardless of its version header, and negotiates a legacy revision. With one, initialize is a removed method and gets 404 and -32601.',
   },
   {
     id: 'R1.03',
     source: 'BAS, S26',
     level: 'MUST',
-    text: 'A POST request with the modern version header but without protocolVersion in _meta gets 400 and -32602.',
+    text: 'A POST request with the modern version header but without protocolVersion in _meta gets 400 and -32602, unless its method is initialize or a removed method.',
   },
   {
     id: 'R1.04',
     source: 'BAS',
     level: 'MUST',
-    text: 'A request with _meta but without protocolVersion or clientCapabilities gets 400 and -32602.',
+    text: 'A modern request without protocolVersion or clientCapabilities in _meta gets 400 and -32602, unless its method is a removed method.',
   },
   {
     id: 'R1.05',

@@ -132,7 +132,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.21b',
     source: 'S26',
     level: 'MUST',
-    text: 'Methods that the modern era removed get 404 and -32601, even if the legacy server supports them.',
+    text: 'Methods that the modern era removed get 404 and -32601, even if the legacy server supports them, and even if _meta is missing or incomplete.',
   },
   {
     id: 'R2.22',

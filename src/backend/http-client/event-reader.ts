@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { withoutBom } from '../../protocol/wire/lines.ts';
+import { withoutBoms } from '../../protocol/wire/lines.ts';
 import { UnfinishedLine } from '../../protocol/wire/unfinished-line.ts';
 
 /** One event of a stream. */
@@ -101,7 +101,7 @@ export class EventReader {
 
   /** Reads a line. Returns the event that it completes. */
   #readLine(raw: Buffer): StreamEvent | undefined {
-    const line = withoutBom(raw); // a writer that is opened for each event begins each one with it
+    const line = withoutBoms(raw); // a writer that is opened for each event begins each one with it
     if (line.length === 0) return this.#complete();
     const nameEnd = line.indexOf(colon);
     const nameLength = nameEnd < 0 ? line.length : nameEnd;

@@ -1,5 +1,5 @@
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
-import { flattenLineBreaks, withoutBom } from '../../protocol/wire/lines.ts';
+import { flattenLineBreaks, withoutBoms } from '../../protocol/wire/lines.ts';
 import { joinChunks } from '../../util/join-chunks.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
 import type { HttpResponse } from './http-connection.ts';
@@ -34,7 +34,7 @@ export async function readJsonBody(
   } catch (cause) {
     if (bytes <= maxBytes) throw cause;
   }
-  return bytes <= maxBytes ? withoutBom(joinChunks(chunks, bytes)) : undefined;
+  return bytes <= maxBytes ? withoutBoms(joinChunks(chunks, bytes)) : undefined;
 }
 
 /**

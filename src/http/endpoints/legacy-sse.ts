@@ -115,7 +115,7 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
     const token = readToken(context.url);
     if (token === undefined) return reply.fault('unknown_token', id);
     nameSession(context, token);
-    if (initialize !== undefined && !isBatch)
+    if (initialize !== undefined && modern === undefined && !isBatch)
       return sessions.openOneStream(token, server, principal, initialize, reply);
     const version = legacyVersionOf(context);
     const session = sessions.atToken(token, server, principal, version);

@@ -59,15 +59,17 @@ function toPostedMessages(body: ReadBody, version: string | undefined): PostedMe
   const [first] = messages;
   if (first === undefined) return createRefusal('empty_batch');
   const id = body.batch ? null : requestId(first);
-  const modern = namesModernRevision(version) && !isInitialize(first) ? first : messages.find(isOfModernEra);
+  const claimsEra = namesModernRevision(version) && (body.batch || !isInitialize(first));
+  const modern = claimsEra ? first : messages.find(({ isModern }) => isModern);
   if (modern !== undefined && body.batch) return createRefusal('modern_batch');
   const initialize = messages.find(isInitialize);
   return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
 }
 
+/**
+ * Only the legacy era has `initialize`. A client that falls back to it may still send a header of the modern era. With
+ * the `_meta` of that era, `initialize` is a method that the era has removed.
+ */
 const isInitialize = ({ method, kind }: Message): boolean => method === 'initialize' && kind === 'request';
-
-/** Only the legacy era has `initialize`. A client that falls back to it may still send a header of the modern era. */
-const isOfModernEra = (message: Message): boolean => message.isModern && !isInitialize(message);
 
 const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);

@@ -10,10 +10,16 @@ const lf = 0x0a;
 const cr = 0x0d;
 const space = 0x20;
 
-/** Leaves out byte order marks at the start of a text (RFC 8259, section 8.1). */
-export function withoutBom(bytes: Buffer): Buffer {
+const hasBomAt = (bytes: Buffer, at: number): boolean =>
+  bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf;
+
+/** Leaves out the byte order mark at the start of a text (RFC 8259, section 8.1). A second one is no JSON. */
+export const withoutBom = (bytes: Buffer): Buffer => (hasBomAt(bytes, 0) ? bytes.subarray(3) : bytes);
+
+/** Leaves out all byte order marks at the start of a server's text: programs that are piped together may add several. */
+export function withoutBoms(bytes: Buffer): Buffer {
   let at = 0;
-  while (bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3;
+  while (hasBomAt(bytes, at)) at += 3;
   return at === 0 ? bytes : bytes.subarray(at);
 }
 
@@ -81,7 +87,7 @@ export class LineSplitter {
   }
 
   #trim(raw: Buffer): Buffer {
-    const line = withoutBom(raw); // a writer that is opened for each line begins each one with it
+    const line = withoutBoms(raw); // a writer that is opened for each line begins each one with it
     this.#atStart = false;
     return line[line.length - 1] === cr ? line.subarray(0, -1) : line;
   }

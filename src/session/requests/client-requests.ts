@@ -87,13 +87,13 @@ export class ClientRequests {
       if (calls.size === 0) this.#context.end('idle');
       return reply.accepted();
     }
-    const second = requests.find(({ method }) => method === 'initialize');
-    if (second !== undefined) return reply.fault('already_initialized', requestId(second));
     const modern = oneStream && messages.find(({ isModern }) => isModern);
     if (modern !== undefined) {
       if (modern.kind === 'request') this.#createReport(modern as CallRequest, reply)?.failed('modern_not_served');
       return oneStream?.refuseModern(modern, reply);
     }
+    const second = requests.find(({ method }) => method === 'initialize');
+    if (second !== undefined) return reply.fault('already_initialized', requestId(second));
     if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);

@@ -56,6 +56,16 @@ describe('a text of a client', () => {
     },
   );
 
+  it('is modern if it is initialize with the fields of that era, which has removed it', () => {
+    const removed = modern.replace('ping', 'initialize');
+    expect(read(removed)).toMatchObject({ modern: { method: 'initialize' } });
+    expect(read(removed, '2025-11-25')).toMatchObject({ modern: { method: 'initialize' } });
+  });
+
+  it('is a modern batch, even of initialize, if a header says so', () => {
+    expect(read(`[${initialize}]`, '2026-07-28')).toMatchObject({ ok: false, reason: 'modern_batch' });
+  });
+
   it('has no byte order mark left in front, which is no JSON', () => {
     expect(read(`${bom}${ping}`)).toMatchObject({ ok: false });
   });

@@ -74,6 +74,7 @@ describe('messages of a client', () => {
 
   it('may have a byte order mark in front (RFC 8259, section 8.1)', async () => {
     expect((await receive(`\ufeff${ping}`)).journal).toContain('dispatch ping');
+    expect((await receive(`\ufeff\ufeff${ping}`)).journal).toContainEqual({ ok: false, reason: 'not_json', id: null });
   });
 
   it('that cannot be read are admitted as one text and refused, and nothing else', async () => {

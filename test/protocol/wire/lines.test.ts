@@ -32,6 +32,7 @@ describe('LineSplitter', () => {
     ['one CR of two', '{}\r\r\n', ['{}\r']],
     ['CR inside JSON stays', '{\r"a":1}\n', ['{\r"a":1}']],
     ['byte order marks', '\ufeff{}\n\ufeff{}\n', ['{}', '{}']],
+    ['several of them', '\ufeff\ufeff{}\n', ['{}']],
     ['nothing but a byte order mark', '\ufeff', []],
     ['empty lines', '\n\r\n{}\n\n', ['{}']],
     ['no line end at the end', '{}\n[]', ['{}', '[]']],

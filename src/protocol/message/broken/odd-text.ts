@@ -11,7 +11,7 @@ import { comma, openBrace, openBracket, quote } from '../../json/reader.ts';
 import { scanObject } from '../../json/scan.ts';
 import { findRange, replaceParts, scalarAt, valueAt } from '../../json/splice.ts';
 import { spaceEnd } from '../../json/token-end.ts';
-import { withoutBom } from '../../wire/lines.ts';
+import { withoutBoms } from '../../wire/lines.ts';
 import { addMembersAtEnd, type FoundValues, parseId, readMembersAtStart } from './members-of-broken-text.ts';
 
 /** A part of a text that is no valid message. */
@@ -51,14 +51,14 @@ const internalError = -32603;
  * Undefined if it needs no such change.
  */
 export function mendBytes(text: Buffer): Buffer | undefined {
-  const rest = withoutBom(text);
+  const rest = withoutBoms(text);
   if (!isUtf8(rest)) return Buffer.from(rest.toString('utf8'));
   return rest.length === text.length ? undefined : rest;
 }
 
 /** Does the same with a large text, in turns of the event loop of their own (P8). */
 export async function mendBytesInTurns(marked: Buffer): Promise<Buffer | undefined> {
-  const text = withoutBom(marked);
+  const text = withoutBoms(marked);
   if (isUtf8(text)) return text.length === marked.length ? undefined : text;
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const parts: Buffer[] = [];
