@@ -128,6 +128,25 @@ describe('the refusal of a server with its own OAuth', () => {
   });
 });
 
+test('the `initialized` that a server refused is sent again with the next token, and its stream is opened', async () => {
+  server.open.add('initialize'); // only this one
+  const session = await initialize(gateway.url);
+  expect((await session.request('tools/list')).status).toBe(401);
+  const headers = bearer(ada);
+  for (const _ of ['first', 'second']) expect((await session.request('tools/list', {}, { headers })).status).toBe(200);
+  const own = server.seen.at(-1)?.session;
+  const got = () => server.seen.filter((each) => each.session === own);
+  await waitFor(() => got().some(({ http }) => http === 'GET'), { what: 'the stream' });
+  const posts = got().filter(({ http }) => http === 'POST');
+  expect(posts.map(({ method, authorization }) => [method, authorization !== undefined])).toEqual([
+    ['notifications/initialized', false],
+    ['tools/list', false],
+    ['notifications/initialized', true],
+    ['tools/list', true],
+    ['tools/list', true],
+  ]);
+});
+
 describe('a server that requires DPoP', () => {
   const send = (method: 'GET' | 'POST', url: string, headers: Record<string, string>) =>
     method === 'POST'

@@ -284,6 +284,16 @@ export function openStreamableHttp(
 
   const openRequests = new OpenRequests();
 
+  /** The `initialized` notification that the server has refused with the client's token. */
+  let refusedInitialized: QueuedMessage | undefined;
+  /** Sends it again with other headers: the client has its 202, and does not repeat it. */
+  const repeatInitialized = (headers: ForwardedHeaders): void => {
+    if (refusedInitialized === undefined || isSameToken(refusedInitialized.headers, headers)) return;
+    const { message } = refusedInitialized;
+    refusedInitialized = undefined;
+    sender.send(message, headers);
+  };
+
   /** Finds the POST that a cancellation refers to. */
   const findPost = (id: RequestId | undefined): HttpPost | undefined =>
     id === undefined ? undefined : [...posts].find(({ unanswered }) => unanswered.has(id));
@@ -347,6 +357,10 @@ export function openStreamableHttp(
       if (hasSlot) openRequests.release();
       settle(openPost, end, isInitialize);
       if (end.outcome === 'done' && isInitialized) standalone.follow();
+      if (end.outcome === 'failed' && isInitialized && passesChallenges && isUnauthorized(end.status)) {
+        refusedInitialized = { message, headers };
+        repeatInitialized(clientHeaders()); // a request with the next token may have come meanwhile
+      }
     });
     detach('backend', ended, fault);
     if (isInitialize) return { passed: Promise.race([initialized, ended]), settled: openPost.accepted };
@@ -409,7 +423,11 @@ export function openStreamableHttp(
   sender.start(post);
   return {
     pid: undefined,
-    send: (message, headers = noHeaders) => (isOver ? 'ended' : sender.send(message, headers)),
+    send(message, headers = noHeaders) {
+      if (isOver) return 'ended';
+      repeatInitialized(headers);
+      return sender.send(message, headers);
+    },
     pause: flow.pause,
     resume: flow.resume,
     close({ isForGood = false } = {}) {
@@ -418,6 +436,10 @@ export function openStreamableHttp(
     },
   };
 }
+
+/** True if a server that has refused the first headers need not be asked with the second ones. */
+const isSameToken = (refused: ForwardedHeaders, next: ForwardedHeaders): boolean =>
+  next['authorization'] === undefined || next['authorization'] === refused['authorization'];
 
 /** Returns the position of a stream that answers requests; nothing for an answer that cannot be resumed. */
 const positionsOf = ({ unanswered, cursor }: HttpPost): ResumeState['streams'] =>
