@@ -137,8 +137,10 @@ class ModernRequest {
   begin(): void {
     const { modern } = this.#endpoint;
     const read = readEnvelope(this.#message);
-    // A client of both eras may send a removed method as in the legacy era.
-    if (!read.ok && removedMethods.has(this.#message.method)) return this.#answer.fault('method_removed');
+    // A client of both eras may send a removed method as in the legacy era. In a session, its 404 would mean a lost session.
+    const isInSession = this.#headers['mcp-session-id'] !== undefined;
+    if (!read.ok && !isInSession && removedMethods.has(this.#message.method))
+      return this.#answer.fault('method_removed');
     if (!read.ok) return this.#answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
     const header = disagreeingHeader(this.#message, envelope.protocolVersion, this.#headers);
