@@ -5,11 +5,11 @@ const scheme = 'ui://';
 /** True for the URI of a page that clients show and run (MCP Apps). */
 export const isUiUri = (uri: string): boolean => uri.startsWith(scheme);
 
-/** How a slash may be written in JSON. Servers in PHP write `\/`. */
-const slash = String.raw`(?:\\?/|\\u002[fF])`;
-/** A string that begins with `ui://`, however its characters are written. */
-const opening = String.raw`"(?:u|\\u0075)(?:i|\\u0069)(?::|\\u003[aA])${slash}${slash}`;
-const openings = new RegExp(opening, 'g');
+/** A string that begins with `ui://`, however its characters are written. Servers in PHP write a slash as `\/`. */
+const openings = /"(?:u|\\u0075)(?:i|\\u0069)(?::|\\u003[aA])(?:\\?\/|\\u002[fF]){2}/g;
+/** The same with a host behind it, as `encodeURIComponent` writes one, and the slash after the host. */
+const hostedOpenings =
+  /("(?:u|\\u0075)(?:i|\\u0069)(?::|\\u003[aA])(?:\\?\/|\\u002[fF]){2})([\w.!~*'()%-]{1,200})(?:\\?\/|\\u002[fF])/g;
 
 /**
  * A text without any of these has no such string. The escapes are only looked for if there is one of their kind: in a
@@ -34,13 +34,10 @@ const parts = ['params', 'result'] as const;
  */
 export class UiUris {
   readonly #host: string;
-  readonly #ownOpenings: RegExp;
 
   /** @param server the name of the server, which no other server of the endpoint has */
   constructor(server: string) {
     this.#host = encodeURIComponent(server);
-    const escaped = this.#host.replace(/[.*!~'()]/g, String.raw`\$&`);
-    this.#ownOpenings = new RegExp(`(${opening})${escaped}${slash}`, 'g');
   }
 
   /** True if a URI that a client has is one of this server. */
@@ -55,7 +52,7 @@ export class UiUris {
 
   /** A message of a client, as the server gets it. Undefined if it has too many URIs. */
   forServer(message: Message): Message | undefined {
-    return change(message, this.#ownOpenings, (_, start) => start ?? '');
+    return change(message, hostedOpenings, (found, start = '', host) => (host === this.#host ? start : found));
   }
 }
 
@@ -63,7 +60,7 @@ export class UiUris {
 function change(
   message: Message,
   pattern: RegExp,
-  by: (found: string, start: string | undefined) => string,
+  by: (found: string, start?: string, host?: string) => string,
 ): Message | undefined {
   const { text } = message;
   if (!mayHaveUri(text)) return message;
@@ -73,10 +70,10 @@ function change(
   const part = text.toString('latin1', range.start, range.end);
   let count = 0;
   const changed = part.replace(pattern, (found: string, ...rest: (string | number)[]) => {
-    const at = rest.find((value) => typeof value === 'number') as number;
-    if (isEscaped(part, at)) return found;
+    const at = rest.findIndex((value) => typeof value === 'number');
+    if (isEscaped(part, rest[at] as number)) return found;
     count += 1;
-    return count > maxUris ? found : by(found, typeof rest[0] === 'string' ? rest[0] : undefined);
+    return count > maxUris ? found : by(found, ...(rest.slice(0, at) as string[]));
   });
   if (count > maxUris) return undefined;
   if (count === 0) return message;

@@ -34,7 +34,7 @@ async function hostedCall(url: string, headers: OutgoingHttpHeaders, calling: Ca
 }
 
 it('[M-05] sessions of a view share the processes of its servers, and those of the servers alone', async () => {
-  const { gateway, view, one } = await startView();
+  const { gateway, view, one } = await startView({ share: 'user' });
   const first = await hostedCall(view, users.alice, { prefix: 'one__', name: 'a' });
   await hostedCall(view, users.alice, { prefix: 'two__', name: 'b' });
   expect(await hostedCall(view, users.alice, { prefix: 'one__' })).toMatchObject({
@@ -48,7 +48,7 @@ it('[M-05] sessions of a view share the processes of its servers, and those of t
 });
 
 it('a session of a view leaves its processes to the next one when it ends', async () => {
-  const { gateway, view } = await startView();
+  const { gateway, view } = await startView({ share: 'user' });
   const session = await initialize(view, { headers: users.alice });
   await session.getStream();
   await session.callTool('one__connect', { name: 'a' });

@@ -95,11 +95,12 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#terminate('client_silent') });
     const inOrder = new OrderedDelivery('request', this.#writer);
     peer.on('message', (data, isBinary) => {
+      // A client that floods must not have its frames kept until the connection has ended (P8).
+      if (peer.readyState !== peer.OPEN) return;
       const context = new FrameContext(this, options);
-      context.contain(() => {
-        const posted = isBinary ? notText : this.#receiver.read(context, data as Buffer);
-        inOrder.take(posted, (read) => context.contain(() => this.#receive(context, read)));
-      });
+      // A frame that waits is its bytes only: it is read when the frames before it are delivered.
+      const read = () => (isBinary ? notText : this.#receiver.read(context, data as Buffer));
+      context.contain(() => inOrder.takeLater(read, (posted) => context.contain(() => this.#receive(context, posted))));
     });
     // a violation of the WebSocket protocol; the library closes with the matching code
     peer.on('error', () => this.#endSession());
