@@ -29,7 +29,7 @@ export function ratesContract(name: string, { open }: Fixture): void {
       await store.rates.use('a', 10_300);
       await advance(300);
       const debtMs = await store.rates.use('a', 1);
-      expect(debtMs).toBeLessThanOrEqual(10_001);
+      expect(debtMs).toBeLessThanOrEqual(10_002);
       expect(debtMs).toBeGreaterThan(10_001 - soonMs);
       await store.rates.use('b', 100);
       await advance(300);

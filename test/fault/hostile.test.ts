@@ -100,7 +100,7 @@ describe('a hostile server beside an honest one', () => {
     for (let round = 0; round < rounds; round++) expect(await honestTranscript(gateway.honestUrl)).toEqual(alone);
     isOver = true;
     for (const { answers, events } of await hostile) {
-      expect(answers).toBeGreaterThan(2);
+      expect(answers).toBeGreaterThan(0);
       expect(events).toBeGreaterThan(1_000);
     }
     expect(rssMiB(gateway.pid) - before).toBeLessThan(200);

@@ -171,7 +171,8 @@ describe('sessions and their children', () => {
     const { status, headers, json } = await post(gateway.url, initializeBody);
     expect([status, json]).toEqual([200, { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'Not with you' } }]);
     expect(headers).not.toHaveProperty('mcp-session-id');
-    await waitForDescendants(gateway.pid, 0);
+    // The process that was asked for its era waits 10 s for a first client.
+    await waitForDescendants(gateway.pid, 0, { deadlineMs: 20_000 });
   });
 
   test.each([
