@@ -36,15 +36,6 @@ export class OrderedDelivery {
   }
 
   /**
-   * Delivers what was read of some texts: at once, if it is known already and nothing waits.
-   * @param read a promise while large texts are being parsed; see `readServerTexts`
-   */
-  take<T extends object>(read: T | Promise<T>, deliver: (read: T) => void): void {
-    if (this.#last === undefined && !(read instanceof Promise)) return deliver(read);
-    this.#queue(Promise.all([read, this.#last]).then(([known]) => deliver(known)));
-  }
-
-  /**
    * Reads texts of a server and delivers their messages, in portions that each fit into a turn of the event loop. A
    * portion is read when the ones before it are delivered.
    */
@@ -52,10 +43,16 @@ export class OrderedDelivery {
     for (const portion of portionsOf(texts, (text) => text)) this.takeLater(() => readServerTexts(portion), deliver);
   }
 
-  /** Like `take`, for what is read when its turn has come. */
+  /**
+   * Reads and delivers when everything before is delivered: at once if nothing waits. Texts that wait are their bytes
+   * only, and one peer has one read in the work meter.
+   * @param read returns a promise while large texts are being parsed; see `readServerTexts`
+   */
   takeLater<T extends object>(read: () => T | Promise<T>, deliver: (read: T) => void): void {
-    if (this.#last === undefined) this.take(read(), deliver);
-    else this.#queue(this.#last.then(read).then(deliver));
+    if (this.#last !== undefined) return this.#queue(this.#last.then(read).then(deliver));
+    const known = read();
+    if (known instanceof Promise) this.#queue(known.then(deliver));
+    else deliver(known);
   }
 
   /** Does something after everything that was taken up to now is delivered. */
