@@ -85,12 +85,7 @@ describe('one server', () => {
         probeRequired: false,
         uid: undefined,
         gid: undefined,
-        nice: 0,
         maxMemoryBytes: undefined,
-        maxAddressSpaceBytes: undefined,
-        maxOpenFiles: undefined,
-        maxProcesses: undefined,
-        maxCpuSeconds: undefined,
         sse: true,
         ws: true,
         transport: 'auto',
@@ -252,7 +247,6 @@ describe('the order of sources', () => {
         auth: 'gateway', // a command ignores `upstream`
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
-        nice: '7',
         leaseMs: '170ms', // the only one of which 70 is too little
         hstsMaxAgeS: '70s',
         store: 'file:/x',

@@ -37,19 +37,6 @@ describe.runIf(process.platform === 'linux')('a server over its memory limit', (
   });
 });
 
-test('limits that nothing here can set keep the gateway from starting, with what to do', async () => {
-  const failed = await startGateway({
-    args: ['--defaults.advanced.openFiles', '64'],
-    command,
-    env: { PATH: '/no/such' },
-  }).then(
-    () => '',
-    (error: Error) => error.message,
-  );
-  expect(failed).toMatch(/ended \(1\)/);
-  expect(failed).toContain('--defaults.advanced.openFiles: the program prlimit was not found in PATH');
-});
-
 test('a user without a group is a fault of the configuration', async () => {
   const failed = await startGateway({ args: ['--defaults.process.uid', '1000'], command }).then(
     () => '',

@@ -10,13 +10,6 @@ import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
 import { locate } from '../../backend/stdio/launch/locate-program.ts';
-import {
-  findNice,
-  findPrlimit,
-  limitFlags,
-  limitOptions,
-  niceFlags,
-} from '../../backend/stdio/launch/process-limits.ts';
 import { findSetpriv, launcherOf } from '../../backend/stdio/launch/setpriv.ts';
 import { explainSpawnFailure } from '../../backend/stdio/launch/spawn-failure.ts';
 import { canWatchMemory } from '../../backend/stdio/processes/memory-limit.ts';
@@ -147,43 +140,22 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
 }
 
 /**
- * The words before the command of a server. setpriv comes last, because a change of credentials clears the parent death
- * signal. Throws an error for the operator if a tool that sets a limit is missing.
+ * The words before the command of a server, with which the kernel ends it when the gateway is killed. None where no
+ * setpriv can do so.
  */
 function launcherFor(config: LocalServer, environment: Environment): string[] {
-  const { nice, parentDeathSignal } = config;
-  const limits = limitFlags(config);
+  const { parentDeathSignal } = config;
   const setpriv = parentDeathSignal === 'off' ? undefined : setprivOf(environment);
-  return [
-    ...(nice === 0 ? [] : [requireTool('nice', niceOf(environment), ['nice']), ...niceFlags(nice), '--']),
-    ...(limits.length === 0 ? [] : [requireTool('prlimit', prlimitOf(environment), limitsOf(config)), ...limits, '--']),
-    ...(setpriv === undefined || parentDeathSignal === 'off' ? [] : launcherOf(setpriv, parentDeathSignal)),
-  ];
+  return setpriv === undefined || parentDeathSignal === 'off' ? [] : launcherOf(setpriv, parentDeathSignal);
 }
 
-const limitsOf = (config: LocalServer): string[] => limitOptions.filter((key) => config[key] !== undefined);
+/** Finds setpriv once for all servers, because a search starts a process. */
+const foundSetpriv = new WeakMap<Environment, string | undefined>();
 
-function requireTool(tool: string, found: string | undefined, options: readonly string[]): string {
-  if (found !== undefined) return found;
-  throw new Error(
-    `${options.map(flagOf).join(', ')}: the program ${tool} was not found in PATH. Install it, or limit a container instead.`,
-  );
+function setprivOf(environment: Environment): string | undefined {
+  if (!foundSetpriv.has(environment)) foundSetpriv.set(environment, findSetpriv(environment['PATH']));
+  return foundSetpriv.get(environment);
 }
-
-/** Finds a tool once for all servers, because each search starts a process. */
-function findOnce(
-  find: (path: string | undefined) => string | undefined,
-): (environment: Environment) => string | undefined {
-  const found = new WeakMap<Environment, string | undefined>();
-  return (environment) => {
-    if (!found.has(environment)) found.set(environment, find(environment['PATH']));
-    return found.get(environment);
-  };
-}
-
-const setprivOf = findOnce(findSetpriv);
-const prlimitOf = findOnce(findPrlimit);
-const niceOf = findOnce(findNice);
 
 /**
  * Prepares a server and its pool of warm spare processes.

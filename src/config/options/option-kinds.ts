@@ -132,10 +132,6 @@ export const duration = (value: number, bounds: Bounds, description: string): Op
 export const durationS = (value: number, bounds: Bounds, description: string): Option<number> =>
   quantity(seconds, value, bounds, description);
 
-/** As `durationS`, without a default. */
-export const optionalDurationS = (bounds: Bounds, description: string): Option<number | undefined> =>
-  quantity(seconds, undefined, bounds, description);
-
 /** An option for a size. The value is in bytes. */
 export const size = (value: number, bounds: Bounds, description: string): Option<number> =>
   quantity(bytes, value, bounds, description);

@@ -1,36 +1,19 @@
 import type { ReportIssue } from '../issues.ts';
-import { integer, optionalDurationS, optionalInteger, optionalSize } from './option-kinds.ts';
+import { optionalInteger, optionalSize } from './option-kinds.ts';
 
 /** 2 ** 32 - 1 means "leave unchanged" to setresuid(2), so it is not a valid id. */
 const largestId = 2 ** 32 - 2;
 
-/** Options for the user and the resource limits of a STDIO server's processes; a part of `serverOptions`. */
+/** Options for the user and the memory of a STDIO server's processes; a part of `serverOptions`. */
 export const processLimitOptions = {
   uid: optionalInteger(
     [0, largestId],
     'Numeric user id of a STDIO server. Requires --defaults.process.gid and a gateway that runs as root.',
   ),
   gid: optionalInteger([0, largestId], 'Numeric group id of a STDIO server. The server gets no other groups.'),
-  nice: integer(0, [0, 19], 'Niceness of a STDIO server: a higher value gives other processes priority.'),
   maxMemoryBytes: optionalSize(
     [1, Number.MAX_SAFE_INTEGER],
     'Maximum total resident memory of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is started again.',
-  ),
-  maxAddressSpaceBytes: optionalSize(
-    [1, Number.MAX_SAFE_INTEGER],
-    'Maximum address space of each process of a STDIO server (prlimit). Some runtimes, such as Node.js, reserve far more than they use.',
-  ),
-  maxOpenFiles: optionalInteger(
-    [3, 2 ** 31 - 1],
-    'Maximum number of open files of each process of a STDIO server (prlimit).',
-  ),
-  maxProcesses: optionalInteger(
-    [1, 2 ** 31 - 1],
-    'Maximum number of processes and threads of the user that runs a STDIO server (prlimit). Use this option with a separate --defaults.process.uid.',
-  ),
-  maxCpuSeconds: optionalDurationS(
-    [1, 2 ** 31 - 1],
-    'CPU time after which each process of a STDIO server is killed (prlimit).',
   ),
 } as const;
 

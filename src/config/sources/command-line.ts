@@ -125,7 +125,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
         continue;
       }
       if (!isKnownFlag(flag)) {
-        report(nameOfUnknown(argument), explainUnknownFlag(flag, inline ?? own[index + 1], end !== -1));
+        report(nameOfUnknown(argument), explainUnknownFlag(flag, end !== -1));
         hasStrayOption ||= isShortFlag(flag) && end === -1;
         if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
         continue;

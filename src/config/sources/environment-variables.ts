@@ -1,7 +1,6 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
-import { environmentNameOf, environmentNamesOf } from '../options/option-names.ts';
+import { environmentNamesOf } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
-import { explainIsolation, explainMoved, isolationNames, movedVariableOf } from '../tree/moved-options.ts';
 import { defaultsBranch } from '../tree/places.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given } from './given-values.ts';
@@ -32,32 +31,8 @@ const knownNames = new Set([
   ...options.flatMap(([key]) => environmentNamesOf(key)),
 ]);
 
-/** The variables of 0.1.0 that no option has any more, with the options. */
-const movedNames = new Map(
-  options
-    .map(([key, option]) => [movedVariableOf(key), { key, option }] as const)
-    .filter(([name]) => !knownNames.has(name)),
-);
-
-/**
- * The options that the environment sets. An empty variable counts as not set, because compose files create such ones.
- * Reports variables of 0.1.0: without a fault, an option for security could silently have no effect.
- */
+/** The options that the environment sets. An empty variable counts as not set, because compose files create such ones. */
 export function givenByEnvironment(env: Environment, references: ReferenceSources): Given {
-  for (const [name, { key, option }] of movedNames) {
-    const current = environmentNameOf(key);
-    if (env[name])
-      references.report(
-        name,
-        explainMoved(current, option, env[name], (value) => `${current}=${value}`),
-      );
-  }
-  const { variable } = isolationNames;
-  if (env[variable])
-    references.report(
-      variable,
-      explainIsolation(env[variable], (share) => `${environmentNameOf('share')}=${share}`),
-    );
   return new Map(
     options.flatMap(([key, { kind }]) => {
       const name = nameInUse(key, env);
@@ -101,7 +76,7 @@ export function environmentWarnings(env: Environment): string[] {
   const shortNames = [...knownNames].map((each) => each.slice('GANGWAY_'.length));
   // Only similar names: Kubernetes itself sets GANGWAY_SERVICE_HOST and the like for a service named gangway.
   const unknown = Object.keys(env).flatMap((name) => {
-    if (!name.startsWith('GANGWAY_') || knownNames.has(name) || movedNames.has(name)) return [];
+    if (!name.startsWith('GANGWAY_') || knownNames.has(name)) return [];
     const word = name.slice('GANGWAY_'.length);
     const ofServers = `${defaultsBranch.toUpperCase()}_${word}`;
     const nearest = shortNames.includes(ofServers) ? ofServers : nearestName(word, shortNames);

@@ -2,14 +2,10 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { flagOf, flagsOf } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
-import { explainIsolation, explainMoved, isolationNames, movedFlagOf } from '../tree/moved-options.ts';
 import { defaultsBranch } from '../tree/places.ts';
 
 const options = Object.entries<Option>({ ...globalOptions, ...serverOptions });
 const keyByFlag = new Map(options.flatMap(([key]) => flagsOf(key).map((flag) => [flag, key] as const)));
-const movedKeyByFlag = new Map(
-  options.map(([key]) => [movedFlagOf(key), key] as const).filter(([flag]) => !keyByFlag.has(flag)),
-);
 const optionByKey = new Map(options);
 
 /** Flags that are not options of the tree. */
@@ -51,21 +47,11 @@ export function isKnownFlag(argument: string): boolean {
   return ownFlags.includes(flag) || keyOfFlag(flag) !== undefined;
 }
 
-/** True for a flag that only 0.1.0 has. */
-export const isMovedFlag = (flag: string): boolean => movedKeyByFlag.has(flag);
-
 /**
- * The fault of an unknown flag: its new name, or the flag that the user probably meant.
- * @param value the text after the flag, which may belong to it
+ * The fault of an unknown flag, with the flag that the user probably meant.
  * @param hasCommand true if a command of a server follows `--`
  */
-export function explainUnknownFlag(flag: string, value?: string, hasCommand = true): string {
-  if (flag === isolationNames.flag) return explainIsolation(value, (share) => `${flagOf('share')} ${share}`);
-  const moved = movedKeyByFlag.get(flag);
-  if (moved !== undefined)
-    return flag.startsWith('--no-')
-      ? explainMoved(`${flagOf(moved)}=false`)
-      : explainMoved(flagOf(moved), optionByKey.get(moved), value, (converted) => `${flagOf(moved)} ${converted}`);
+export function explainUnknownFlag(flag: string, hasCommand = true): string {
   const ofServers = flag.replace(/^--/, `--${defaultsBranch}.`);
   if (keyOfFlag(ofServers) !== undefined)
     return `is a server option; use ${ofServers} for all servers, or set it in the entry of a server`;

@@ -3,7 +3,6 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
-import { explainIsolation, explainMoved, isolationNames } from '../tree/moved-options.ts';
 import { defaultsBranch, treePathOf } from '../tree/places.ts';
 import { second } from '../units.ts';
 import { expandWhole, hasReference, type ReferenceSources } from './expand-variables.ts';
@@ -52,7 +51,7 @@ export function readBranch(
     const at = memberPath(location, name);
     const key = places.keyByPath.get(path);
     if (key !== undefined) setExpanded(key, value, at, reading);
-    else if (!isBranch(path, places)) report(at, explainUnknownKey(name, value, branch, places));
+    else if (!isBranch(path, places)) report(at, explainUnknownKey(name, branch, places));
     else if (isObject(value)) readBranch(value, path, at, reading);
     else report(at, explainNoObject(name, value, path, places));
   }
@@ -107,20 +106,9 @@ function memberNames(branch: string, { keyByPath, others }: KnownPlaces): string
   return [...new Set([...names, ...(branch === '' ? others : [])])];
 }
 
-/** The fault of an unknown key: the name of 0.1.0, a similar key of the same object, or one of another branch. */
-function explainUnknownKey(name: string, value: unknown, branch: string, places: KnownPlaces): string {
-  const { keyByPath } = places;
-  const moved = [...keyByPath].find(([, key]) => key === name)?.[0];
-  if (moved !== undefined) {
-    const option = optionByKey.get(name);
-    const write = (text: string): string => nested(moved, option?.kind === 'integer' ? text : JSON.stringify(text));
-    return explainMoved(moved, option, value, (text) => `${moved}: ${write(text)}`);
-  }
-  if (name === isolationNames.key) {
-    const share = [...keyByPath].find(([, key]) => key === 'share')?.[0] ?? 'share';
-    return explainIsolation(value, (text) => nested(share, JSON.stringify(text)));
-  }
-  const paths = [...keyByPath.keys()];
+/** The fault of an unknown key, with a similar key of the same object or of another branch. */
+function explainUnknownKey(name: string, branch: string, places: KnownPlaces): string {
+  const paths = [...places.keyByPath.keys()];
   const gatewayPath = Object.keys(globalOptions).find(
     (key) => key === name || treePathOf(key).split('.').at(-1) === name,
   );

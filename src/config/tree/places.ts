@@ -1,4 +1,4 @@
-// src/config/tree: the tree of the configuration, its short names, its JSON Schema and the names of 0.1.0.
+// src/config/tree: the tree of the configuration, its short names and its JSON Schema.
 
 /**
  * The place of each gateway option in the configuration tree. The path is the key in the file (`timeouts.sessionIdle`),
@@ -156,11 +156,6 @@ export const serverPlaces = {
   parentDeathSignal: 'advanced.parentDeathSignal',
   probeFailures: 'advanced.probeFailures',
   probeSuccesses: 'advanced.probeSuccesses',
-  nice: 'advanced.nice',
-  maxAddressSpaceBytes: 'advanced.addressSpace',
-  maxOpenFiles: 'advanced.openFiles',
-  maxProcesses: 'advanced.processes',
-  maxCpuSeconds: 'advanced.cpuTime',
   sessionless: 'advanced.sessionless',
   probeTimeoutMs: 'advanced.probeTimeout',
 } as const;

@@ -4,7 +4,7 @@ import { findTool } from './find-tool.ts';
 /** The signals that the kernel can send to a server's process when the gateway is killed. */
 export type ParentDeathSignal = 'SIGTERM' | 'SIGKILL';
 
-/** Exit codes of `setpriv`, `prlimit` (util-linux) and `nice` if they cannot execute the command. */
+/** Exit codes of `setpriv` (util-linux) if it cannot execute the command. */
 const cannotExecute: Readonly<Record<number, string>> = { 126: 'ENOEXEC', 127: 'ENOENT' };
 
 /**
@@ -34,7 +34,7 @@ export const launcherOf = (setpriv: string, signal: ParentDeathSignal): string[]
  */
 export function launchFailure(exitCode: number | null, output: readonly string[]): Error | undefined {
   const code = cannotExecute[exitCode ?? 0];
-  if (code === undefined || output.length !== 1 || !/^(?:setpriv|prlimit|nice): /.test(output[0] ?? ''))
+  if (code === undefined || output.length !== 1 || !output[0]?.startsWith('setpriv: '))
     return undefined;
   // denied to another user; the gateway's own user was checked before
   const isDenied = output[0]?.endsWith(': Permission denied');

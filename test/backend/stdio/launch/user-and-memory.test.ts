@@ -1,21 +1,15 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { getPriority, tmpdir } from 'node:os';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { findNice, findPrlimit, limitFlags, niceFlags } from '../../../../src/backend/stdio/launch/process-limits.ts';
+import { findSetpriv, launcherOf } from '../../../../src/backend/stdio/launch/setpriv.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { descendantsOf } from '../../../support/processes.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { openChild, openProgram, stopped } from '../harness.ts';
 
 const mebibyte = 2 ** 20;
-const none = {
-  maxAddressSpaceBytes: undefined,
-  maxOpenFiles: undefined,
-  maxProcesses: undefined,
-  maxCpuSeconds: undefined,
-};
-const prlimit = findPrlimit(process.env['PATH']);
+const setpriv = findSetpriv(process.env['PATH']);
 const isRoot = process.geteuid?.() === 0;
 
 /** What a shell that was started so writes. */
@@ -24,56 +18,6 @@ async function said(script: string, how: Partial<Parameters<typeof openProgram>[
   await opened.end();
   return opened.messages.items;
 }
-
-describe.runIf(prlimit !== undefined)('limits of each process', () => {
-  const launcher = (limits: Partial<typeof none> | Record<string, number>) => [
-    prlimit ?? '',
-    ...limitFlags({ ...none, ...limits }),
-    '--',
-  ];
-
-  it.each([
-    ['maxOpenFiles', 77, 'n', '77'],
-    ['maxCpuSeconds', 55, 't', '55'],
-    ['maxAddressSpaceBytes', 512 * mebibyte, 'v', String(512 * 1024)],
-  ])('%s cannot be raised by the server', async (key, value, letter, shown) => {
-    const script = `ulimit -S${letter}; ulimit -H${letter}`;
-    expect(await said(script, { launcher: launcher({ [key]: value }) })).toEqual([shown, shown]);
-  });
-
-  it('maxProcesses is of the user', async () => {
-    const status = await said('cat /proc/self/limits', { launcher: launcher({ maxProcesses: 88 }) });
-    expect(status.find((line) => line.startsWith('Max processes'))).toMatch(/^Max processes +88 +88 /);
-  });
-
-  it('are inherited by what the server starts', async () => {
-    expect(await said("sh -c 'ulimit -n'", { launcher: launcher({ maxOpenFiles: 66 }) })).toEqual(['66']);
-  });
-
-  it('fault 12: a command without its loader fails as it does without', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'gangway-limits-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const command = join(folder, 'broken');
-    const program = readFileSync('/bin/true', 'latin1');
-    writeFileSync(
-      command,
-      program.replace(/\/lib[\w./-]*\/ld-[\w.-]+/, (path) => `${path.slice(0, -1)}?`),
-      'latin1',
-    );
-    chmodSync(command, 0o755);
-    const opened = openProgram({ command, launcher: launcher({ maxOpenFiles: 66 }) });
-    expect(await opened.end()).toMatchObject({
-      reason: 'failed',
-      detail: expect.stringContaining('its loader'),
-    });
-  });
-});
-
-it('a server gives way to other processes, and all that it starts', async () => {
-  const launcher = [findNice(process.env['PATH']) ?? '', ...niceFlags(7), '--'];
-  const expected = `${getPriority() + 7}`; // who runs the tests may give way as well
-  expect(await said("nice; sh -c 'nice'", { launcher })).toEqual([expected, expected]);
-});
 
 describe.runIf(isRoot)('a server of another user', () => {
   it('has no other group', async () => {
@@ -93,7 +37,7 @@ describe.runIf(isRoot)('a server of another user', () => {
     const command = join(folder, 'own');
     writeFileSync(command, '#!/bin/sh\n');
     chmodSync(command, 0o700);
-    for (const launcher of [[], [prlimit ?? '', '--nofile=64', '--']]) {
+    for (const launcher of [[], ...(setpriv === undefined ? [] : [launcherOf(setpriv, 'SIGTERM')])]) {
       chmodSync(folder, 0o755);
       const opened = openProgram({ command, uid: 12345, gid: 23456, launcher });
       const said = expect.stringContaining('The user of "uid" may not run the command');
