@@ -115,7 +115,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     "argument 1 (a.example): must not contain a user name or a password; write --header 'Authorization: Basic …' instead, with the Base64 of user:password",
   ],
   [flags('--drain-ms', 'S3CRET'), '--drain-ms: is not an option; did you mean --timeouts.drain?'],
-  [flags('--no-sse'), '--no-sse: is not an option; did you mean --defaults.sse?'],
+  [flags('--no-sse'), '--no-sse: is not an option; did you mean --advanced.paths.sse?'],
   [flags('--limits.request.body', '4194304'), '--limits.request.body: needs a unit, such as 64KiB, 4MiB or 512B'],
   [
     flags('--limits.request.body', '4X'),
