@@ -318,10 +318,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [root('"listen": { "prot": 1 }'), 'gangway.json:2:15: listen.prot: is not a known key; did you mean port?'],
   [root('"port": 1'), 'gangway.json:2:3: port: is not a known key; did you mean listen.port?'],
-  [
-    root('"drainMs": 5000'),
-    'gangway.json:2:3: drainMs: is not a known key; did you mean timeouts.drain?',
-  ],
+  [root('"drainMs": 5000'), 'gangway.json:2:3: drainMs: is not a known key; did you mean timeouts.drain?'],
   [
     root('"timeouts": { "drain": 5000 }'),
     'gangway.json:2:17: timeouts.drain: needs a unit, such as 30s, 1h30m or 250ms',

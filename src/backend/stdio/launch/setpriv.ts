@@ -34,8 +34,7 @@ export const launcherOf = (setpriv: string, signal: ParentDeathSignal): string[]
  */
 export function launchFailure(exitCode: number | null, output: readonly string[]): Error | undefined {
   const code = cannotExecute[exitCode ?? 0];
-  if (code === undefined || output.length !== 1 || !output[0]?.startsWith('setpriv: '))
-    return undefined;
+  if (code === undefined || output.length !== 1 || !output[0]?.startsWith('setpriv: ')) return undefined;
   // denied to another user; the gateway's own user was checked before
   const isDenied = output[0]?.endsWith(': Permission denied');
   return Object.assign(new Error(output[0]), { code: isDenied ? 'EACCES' : code });
