@@ -83,6 +83,15 @@ function functionMembersIn({ text }: Source): Record<string, number> {
   );
 }
 
+/** Places outside of comments that hold a date, as `path: line`. A time of day beside it makes it no revision. */
+const datesOf = ({ path, text }: Source): string[] =>
+  text
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .replaceAll(/(^|\s)\/\/[^\n]*/g, '$1')
+    .split('\n')
+    .filter((line) => /\b20\d\d-\d\d-\d\d(?!T)\b/.test(line))
+    .map((line) => `${path}: ${line.trim()}`);
+
 describe('one word, one meaning', () => {
   test('no two files have the same name for different things', () => {
     const names = repeated(sources.map(({ path }) => [basename(path), path] as const));
@@ -152,5 +161,37 @@ describe('a session reads downwards', () => {
   test('the count finds methods and functions, with or without a result', () => {
     const text = `interface A {\n  readonly a: string;\n  b(): void;\n  /** c(): no */\n  readonly d: () => void;\n  e?(x: number): number;\n}`;
     expect(functionMembersIn({ path: '', text })).toEqual({ A: 3 });
+  });
+});
+
+describe('the facts about a revision are in one file', () => {
+  const sourcesOfPage: readonly Source[] = readdirSync('src', { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(?:js|lua|html|css)$/.test(entry.name))
+    .map(({ parentPath, name }) => ({
+      path: `${parentPath}/${name}`,
+      text: readFileSync(`${parentPath}/${name}`, 'utf8'),
+    }));
+
+  test('only src/protocol/revisions.ts names a revision by its date, apart from comments', () => {
+    const found = [...sources, ...sourcesOfPage].filter(({ path }) => path !== 'src/protocol/revisions.ts');
+    expect(found.flatMap(datesOf)).toEqual([]);
+  });
+
+  test('only the look-ups of revisions read that file as values', () => {
+    const readers = sources.filter(({ text }) =>
+      /import \{[^}]*\brevisions\b[^}]*\} from '[^']*\/revisions\.ts'/.test(text),
+    );
+    expect(readers.map(({ path }) => path)).toEqual(['src/protocol/known-revisions.ts']);
+  });
+
+  test.each([
+    ["const newest = '2026-07-28';", 1],
+    ['/** As in 2026-07-28, basic. */', 0],
+    ['// 2025-11-25, basic/lifecycle', 0],
+    ["const url = 'http://a'; // 2025-11-25", 0],
+    ["const url = 'http://a/2025-11-25';", 1],
+    ["const end = '2027-01-31T00:00:00Z';", 0],
+  ])('the check knows %s', (text, count) => {
+    expect(datesOf({ path: 'a.ts', text })).toHaveLength(count);
   });
 });

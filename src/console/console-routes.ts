@@ -3,6 +3,7 @@ import { json } from 'node:stream/consumers';
 import type { Endpoint, HttpContext } from '../http/http-context.ts';
 import { respondWithJson } from '../http/respond.ts';
 import { byMethod, type FindEndpoint, readable } from '../http/router.ts';
+import type { Era, Revision } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
 import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
 import type { OperatorActions } from './operator-actions.ts';
@@ -16,6 +17,8 @@ export interface About {
   readonly servers: readonly { readonly name: string; readonly url: string }[];
   /** True if clients must authenticate. */
   readonly needsToken: boolean;
+  /** The revisions of the requests that the page sends, by their era. */
+  readonly revisions: Readonly<Record<Era, Pick<Revision, 'name' | 'headers'>>>;
   /** True if the page shows the contents of messages. */
   readonly inspects: boolean;
   /** The pages of the documentation to which the page links. */

@@ -3,7 +3,9 @@ import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts, ConsoleServer, StatusPage } from '../ops/admin/console-hook.ts';
 import type { FailureDetails } from '../ops/health/server-failure.ts';
 import type { ServerStatus } from '../ops/health/server-health.ts';
+import { newestLegacy, newestModern } from '../protocol/known-revisions.ts';
 import { ownsOrShares, type Principal } from '../protocol/principal.ts';
+import type { Revision } from '../protocol/revisions.ts';
 import { type SessionName, sessionName } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { detach } from '../util/boundary.ts';
@@ -120,7 +122,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     const id = incoming.headers['mcp-session-id'];
     if (typeof id === 'string') {
       const key = keyFromId(id);
-      // A request of 2026-07-28 has no session, whatever its headers say.
+      // A request of the modern era has no session, whatever its headers say.
       const senderOf = (): Principal | undefined =>
         context.sessionKey === key && context.fault === undefined ? context.sender.principal : undefined;
       playgroundSessions.trackRequest(sessionName(key, name), outgoing, senderOf);
@@ -132,6 +134,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   const about = () => ({
     servers: parts.servers().map(({ name, path }) => ({ name, url: base + path })),
     needsToken: parts.operators !== undefined,
+    revisions: { legacy: shownOf(newestLegacy), modern: shownOf(newestModern) },
     inspects: record.inspects,
     docs: { page: docsPage('status-page.md'), troubleshooting: docsPage('troubleshooting.md') },
   });
@@ -206,3 +209,6 @@ function accessPolicyOf({ operators, isOnLoopback }: ConsoleParts, startToken: s
   if (operators !== undefined) return requireScope(operators);
   return isOnLoopback ? requireStartToken(startToken) : denyAll;
 }
+
+/** The part of a revision that the page needs. */
+const shownOf = ({ name, headers }: Revision): Pick<Revision, 'name' | 'headers'> => ({ name, headers });

@@ -4,8 +4,8 @@ import { entryOf, faultMessage, faultText, type Reason, type RequestId } from '.
 import { type Accepts, acceptsPage, readAccept } from '../protocol/http/media-types.ts';
 import { givenRequestId, pathOf } from '../protocol/http/request-header.ts';
 import { challengeTo } from '../protocol/http/upstream-challenge.ts';
+import { namesModernRevision } from '../protocol/known-revisions.ts';
 import type { Message } from '../protocol/message/message.ts';
-import { namesModernRevision } from '../protocol/revisions.ts';
 import { type RequestPermit, uncountedRequestPermit } from '../quota/request-permit.ts';
 import { reportRefusal } from './pipeline/refused-calls.ts';
 import { releaseWithResponse } from './pipeline/request-permits.ts';

@@ -2,11 +2,12 @@ import { randomInt } from 'node:crypto';
 import type { Backend, BackendEnd } from '../backend/backend.ts';
 import type { BackendOfProbe, OpenForProbe } from '../backend/starting/probed-backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
+import { initializeRequest } from '../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { createMessage, type Message, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
-import { ownRequest } from '../protocol/modern/envelope.ts';
-import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import { discoverRequest } from '../protocol/modern/envelope.ts';
+import type { Era } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 
@@ -102,11 +103,8 @@ export function probeEra(options: ProbeOptions): EraProbe {
     detach('shared_process', settle({ era: undefined, end: undefined }));
   }, timeoutMs);
 
-  const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  const discovery = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
-  const clientInfo = { name: 'mcp-gangway', version };
-  const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
-  const initializeRequest = createMessage({ id: initialize, method: 'initialize', params });
+  const discovery = discoverRequest(discover, { version });
+  const opening = initializeRequest(initialize, version);
   const ask = (asked: Backend, request: Message, requestHeaders?: ForwardedHeaders): void => {
     unanswered.add(request.id as RequestId);
     asked.send(request, requestHeaders);
@@ -140,7 +138,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
         else detach('shared_process', settle({ era: undefined, end }));
       },
     });
-    ask(second, initializeRequest);
+    ask(second, opening);
     return second;
   };
 
@@ -180,7 +178,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
       onEnd: () => undefined,
     });
     witness = asked;
-    asked.send(initializeRequest);
+    asked.send(opening);
   };
   witnessTimer = setTimeout(startWitness, Math.min(witnessAfterMs, timeoutMs / 2));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };

@@ -1,8 +1,8 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
-import { createMessage, responsesIn } from '../protocol/message/message.ts';
+import { initializeRequest } from '../protocol/handshake.ts';
+import { responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
-import { ownRequest } from '../protocol/modern/envelope.ts';
-import { legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import { discoverRequest } from '../protocol/modern/envelope.ts';
 import { detach } from '../util/boundary.ts';
 import type { EraProbe, ProbeOptions, ProbeOutcome } from './era-probe.ts';
 
@@ -90,9 +90,7 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
       },
       headers && { headers: () => headers },
     );
-    const clientInfo = { name: 'mcp-gangway', version };
-    const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
-    legacy.send(createMessage({ id: initialize, method: 'initialize', params }), headers);
+    legacy.send(initializeRequest(initialize, version), headers);
   };
 
   const modern = open({
@@ -104,8 +102,7 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
     onUnanswered: () => failModern(noDiscovery),
     onEnd: failModern,
   });
-  const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  modern.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
+  modern.send(discoverRequest(discover, { version }), headers);
   const silence = setTimeout(tryLegacy, Math.min(maxSilenceMs, timeoutMs / 3));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

@@ -1,6 +1,7 @@
 // src/protocol: MCP as pure functions on texts: messages, wire formats, translation between the eras, and faults.
 
-import { type Era, legacyRevisions, modernRevisions } from './revisions.ts';
+import { batchRevisions, httpSse, legacyRevisions, modernEra, modernRevisions } from './known-revisions.ts';
+import type { Era } from './revisions.ts';
 
 /**
  * The catalogue of all errors that the gateway sends to clients. It has one entry per reason, with its HTTP status, its
@@ -104,7 +105,7 @@ const catalogue = {
   batch_not_allowed: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: only protocol revision 2025-03-26 supports batches. Send one message per POST.',
+    message: `Invalid request: only protocol revision ${batchRevisions} supports batches. Send one message per POST.`,
   },
   empty_batch: {
     status: 400,
@@ -294,14 +295,13 @@ const catalogue = {
   only_a_stream: {
     status: 405,
     code: -32000,
-    message:
-      'Method not allowed: this path is the event stream of HTTP+SSE (2024-11-05) and accepts only GET. For Streamable HTTP, use the other endpoint, by default /mcp.',
+    message: `Method not allowed: this path is the event stream of ${httpSse} and accepts only GET. For Streamable HTTP, use the other endpoint, by default /mcp.`,
     allow: 'GET',
   },
   only_messages: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: HTTP+SSE (2024-11-05) clients send messages to this path. Use POST.',
+    message: `Method not allowed: ${httpSse} clients send messages to this path. Use POST.`,
     allow: 'POST',
   },
   no_such_path: {
@@ -633,8 +633,7 @@ const catalogue = {
   server_not_modern: {
     status: 502,
     code: -32000,
-    message:
-      'The MCP server did not answer server/discover as protocol version 2026-07-28 requires. The operator can run mcp-gangway check, or set --era.',
+    message: `The MCP server did not answer server/discover as protocol version ${modernEra} requires. The operator can run mcp-gangway check, or set --era.`,
     retryAfterS: 5,
   },
   server_crash_loop: {
@@ -733,8 +732,7 @@ const catalogue = {
   method_of_other_era: {
     status: 200,
     code: -32601,
-    message:
-      'Method not found: the MCP server speaks protocol version 2026-07-28, and the gateway cannot translate this method for it.',
+    message: `Method not found: the MCP server speaks protocol version ${modernEra}, and the gateway cannot translate this method for it.`,
   },
   bad_log_level: {
     status: 200,

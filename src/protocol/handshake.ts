@@ -1,7 +1,21 @@
+import type { RequestId } from './faults.ts';
 import { parseBounded } from './json/scalar.ts';
 import { scalarAt, splice, valueAt } from './json/splice.ts';
+import { namesModernRevision, newestLegacy } from './known-revisions.ts';
+import { createMessage } from './message/message.ts';
 import type { Message } from './message/message-type.ts';
-import { legacyRevisions, namesModernRevision } from './revisions.ts';
+
+/** Creates the `initialize` of the gateway as a client without capabilities; `version` is its own version. */
+export const initializeRequest = (id: RequestId, version: string): Message =>
+  createMessage({
+    id,
+    method: 'initialize',
+    params: {
+      protocolVersion: newestLegacy.name,
+      capabilities: {},
+      clientInfo: { name: 'mcp-gangway', version },
+    },
+  });
 
 /** The parts of a server's answer to `initialize` that the gateway needs (2025-11-25, basic/lifecycle). */
 export interface Handshake {
@@ -33,7 +47,7 @@ export function readHandshake(response: Buffer): Handshake | undefined {
   if (response.length > maxAnswerBytes) return undefined;
   const protocolVersion = scalarAt(response, ['result', 'protocolVersion']);
   if (typeof protocolVersion !== 'string' || protocolVersion.length > maxVersionLength) return undefined;
-  const chosen = namesModernRevision(protocolVersion) ? newestLegacyRevision : protocolVersion;
+  const chosen = namesModernRevision(protocolVersion) ? newestLegacy.name : protocolVersion;
   const capabilities = valueAt(response, ['result', 'capabilities']);
   if (capabilities === undefined) return { protocolVersion: chosen, capabilities: {} };
   const declared = parseBounded(capabilities, maxCapabilitiesBytes);
@@ -50,7 +64,7 @@ export function withLegacyRevision(text: Buffer): Buffer {
   for (const path of revisionPaths) {
     const version = scalarAt(text, path);
     if (typeof version === 'string' && namesModernRevision(version))
-      return splice(text, path, JSON.stringify(newestLegacyRevision));
+      return splice(text, path, JSON.stringify(newestLegacy.name));
   }
   return text;
 }
@@ -59,8 +73,6 @@ const revisionPaths = [
   ['params', 'protocolVersion'],
   ['result', 'protocolVersion'],
 ] as const;
-
-const newestLegacyRevision = legacyRevisions.at(-1) as string;
 
 /**
  * True for an answer to `initialize` that is refused only because it or a part of it is too large. A client would

@@ -1,6 +1,7 @@
 import type { ByteRange } from './json/byte-range.ts';
 import { scanList } from './json/scan.ts';
 import { errorCodeIn, findRange, scalarAt } from './json/splice.ts';
+import { methodNotFound } from './revisions.ts';
 
 /** The items of a page of a list, as ranges of the response's text. */
 export interface ListItems {
@@ -8,9 +9,6 @@ export interface ListItems {
   readonly list: ByteRange | undefined;
   readonly items: readonly ByteRange[];
 }
-
-/** "Method not found" (JSON-RPC 2.0, 5.1). */
-export const methodNotFound = -32601;
 
 /**
  * Reads the items of a page. Servers say in several ways that they have none of a list: with an error "method not

@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import { assumedRevision, isLegacyRevision } from '../protocol/known-revisions.ts';
 import { createMessage, type Message } from '../protocol/message/message.ts';
-import { assumedRevision, isServedRevision } from '../protocol/revisions.ts';
 import { ForwardingReply } from '../reply/forwarding-reply.ts';
 import type { EventSink, Reply } from '../reply/reply.ts';
 import { ownInitializeId } from '../session/events/one-stream.ts';
@@ -48,7 +48,7 @@ export class UnopenedPosts {
   }
 
   #open(lookup: SessionLookup, version: string | undefined, reply: Reply): Promise<Reason | undefined> {
-    const protocolVersion = version !== undefined && isServedRevision(version) ? version : assumedRevision;
+    const protocolVersion = version !== undefined && isLegacyRevision(version) ? version : assumedRevision;
     const clientInfo = { name: 'unknown', version: '0' };
     const params = { protocolVersion, capabilities: {}, clientInfo };
     const opened = new Promise<Reason | undefined>((resolve, reject) => {

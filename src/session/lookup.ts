@@ -1,6 +1,6 @@
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { isLegacyRevision } from '../protocol/known-revisions.ts';
 import type { Principal } from '../protocol/principal.ts';
-import { isServedRevision } from '../protocol/revisions.ts';
 import type { Server } from '../server/server.ts';
 import type { ClientKind } from './record/client-state.ts';
 
@@ -19,7 +19,7 @@ export interface SessionLookup extends ClientKind {
 
 /** True if a request may name this revision in a session: it is the negotiated revision or another served one. */
 export const isRevisionOf = (session: { readonly protocolVersion: string }, version: string | undefined): boolean =>
-  version === undefined || version === session.protocolVersion || isServedRevision(version);
+  version === undefined || version === session.protocolVersion || isLegacyRevision(version);
 
 /** True if the key was not made for this session alone. Another session may then exist under it. */
 export const hasAssignedKey = ({ isOneStream = false, isGroup = false }: ClientKind): boolean => isOneStream || isGroup;

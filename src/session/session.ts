@@ -2,8 +2,8 @@
 
 import type { Reason } from '../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
+import { sessionRevision } from '../protocol/known-revisions.ts';
 import type { Principal } from '../protocol/principal.ts';
-import { allowsBatches } from '../protocol/revisions.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
@@ -106,7 +106,8 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: ClientPost, reply: Reply): void {
     this.#admit(reply, post, () => {
-      if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
+      if (post.isBatch && !sessionRevision(this.protocolVersion).allowsBatches)
+        return reply.fault('batch_not_allowed', null);
       this.#pipeline.requests.post(post, reply);
     });
   }

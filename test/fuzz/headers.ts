@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { maxForwardedBytes, readForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
 import { isJsonContentType, readAccept } from '../../src/protocol/http/media-types.ts';
+import { newestModern } from '../../src/protocol/known-revisions.ts';
 import {
   decodeHeader,
   disagreeingHeader,
@@ -64,17 +65,18 @@ const mirrored = createFuzzer({
   cases: fc.tuple(named, text, text, text),
   check([method, name, other, version]) {
     const request = read({ jsonrpc: '2.0', id: 1, method, params: { [members[method] ?? 'name']: name } });
-    const headers = mirroredHeaders(request, version);
-    assert.equal(missingHeader(request, headers), undefined);
+    const revision = { ...newestModern, name: version };
+    const headers = mirroredHeaders(request, revision);
+    assert.equal(missingHeader(request, headers, revision), undefined);
     assert.equal(disagreeingHeader(request, version, headers), undefined);
     const hasName = method.includes('/') && method !== 'tools/list';
     assert.equal(Object.hasOwn(headers, 'mcp-name'), hasName);
     const changed = { ...headers, 'mcp-name': encodeHeader(other) };
-    assert.equal(missingHeader(request, changed), hasName && other !== name ? 'Mcp-Name' : undefined);
+    assert.equal(missingHeader(request, changed, revision), hasName && other !== name ? 'Mcp-Name' : undefined);
     const forged = { ...headers, 'mcp-method': other, 'mcp-name': other };
     assert.equal(disagreeingHeader(request, version, forged), other === method ? undefined : 'Mcp-Method');
     const isSame = !hasName || decodePlainly(other) === name;
-    assert.equal(missingHeader(request, forged), isSame ? undefined : 'Mcp-Name');
+    assert.equal(missingHeader(request, forged, revision), isSame ? undefined : 'Mcp-Name');
   },
 });
 

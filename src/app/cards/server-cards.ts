@@ -9,7 +9,7 @@ import { configuredCredentials } from '../../config/options/client-credential-op
 import { createCardEndpoint } from '../../http/endpoints/server-card.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import { credentialHeaders } from '../../protocol/http/client-credentials.ts';
-import { legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
+import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../protocol/known-revisions.ts';
 import type { ServerInfo } from '../../server/introduction.ts';
 import { differsByClient } from '../../server/server.ts';
 import type { ServedServer } from '../servers/served-server.ts';
@@ -100,13 +100,13 @@ function hostNameOf(base: string): string {
 }
 
 /**
- * The revisions that work for sure. The gateway serves 2026-07-28 for every server, and translates all revisions for a
+ * The revisions that work for sure. The gateway serves the modern era for every server, and translates all revisions for a
  * modern server. A legacy server chooses its revision itself.
  */
 function revisionsOf({ modern }: ServedServer, info: ServerInfo | undefined): readonly string[] {
   if (modern.era === 'modern') return [...legacyRevisions, ...modernRevisions];
-  const known = legacyRevisions.filter((revision) => revision === info?.protocolVersion);
-  return [...known, ...modernRevisions];
+  const chosen = info?.protocolVersion;
+  return isLegacyRevision(chosen) ? [chosen as string, ...modernRevisions] : modernRevisions;
 }
 
 /** The headers without which the endpoint refuses a client. A proxy in front of the gateway has a login of its own. */

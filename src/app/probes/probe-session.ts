@@ -10,10 +10,11 @@ import {
   helpIfUnfinished,
 } from '../../ops/health/start-help.ts';
 import { entryOf, type RequestId } from '../../protocol/faults.ts';
+import { modernRevisions, newestLegacy } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
-import { type Era, legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
+import type { Era } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
 import { version } from '../version.ts';
 
@@ -42,7 +43,7 @@ export interface InitializeResult {
 /** Opens an MCP session like a client. */
 export async function initialize(session: ProbeSession): Promise<InitializeResult> {
   const result = (await session.request('initialize', {
-    protocolVersion: legacyRevisions.at(-1),
+    protocolVersion: newestLegacy.name,
     capabilities: {},
     clientInfo: { name: 'mcp-gangway check', version },
   })) as InitializeResult;
@@ -102,9 +103,7 @@ function versionsIn(supported: unknown): string {
 
 /** The modern revisions that both the server and the gateway support. */
 export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly string[] =>
-  Array.isArray(supportedVersions)
-    ? modernRevisions.filter((revision) => (supportedVersions as readonly unknown[]).includes(revision))
-    : [];
+  Array.isArray(supportedVersions) ? modernRevisions.filter((revision) => supportedVersions.includes(revision)) : [];
 
 /** Collects the first lines on a server's stdout that are not messages. */
 export class StdoutNoise {
@@ -158,8 +157,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
 
   const createRequest = (method: string, params: object): Message => {
     if (era === 'legacy') return createMessage({ id: lastId, method, params });
-    const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    return ownRequest(lastId, method, { ...params }, { version, protocolVersion });
+    return ownRequest(lastId, method, { ...params }, { version });
   };
 
   const backend: Backend = open({

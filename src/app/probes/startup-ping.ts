@@ -1,8 +1,8 @@
 import { type BackendEvents, type OpenBackend, reportUnits } from '../../backend/backend.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
-import { ownRequest } from '../../protocol/modern/envelope.ts';
-import { type Era, modernRevisions } from '../../protocol/revisions.ts';
+import { discoverRequest } from '../../protocol/modern/envelope.ts';
+import type { Era } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
 
 /** A server without a client is pinged after this time. Most clients connect earlier, and their sessions show more. */
@@ -125,6 +125,5 @@ export function createStartupPing({
 
 function createPing(method: string): Message {
   if (method === 'ping') return createMessage({ id, method });
-  const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  return ownRequest(id, method, {}, { version, protocolVersion });
+  return discoverRequest(id, { version });
 }

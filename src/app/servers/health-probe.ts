@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { type ServerFailure, serverFailure } from '../../ops/health/server-failure.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
-import { ownRequest } from '../../protocol/modern/envelope.ts';
+import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
 import { within } from '../../util/timing/within.ts';
 import { discover, initialize, openProbeSession, ServerUnusableError } from '../probes/probe-session.ts';
@@ -112,7 +112,7 @@ function failLate(): never {
 }
 
 function askModern({ modern, config }: ServedServer): Promise<void> {
-  const question = ownRequest('probe', 'server/discover', {}, { version, protocolVersion: modern.revision });
+  const question = discoverRequest('probe', { version, protocolVersion: modern.revision });
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       cancel();

@@ -27,7 +27,7 @@ export function runView(
   const open = openView({
     identity: { name, version },
     members,
-    openerOf: (member) => serverOf(member)?.open,
+    serverOf,
     timeoutMs,
     startTimeoutMs,
     toolRules: new FilterRules(config.allowTools, config.denyTools, config.tools),

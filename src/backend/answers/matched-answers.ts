@@ -4,6 +4,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
 import { ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
+import { methodNotFound } from '../../protocol/revisions.ts';
 import { type Backend, type BackendEnd, type OpenBackend, type RequestIds, reportUnits } from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
 
@@ -18,9 +19,6 @@ const maxRequests = 8_192;
 
 /** Notifications and answers that the server may still answer with an error (P8). */
 const maxNotices = 100;
-
-/** The error that servers send for a notification of an unknown method (JSON-RPC 2.0, section 5.1). */
-const methodNotFound = -32601;
 
 /** An answer that waits for a better one. */
 interface HeldAnswer {

@@ -1,6 +1,7 @@
 // src/backend/modern-http: Streamable HTTP servers of the modern era (2026-07-28).
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { modernEra } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
@@ -196,7 +197,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (isOver || !isLegacyDiscovery(outcome)) return;
     detach(
       'backend',
-      finish({ reason: 'exited', detail: `${where} no longer supports the revisions from 2026-07-28 on.` }),
+      finish({ reason: 'exited', detail: `${where} no longer supports the revisions from ${modernEra} on.` }),
     );
   };
 

@@ -1,12 +1,12 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import { changedMessage, type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
-import { ownRequest } from '../../protocol/modern/envelope.ts';
+import { changedMessage, type Message, memberValue } from '../../protocol/message/message.ts';
+import { ownRequest, revisionOf } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
-import { modernRevisions } from '../../protocol/revisions.ts';
+import { modernErrorCodes } from '../../protocol/revisions.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { MirroredParametersByClient } from '../mirrored-parameters.ts';
 import {
@@ -43,11 +43,6 @@ export interface ModernRequesterOptions extends ModernPostOptions {
   onToolsHidden(names: readonly string[]): void;
 }
 
-const [newestRevision] = modernRevisions.slice(-1) as [string];
-
-/** The server's error for a missing or wrong header that mirrors the body. */
-const headerMismatch = -32020;
-
 /** How long the server may take to answer a request of the gateway's own. */
 const ownTimeoutMs = 10_000;
 
@@ -63,12 +58,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     params: object,
     forwarded: ForwardedHeaders,
   ): Promise<ModernPostOutcome> => {
-    const request = ownRequest(
-      `gangway ${method}`,
-      method,
-      { ...params },
-      { version, protocolVersion: newestRevision },
-    );
+    const request = ownRequest(`gangway ${method}`, method, { ...params }, { version });
     const canceller = new Canceller();
     const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);
     const ignore = (): void => undefined;
@@ -131,10 +121,8 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
 
 /** Returns the headers that every message has. No header of a client replaces one that mirrors the body. */
 export function headersOf(message: Message, forwarded: ForwardedHeaders): Readonly<Record<string, string>> {
-  const named = memberValue(message, 'meta', protocolVersionKey);
   // A notification need not name a revision, and an unknown text must not become a header.
-  const version = modernRevisions.find((revision) => revision === named) ?? newestRevision;
-  return { ...forwarded, ...mirroredHeaders(message, version) };
+  return { ...forwarded, ...mirroredHeaders(message, revisionOf(message)) };
 }
 
 const createPost = (
@@ -149,7 +137,7 @@ const createPost = (
 
 function isHeaderMismatch(outcome: ModernPostOutcome): boolean {
   if (!outcome.ok || outcome.status !== 400) return false;
-  return errorCodeIn(outcome.response.text) === headerMismatch;
+  return errorCodeIn(outcome.response.text) === modernErrorCodes.headerMismatch;
 }
 
 const hasSameHeaders = (one: ModernRequestPost, other: ModernRequestPost): boolean =>

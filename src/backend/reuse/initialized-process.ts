@@ -5,6 +5,7 @@ import { cancelled, changedMessage, createMessage, type Message } from '../../pr
 import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
+import { methodNotFound } from '../../protocol/revisions.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
 import { InputTurns } from './input-turns.ts';
 import { MemberCalls, RequestNumbers } from './member-calls.ts';
@@ -16,9 +17,6 @@ import { ServerQuestions } from './server-questions.ts';
 
 /** The longest wait for the answer that shows that a kept process still works. */
 const maxPingMs = 2_000;
-
-/** JSON-RPC: the method does not exist. The answer to a request from a server that has no client. */
-const methodNotFound = -32601;
 
 /** The owner of a process, and how it deals with requests. */
 export interface ProcessOptions {

@@ -1,7 +1,6 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import { backoff } from '../../util/timing/backoff.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -12,6 +11,7 @@ import {
 } from '../backend.ts';
 import { EarlyOutput } from './early-output.ts';
 import { type BackendOfProbe, type OpenForProbe, ProbedBackend } from './probed-backend.ts';
+import { RestartPolicy } from './restart-policy.ts';
 
 /** Options of a pool of warm spares. */
 export interface WarmPoolOptions {
@@ -40,8 +40,6 @@ export interface WarmPool {
   close(): Promise<void>;
 }
 
-/** A spare that ends is replaced after a pause, so that a broken server is not started in a loop. */
-const pauseAfter = backoff({ firstMs: 1_000, maxMs: 60_000 });
 /** Delay between the use of a spare and the start of its successor: longer than the handshakes of a burst take. */
 const refillAfterMs = 50;
 
@@ -56,8 +54,8 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
   const spares: Spare[] = [];
   const probed: ProbedSpare[] = [];
   let isClosed = false;
-  /** Spares that ended in a row. */
-  let unusedEnds = 0;
+  /** A spare that ends before its use counts as a failed start, and one that is used as a start that worked. */
+  const restartPolicy = new RestartPolicy({ isRemote: false });
   let restartTimer: NodeJS.Timeout | undefined;
   let refillTimer: NodeJS.Timeout | undefined;
 
@@ -71,11 +69,9 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
     const spare = openSpare(open, early, (end) => {
       remove(spare);
       onSpareEnd(end);
-      restartTimer ??= setTimeout(() => {
-        restartTimer = undefined;
-        fill();
-      }, pauseAfter(unusedEnds)).unref();
-      unusedEnds += 1;
+      restartPolicy.countFailedStart();
+      clearTimeout(restartTimer);
+      restartTimer = setTimeout(fill, restartPolicy.pauseMs).unref();
     });
     spares.push(spare);
     return spare;
@@ -96,7 +92,7 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
   const take = (): Spare | undefined => {
     const spare = spares.shift();
     if (spare === undefined) return undefined;
-    unusedEnds = 0;
+    restartPolicy.hasWorked = true;
     // A start blocks this process for milliseconds: the clients of a burst should not wait for it.
     refillTimer ??= setTimeout(refill, refillAfterMs).unref();
     return spare;

@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
+import { modernEra } from '../../protocol/known-revisions.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
@@ -273,7 +274,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const isAnswer = deliverAnswers(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
     if (messages.some(isModernError)) {
-      const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
+      const detail = `${where} supports only the revisions from ${modernEra} on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
     return createRefusal(status, readLoginOffer(answer.headers));

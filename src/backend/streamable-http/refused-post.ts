@@ -1,12 +1,10 @@
 import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { modernErrors } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { explainRefusal, type LoginOffer } from '../connect-failure.ts';
 
-/** Error codes that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
-const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
-
 /** True for the error of a server that no longer knows `initialize`. */
-export const isModernError = ({ isError, text }: Message): boolean => isError && modernCodes.has(errorCodeIn(text));
+export const isModernError = ({ isError, text }: Message): boolean => isError && modernErrors.has(errorCodeIn(text));
 
 /** Advice for a server whose first response is not MCP. */
 export const wrongUrlHint = ' Check that it is the URL of an MCP server.';

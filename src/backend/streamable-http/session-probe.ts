@@ -1,6 +1,7 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodNotFound } from '../../protocol/revisions.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import type { ServerSession } from './server-session.ts';
 
@@ -26,8 +27,6 @@ const lostSession = /session|initiali[sz]/i;
 
 /** Longer texts are not searched. */
 const maxSearched = 1_000;
-
-const methodNotFound = -32601;
 
 /** True for an error that may mean that the server has forgotten the session. `isSessionKnown` tells. */
 export function mayMeanForgotten({ isError, text }: Message): boolean {

@@ -16,6 +16,7 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../backend.ts';
+import { RestartPolicy } from '../starting/restart-policy.ts';
 import { openStartingBackend } from '../starting/starting-backend.ts';
 import type { ViewList } from './view-lists.ts';
 
@@ -53,11 +54,18 @@ interface MemberCall {
   isRerun: boolean;
 }
 
+/** A server of a view, as its own sessions use it. */
+export interface MemberServer {
+  readonly open: OpenBackend;
+  /** See `RestartPolicyOptions`. */
+  readonly isRemote: boolean;
+}
+
 /** Options of a member. */
 export interface MemberOptions {
   readonly name: string;
   readonly index: number;
-  readonly open: OpenBackend;
+  readonly server: MemberServer;
   readonly opening: OpenOptions | undefined;
   /** The client's `initialize`. */
   readonly initialize: Message;
@@ -86,18 +94,12 @@ const baseLists: ReadonlySet<string> = new Set(['tools', 'prompts', 'resources']
 const maxEarlyBytes = 1024 * 1024;
 /** Text that waits for a server that starts (P8). */
 const maxWaitingBytes = 4 * 1024 * 1024;
-/** A server that was lost starts again after this time, and later after twice the time before. */
-const firstPauseMs = 250;
-/** After so many losses in a row, a server starts only for a new request. */
-const maxLosses = 3;
-/** A request does not start a lost server again before this time is over. */
+/** A request does not start a server again before this time is over: the lists of the view would wait for it each time. */
 const retryMs = 5_000;
 /** A server need not answer a cancelled request. After this time, the request counts as ended. */
 const cancelGraceMs = 5_000;
 /** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
 const maxLateTokens = 64;
-/** A server that ran for so long was well. */
-const wellMs = 10_000;
 
 /** One server of a view, in one session: its backend, and its requests. */
 export class Member implements BackendEvents {
@@ -119,16 +121,16 @@ export class Member implements BackendEvents {
   #state: 'starting' | 'ready' | 'down' | 'closed' = 'starting';
   #backend: Backend | undefined;
   #waiting: MemberCall[] = [];
-  #waitingBytes = 0;
-  #losses = 0;
-  #readyAt = 0;
-  #downAt = Number.NEGATIVE_INFINITY;
+  readonly #restartPolicy: RestartPolicy;
+  /** A request starts the server again after this time. */
+  #retryAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: MemberOptions) {
     this.name = options.name;
     this.index = options.index;
     this.#options = options;
+    this.#restartPolicy = new RestartPolicy(options.server);
   }
 
   get isReady(): boolean {
@@ -137,6 +139,11 @@ export class Member implements BackendEvents {
 
   get isStarting(): boolean {
     return this.#state === 'starting';
+  }
+
+  /** As `RestartPolicy.failedStarts`. */
+  get failedStarts(): number {
+    return this.#restartPolicy.failedStarts;
   }
 
   get pid(): number | undefined {
@@ -164,9 +171,9 @@ export class Member implements BackendEvents {
   /** Starts the server. */
   start(): void {
     this.#state = 'starting';
-    const { open, opening, initialize, startTimeoutMs } = this.#options;
+    const { server, opening, initialize, startTimeoutMs } = this.#options;
     const isReplacement = this.handshake !== undefined;
-    const backend = openStartingBackend((events) => open(events, opening), {
+    const backend = openStartingBackend((events) => server.open(events, opening), {
       request: initialize,
       timeoutMs: startTimeoutMs,
       maxEarlyBytes,
@@ -193,9 +200,10 @@ export class Member implements BackendEvents {
     if (this.#state === 'ready') return this.#pass(call);
     // A request waits for the start that is due.
     const isLost = this.#state === 'down' && this.#timer === undefined;
-    if (this.#state === 'closed' || (isLost && performance.now() - this.#downAt < retryMs)) return 'down';
-    if (this.#waitingBytes + message.text.length > maxWaitingBytes) return 'full';
-    this.#wait(call);
+    if (this.#state === 'closed' || (isLost && performance.now() < this.#retryAt)) return 'down';
+    const waitingBytes = this.#waiting.reduce((sum, { message: { text } }) => sum + text.length, 0);
+    if (waitingBytes + message.text.length > maxWaitingBytes) return 'full';
+    this.#waiting.push(call);
     if (isLost) this.start();
     return 'sent';
   }
@@ -281,9 +289,8 @@ export class Member implements BackendEvents {
     this.handshake = handshake;
     this.greeting = Buffer.from(text);
     this.#state = 'ready';
-    this.#readyAt = performance.now();
+    this.#restartPolicy.noteStart();
     this.#options.listener.onReady(this, isReplacement);
-    this.#waitingBytes = 0;
     for (const call of this.#waiting.splice(0)) if (this.#pass(call) === 'full') this.#leave(call, 'server_busy');
     return true;
   }
@@ -291,6 +298,7 @@ export class Member implements BackendEvents {
   /** A request is answered. */
   #settle({ message: { id, progressToken } }: MemberCall): void {
     this.calls.delete(id as RequestId);
+    this.#restartPolicy.hasWorked = true;
     if (progressToken !== undefined) this.#lateTokens.set(progressToken, true);
   }
 
@@ -323,11 +331,6 @@ export class Member implements BackendEvents {
     return 'sent';
   }
 
-  #wait(call: MemberCall): void {
-    this.#waiting.push(call);
-    this.#waitingBytes += call.message.text.length;
-  }
-
   /** A request gets no answer of the server. */
   #leave({ message, onOutcome }: MemberCall, reason: Reason): void {
     if (onOutcome !== undefined) onOutcome(undefined);
@@ -338,30 +341,29 @@ export class Member implements BackendEvents {
   #handleEnd(end: BackendEnd): void {
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
-    const isWell = wasReady && performance.now() - this.#readyAt >= wellMs;
-    this.#losses = isWell ? 1 : this.#losses + 1;
+    const isCrashLoop = wasReady ? this.#restartPolicy.countLoss() : this.#restartPolicy.countFailedStart();
+    const { pauseMs } = this.#restartPolicy;
     this.#state = 'down';
-    this.#downAt = performance.now();
-    const startsAgain = wasReady && this.#losses <= maxLosses;
+    this.#retryAt = performance.now() + Math.max(pauseMs, retryMs);
+    // One that has never started, or is in a crash loop, starts for a request.
+    const startsAgain = this.handshake !== undefined && !isCrashLoop;
+    const runsAgain = wasReady && startsAgain;
     const undelivered = new Set(end.undelivered?.map(({ message }) => message.id));
-    const lost: MemberCall[] = startsAgain ? [] : this.#waiting.splice(0);
+    const lost: MemberCall[] = runsAgain ? [] : this.#waiting.splice(0);
     for (const call of this.calls.values()) {
       const mayRunAgain = undelivered.has(call.message.id) || readsOnly.has(call.message.method);
-      if (!startsAgain || call.isRerun || !mayRunAgain) lost.push(call);
-      else this.#wait(Object.assign(call, { isRerun: true }));
+      if (!runsAgain || call.isRerun || !mayRunAgain) lost.push(call);
+      else this.#waiting.push(Object.assign(call, { isRerun: true }));
     }
     this.calls.clear();
     const reason = end.reason === 'line_too_long' || end.reason === 'memory_limit' ? end.reason : 'server_exited';
     for (const call of lost) this.#leave(call, reason);
     this.#options.listener.onDown(this, end, !wasReady);
     if (!startsAgain) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined;
-        if (this.#state === 'down') contain('backend', () => this.start());
-      },
-      firstPauseMs * 2 ** (this.#losses - 1),
-    );
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#state === 'down') contain('backend', () => this.start());
+    }, pauseMs);
   }
 }
 

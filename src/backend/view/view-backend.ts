@@ -26,7 +26,7 @@ import type {
 import type { FilterRules } from '../filter/filter-rules.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
-import { closeMembers, Member, type MemberListener } from './member.ts';
+import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';
 import { MemberGates } from './member-gates.ts';
 import { MemberMessages } from './member-messages.ts';
 import type { ViewIdentity } from './merge-handshakes.ts';
@@ -40,8 +40,8 @@ import { ViewStart } from './view-start.ts';
 export interface ViewOptions {
   readonly identity: ViewIdentity;
   readonly members: readonly ViewMember[];
-  /** Finds the opener of a server now; undefined if there is no such server any more. */
-  readonly openerOf: (server: string) => OpenBackend | undefined;
+  /** Finds a server as it is now; undefined if there is no such server any more. */
+  readonly serverOf: (server: string) => MemberServer | undefined;
   /** How long `initialize` and lists wait for a server, in milliseconds. */
   readonly timeoutMs: number;
   /** How long a server may take to start, in milliseconds. */
@@ -152,7 +152,8 @@ class ViewBackend implements Backend, MemberListener {
   }
 
   onDown(member: Member, end: BackendEnd, isAtStart: boolean): void {
-    this.#options.onDown(member.name, end, isAtStart);
+    // Further starts of a server that stays away are no news.
+    if (member.failedStarts < 2) this.#options.onDown(member.name, end, isAtStart);
     for (const { id } of this.#gates.clear(member.index))
       this.#events.onUnanswered([id as RequestId], 'view_unavailable', true);
     this.#start?.noteDown(member, end);
@@ -231,15 +232,15 @@ class ViewBackend implements Backend, MemberListener {
 
   /** Starts all servers at once. */
   #open(initialize: Message): void {
-    const { identity, members, openerOf, timeoutMs, startTimeoutMs } = this.#options;
+    const { identity, members, serverOf, timeoutMs, startTimeoutMs } = this.#options;
     this.#gates.noteInitialize(initialize);
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
     const opening = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
-      const open = openerOf(name) ?? [];
+      const server = serverOf(name);
       const pages = this.#routes.pagesOf(index);
       const options = { name, index, opening, initialize, startTimeoutMs, pages, listener: this };
-      return typeof open === 'function' ? [new Member({ ...options, open })] : [];
+      return server === undefined ? [] : [new Member({ ...options, server })];
     });
     this.#fanOut = new FanOut({
       members: this.#members,

@@ -1,8 +1,8 @@
 // The requests of clients that other instances have to answer, as a table under the numbers of their messages.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { assumedRevision, sessionRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { assumedRevision, hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionLookup } from '../../session/lookup.ts';
 import type { ResumeOutcome, SessionTelemetry } from '../../session/session-events.ts';
@@ -156,7 +156,7 @@ export class ForwardedRequests {
       earlyStreamMs,
       name,
       send,
-      retryMsOfPriming: hasPrimingEvent(version ?? assumedRevision) ? limits.retryMs : undefined,
+      retryMsOfPriming: sessionRevision(version ?? assumedRevision).primesStreams ? limits.retryMs : undefined,
       isOneStream,
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {

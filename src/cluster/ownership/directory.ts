@@ -1,7 +1,7 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { sessionRevision } from '../../protocol/known-revisions.ts';
 import { ownsOrShares } from '../../protocol/principal.ts';
-import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../../session/lookup.ts';
 import { type Adoption, prepareAdoption } from '../../session/record/adoption.ts';
@@ -120,7 +120,7 @@ export class Directory {
   /** Whether streams of an admitted session begin with a priming event. */
   primes(key: string): boolean {
     const record = this.#options.find(key) ?? this.#records.get(key);
-    return record !== undefined && hasPrimingEvent(record.protocolVersion);
+    return record !== undefined && sessionRevision(record.protocolVersion).primesStreams;
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import * as z from 'zod/mini';
 import { parseAffinity } from '../../protocol/affinity.ts';
+import { httpSse, modernEra, newestLegacy } from '../../protocol/known-revisions.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { Share } from '../../server/share.ts';
 import { filterOptions } from '../servers/filter-options.ts';
@@ -80,7 +81,7 @@ export const globalOptions = {
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.'),
   path: text('/mcp', path, 'Path of the endpoint. With several servers, it follows /<name>.'),
-  ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
+  ssePath: text('/sse', path, `Path of the event stream for ${httpSse} clients.`),
   messagesPath: text(
     '/messages',
     path,
@@ -257,7 +258,7 @@ export const serverOptions = {
   era: text<Era | 'auto'>(
     'auto',
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
-    'Protocol of the server. legacy: up to 2025-11-25, with initialize. modern: 2026-07-28. auto: detect.',
+    `Protocol of the server. legacy: up to ${newestLegacy.name}, with initialize. modern: ${modernEra}. auto: detect.`,
   ),
   share: text<Share>(
     'auto',
@@ -329,16 +330,14 @@ export const serverOptions = {
     bounds: '',
   } as Option<Readonly<Record<string, string>>>,
   listCache: turnedOff(
-    'Keep the lists of the server for 2026-07-28 clients, for as long as the server allows. The flag --defaults.advanced.listCache=false disables this.',
+    `Keep the lists of the server for ${modernEra} clients, for as long as the server allows. The flag --defaults.advanced.listCache=false disables this.`,
   ),
   listTtlMs: duration(
     0,
     [0, 60 * minute],
-    'Time for which the gateway and 2026-07-28 clients may keep the lists of a legacy server: tools, prompts, resources and templates. 0 keeps none.',
+    `Time for which the gateway and ${modernEra} clients may keep the lists of a legacy server: tools, prompts, resources and templates. 0 keeps none.`,
   ),
-  sse: turnedOff(
-    'Serve HTTP+SSE (2024-11-05) clients at --advanced.paths.sse. The flag --defaults.sse=false disables this.',
-  ),
+  sse: turnedOff(`Serve ${httpSse} clients at --advanced.paths.sse. The flag --defaults.sse=false disables this.`),
   ws: turnedOff('Serve WebSocket clients at --advanced.paths.ws. The flag --defaults.ws=false disables this.'),
   ...probeOptions,
   ...scopeOptions,

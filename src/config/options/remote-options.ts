@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { headerKeys } from '../../protocol/known-revisions.ts';
 import type { TransportChoice } from '../server-url.ts';
 import { longestMs, second } from '../units.ts';
 import { duration, file, list, type Option, text } from './option-kinds.ts';
@@ -16,9 +17,7 @@ const ownHeaders = new Set([
   'host',
   'keep-alive',
   'last-event-id',
-  'mcp-method',
-  'mcp-name',
-  'mcp-protocol-version',
+  ...headerKeys.values(),
   'mcp-session-id',
   'proxy-connection',
   'te',

@@ -1,8 +1,6 @@
 import { readEvents } from './event-stream.js';
 import { cancelled, isEventStream, jsonAndEvents, listAll, readJson, resultOf, sendToServer } from './mcp-http.js';
 
-const revision = '2025-11-25';
-
 /** The reconnect delay before the server has sent one. */
 const defaultRetryMs = 2_000;
 
@@ -18,6 +16,7 @@ const sessionEndedText = 'The session has ended. Press Connect to start another 
 export class McpClient {
   #path;
   #token;
+  #revision;
   #onEntry;
   #onRequest;
   #capabilities;
@@ -38,13 +37,14 @@ export class McpClient {
   canSubscribe = false;
 
   /**
-   * @param {{ path: string, token: string, capabilities: object, onEntry(entry: object): void,
+   * @param {{ path: string, token: string, revision: { name: string, headers: object[] }, capabilities: object, onEntry(entry: object): void,
    *   onRequest(request: object): Promise<object> }} options `onEntry` receives every message and event of the
    *   connection, with `request` if it belongs to the stream of an answer; `onRequest` resolves with the result of a request of the server
    */
-  constructor({ path, token, capabilities, onEntry, onRequest }) {
+  constructor({ path, token, revision, capabilities, onEntry, onRequest }) {
     this.#path = path;
     this.#token = token;
+    this.#revision = revision;
     this.#capabilities = capabilities;
     this.#onEntry = onEntry;
     this.#onRequest = onRequest;
@@ -58,7 +58,7 @@ export class McpClient {
   /** Opens the session. */
   async open() {
     const result = await this.request('initialize', {
-      protocolVersion: revision,
+      protocolVersion: this.#revision.name,
       capabilities: this.#capabilities,
       clientInfo: { name: 'mcp-gangway-playground', version: '1' },
     });

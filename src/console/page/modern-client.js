@@ -1,6 +1,6 @@
 import { readEvents } from './event-stream.js';
 import { cancelled, isEventStream, jsonAndEvents, listAll, readJson, resultOf, sendToServer } from './mcp-http.js';
-import { encodeHeader, nameParameters, modernRevision as revision } from './request-snippets.js';
+import { encodeHeader, mirroredHeaders } from './request-snippets.js';
 
 const metaPrefix = 'io.modelcontextprotocol/';
 
@@ -8,7 +8,7 @@ const metaPrefix = 'io.modelcontextprotocol/';
 const maxRounds = 20;
 
 /**
- * An MCP client of 2026-07-28 for a person who tries a server. Each request is independent: there is no session, and a
+ * An MCP client of the modern era for a person who tries a server. Each request is independent: there is no session, and a
  * stream that breaks is not resumed. The server asks for input with a result, and the request is then repeated.
  */
 export class ModernClient {
@@ -18,6 +18,7 @@ export class ModernClient {
   canSubscribe = false;
   #path;
   #token;
+  #revision;
   #onEntry;
   #onRequest;
   #capabilities;
@@ -28,9 +29,10 @@ export class ModernClient {
   #paramHeaders = new Map();
 
   /** @param {ConstructorParameters<typeof import('./mcp-client.js').McpClient>[0]} options */
-  constructor({ path, token, capabilities, onEntry, onRequest }) {
+  constructor({ path, token, revision, capabilities, onEntry, onRequest }) {
     this.#path = path;
     this.#token = token;
+    this.#revision = revision;
     this.#capabilities = capabilities;
     this.#onEntry = onEntry;
     this.#onRequest = onRequest;
@@ -41,7 +43,7 @@ export class ModernClient {
     const { capabilities = {}, _meta } = await this.request('server/discover', {});
     this.canSubscribe = capabilities.resources?.subscribe === true;
     const serverInfo = { name: 'The server', version: '', ..._meta?.[`${metaPrefix}serverInfo`] };
-    return { serverInfo, capabilities, protocolVersion: revision };
+    return { serverInfo, capabilities, protocolVersion: this.#revision.name };
   }
 
   close() {
@@ -101,7 +103,7 @@ export class ModernClient {
   async #send(method, params, { signal, onProgress, onMessage }) {
     const id = this.#nextId++;
     const _meta = {
-      [`${metaPrefix}protocolVersion`]: revision,
+      [`${metaPrefix}protocolVersion`]: this.#revision.name,
       [`${metaPrefix}clientInfo`]: { name: 'mcp-gangway-playground', version: '1' },
       [`${metaPrefix}clientCapabilities`]: this.#capabilities,
       ...(onProgress !== undefined && { progressToken: `play-${id}` }),
@@ -112,7 +114,7 @@ export class ModernClient {
     const options = {
       method: 'POST',
       signal: ends,
-      headers: this.#headers(method, params),
+      headers: this.#headers(message),
       body: JSON.stringify(message),
     };
     try {
@@ -126,15 +128,13 @@ export class ModernClient {
     }
   }
 
-  #headers(method, params) {
-    const name = params[nameParameters[method]];
+  #headers(message) {
+    const { method, params } = message;
     const mirrored = method === 'tools/call' ? (this.#paramHeaders.get(params.name) ?? []) : [];
     return {
       'content-type': 'application/json',
       accept: jsonAndEvents,
-      'mcp-protocol-version': revision,
-      'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': encodeHeader(name) }),
+      ...Object.fromEntries(mirroredHeaders(this.#revision, message)),
       ...Object.fromEntries(
         mirrored
           .map(({ header, path }) => [

@@ -10,9 +10,10 @@ import { createTimeline } from './timeline.js';
  * Creates the form of an operation and the view of its results.
  * @param {import('./operations.js').Operation} operation
  * @param {{ client: import('./mcp-client.js').McpClient | import('./modern-client.js').ModernClient, url: string, needsToken: boolean,
+ *   revision: Parameters<typeof import('./request-snippets.js').mirroredHeaders>[0],
  *   subscriptions: ReturnType<typeof import('./subscriptions.js').createSubscriptions> }} target
  */
-export function createOperationForm(operation, { client, url, needsToken, subscriptions }) {
+export function createOperationForm(operation, { client, url, needsToken, revision, subscriptions }) {
   const { name, title, description, hints, verb, method, schema } = operation;
   const input = createInput(schema);
   const send = h('button.primary', { type: 'submit', title: 'Ctrl+Enter' }, verb);
@@ -28,7 +29,7 @@ export function createOperationForm(operation, { client, url, needsToken, subscr
   const copy = (label, textFor) => h('button.quiet', { type: 'button', onclick: () => copyOf(textFor) }, label);
   const copyOf = (textFor) => {
     try {
-      void copyText(textFor({ url, needsToken, method, params: operation.read(input.read()) }));
+      void copyText(textFor({ url, needsToken, revision, method, params: operation.read(input.read()) }));
     } catch (error) {
       result.replaceChildren(h('p.bad', {}, error.message));
     }

@@ -10,7 +10,7 @@ import { createSubscriptions } from './subscriptions.js';
 import { createTranscript } from './transcript.js';
 
 /** Creates the view in which a person tries a server. */
-export function createPlayground(section, live, { servers, needsToken }) {
+export function createPlayground(section, live, { servers, needsToken, revisions }) {
   const server = h('select', { id: 'play-server' }, ...servers.map(({ name }) => h('option', { value: name }, name)));
   const token = h('input', {
     id: 'play-token',
@@ -21,8 +21,8 @@ export function createPlayground(section, live, { servers, needsToken }) {
   const revision = h(
     'select',
     { id: 'play-revision' },
-    h('option', { value: 'legacy' }, '2025-11-25 (session)'),
-    h('option', { value: 'modern' }, '2026-07-28 (no session)'),
+    h('option', { value: 'legacy' }, `${revisions.legacy.name} (session)`),
+    h('option', { value: 'modern' }, `${revisions.modern.name} (no session)`),
   );
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
   const status = h('p', { role: 'status' }, 'Press Connect: the playground becomes a client of the server.');
@@ -56,7 +56,13 @@ export function createPlayground(section, live, { servers, needsToken }) {
   server.addEventListener('change', showCause);
   const choose = (operation) => {
     const { url } = servers.find(({ name }) => name === server.value);
-    operationForm = createOperationForm(operation, { client, url, needsToken, subscriptions });
+    operationForm = createOperationForm(operation, {
+      client,
+      url,
+      needsToken,
+      revision: revisions.modern,
+      subscriptions,
+    });
     bench.replaceChildren(...operationForm.elements);
   };
   const chooser = createChooser(choose);
@@ -102,6 +108,7 @@ export function createPlayground(section, live, { servers, needsToken }) {
     const Client = revision.value === 'modern' ? ModernClient : McpClient;
     client = new Client({
       path: `status/play/${encodeURIComponent(server.value)}`,
+      revision: revisions[revision.value],
       token: token.value.trim() || (needsToken ? ownToken() : ''),
       capabilities: clientCapabilities,
       onEntry(entry) {

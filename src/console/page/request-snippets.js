@@ -1,29 +1,37 @@
-// The same request outside of the page: as a command, and as code. Requests of 2026-07-28 need no session, and the
+// The same request outside of the page: as a command, and as code. Requests of the modern era need no session, and the
 // gateway translates them for older servers.
 
 import { keyVariable, toBase64, transportOptions } from './snippets.js';
 
-/** The revision of the requests. */
-export const modernRevision = '2026-07-28';
+/** The parameter that names the subject of a request, by method. */
+const subjects = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
 
-/** The parameter that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports). */
-export const nameParameters = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
+/**
+ * Returns the headers that a revision repeats of a request.
+ * @param {{ name: string, headers: { name: string, mirrors: 'revision' | 'method' | 'subject' | { meta: string } }[] }} revision
+ * @param {{ method: string, params: object }} request with its `_meta`
+ */
+export const mirroredHeaders = (revision, { method, params }) =>
+  revision.headers
+    .map(({ name, mirrors }) => {
+      const values = { revision: revision.name, method, subject: params[subjects[method]] };
+      return [name, values[mirrors] ?? params._meta[mirrors.meta]];
+    })
+    .filter(([, value]) => typeof value === 'string')
+    .map(([name, value]) => [name, encodeHeader(value)]);
 
-/** Returns a curl command for a request. */
-export function curlFor({ url, needsToken, method, params }) {
+/** Returns a curl command for a request of a modern revision. */
+export function curlFor({ url, needsToken, revision, method, params }) {
   const _meta = {
-    'io.modelcontextprotocol/protocolVersion': modernRevision,
+    'io.modelcontextprotocol/protocolVersion': revision.name,
     'io.modelcontextprotocol/clientInfo': { name: 'curl', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
   const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
-  const name = params[nameParameters[method]];
   const headers = [
     'Content-Type: application/json',
     'Accept: application/json, text/event-stream',
-    `MCP-Protocol-Version: ${modernRevision}`,
-    `Mcp-Method: ${method}`,
-    ...(name === undefined ? [] : [`Mcp-Name: ${encodeHeader(name)}`]),
+    ...mirroredHeaders(revision, body).map(([name, value]) => `${name}: ${value}`),
   ];
   // curl reads the header with the key from its input: other users of the machine can see arguments.
   const key = needsToken ? `printf 'Authorization: Bearer %s' "$${keyVariable}" | ` : '';

@@ -9,7 +9,7 @@ import { createPlot } from './plot.js';
 /** What the era of a server means for its clients. */
 const eraWords = {
   legacy: 'MCP with sessions',
-  modern: 'MCP without sessions (2026-07-28)',
+  modern: 'MCP without sessions',
   unknown: 'MCP version not known yet',
 };
 

@@ -12,10 +12,11 @@ import {
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { isLegacyRevision, modernErrors } from '../../protocol/known-revisions.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { readDiscovery, versionsAt } from '../../protocol/modern/discovery.ts';
-import { legacyRevisions } from '../../protocol/revisions.ts';
+import { methodNotFound, modernErrorCodes } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
 import type { EraLookup } from './server-side.ts';
 
@@ -277,11 +278,8 @@ class UndecidedBackend implements Backend, BackendEvents {
   }
 }
 
-const noSuchMethod = -32601;
-const unsupportedVersion = -32022;
-
 /** Error codes of the modern era for a request without an envelope, or with an unknown method. */
-const modernCodes: ReadonlySet<unknown> = new Set([noSuchMethod, -32020, -32021, unsupportedVersion]);
+const modernCodes: ReadonlySet<unknown> = new Set([methodNotFound, ...modernErrors]);
 
 /** True for an error that modern servers give to `initialize`, and legacy servers hardly ever. */
 function isModernRefusal(refusal: Message): boolean {
@@ -291,8 +289,8 @@ function isModernRefusal(refusal: Message): boolean {
 /** True for an error that rules out a legacy era: there is no `initialize`, or no revision that has it. */
 function rulesOutLegacy(refusal: Message): boolean {
   const code = errorCodeIn(refusal.text);
-  if (code === noSuchMethod) return true;
+  if (code === methodNotFound) return true;
   const supported = versionsAt(refusal.text, ['error', 'data', 'supported']);
-  if (code !== unsupportedVersion || supported === undefined) return false;
-  return !supported.some((version) => (legacyRevisions as readonly unknown[]).includes(version));
+  if (code !== modernErrorCodes.unsupportedVersion || supported === undefined) return false;
+  return !supported.some(isLegacyRevision);
 }

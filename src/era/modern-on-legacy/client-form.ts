@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { findRange, valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { revisionOf } from '../../protocol/modern/envelope.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
 import { type ClientId, type RenumberedRequest, renumber, restoreId } from '../../protocol/modern/renumber.ts';
 import { asLegacyRequest } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
@@ -27,7 +28,7 @@ export interface ResponseForm {
   readonly namesMissingCapabilities: boolean;
 }
 
-/** The form of a client of 2026-07-28: responses are translated to the modern era. */
+/** The form of a client of the modern era: responses are translated to it. */
 export const modernForm: ResponseForm = {
   sent: asLegacyRequest,
   answered(response, { request, capabilitiesText, ...context }) {
@@ -36,7 +37,7 @@ export const modernForm: ResponseForm = {
     const translated = asModernResponse(response, { method, uriText, ...context });
     const declares = (capability: string): boolean =>
       typeof findRange(Buffer.from(capabilitiesText), [capability]) === 'object';
-    return { response: translated, status: statusOf(translated, method, declares) };
+    return { response: translated, status: statusOf(translated, method, declares, revisionOf(request)) };
   },
   namesMissingCapabilities: true,
 };

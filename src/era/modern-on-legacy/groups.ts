@@ -4,13 +4,13 @@ import type { Answer } from '../../call/answer.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { modernRevisions } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { anonymous, isSame } from '../../protocol/principal.ts';
-import { modernRevisions } from '../../protocol/revisions.ts';
 import {
   type ClientFeature,
   capabilitiesOf,

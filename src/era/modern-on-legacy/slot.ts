@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { newestLegacy } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import { legacyRevisions } from '../../protocol/revisions.ts';
 import { type InitializedServer, readInitialized } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
@@ -228,7 +228,7 @@ function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
  * the session serves one client only, else the gateway's.
  */
 function initializeMessage({ capabilitiesText, infoText }: PoolSlotParts, version: string): Message {
-  const protocolVersion = JSON.stringify(legacyRevisions.at(-1));
+  const protocolVersion = JSON.stringify(newestLegacy.name);
   const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
   const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
   return readGatewayMessage(

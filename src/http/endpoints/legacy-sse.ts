@@ -1,8 +1,8 @@
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
-import { namesModernRevision } from '../../protocol/revisions.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';

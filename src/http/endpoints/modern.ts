@@ -7,13 +7,14 @@ import { isListChange, type ListCache } from '../../modern/list-cache.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { reasonWithChallenge } from '../../protocol/http/upstream-challenge.ts';
+import { newestModern } from '../../protocol/known-revisions.ts';
 import { type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { type Envelope, readEnvelope } from '../../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { exceedsFilterLimits, hasFilter, isFilterAmbiguous } from '../../protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import { type Era, modernRevisions } from '../../protocol/revisions.ts';
+import type { Era, Revision } from '../../protocol/revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Refusal, RequestContext } from '../request-context.ts';
@@ -31,14 +32,9 @@ export interface ModernEndpointOptions {
   readonly calls?: CallTelemetry | undefined;
 }
 
-/** Methods that this era has removed from the protocol. A server that supports both eras could still answer them. */
-const removedMethods: ReadonlySet<string | undefined> = new Set([
-  'initialize',
-  'ping',
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-]);
+/** True for a method that the revision has removed. A server that supports both eras could still answer it. */
+const isRemoved = (method: string | undefined, revision: Revision): boolean =>
+  revision.removedMethods.has(method as string);
 
 /** Returns fault data about a header that does not match the body, and whether it is missing. */
 const describeMismatch = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
@@ -139,7 +135,7 @@ class ModernRequest {
     const read = readEnvelope(this.#message);
     // A client of both eras may send a removed method as in the legacy era. In a session, its 404 would mean a lost session.
     const isInSession = this.#headers['mcp-session-id'] !== undefined;
-    if (!read.ok && !isInSession && removedMethods.has(this.#message.method))
+    if (!read.ok && !isInSession && isRemoved(this.#message.method, newestModern))
       return this.#answer.fault('method_removed');
     if (!read.ok) return this.#answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
@@ -173,15 +169,15 @@ class ModernRequest {
   }
 
   /** Returns the fault of the request by the rules that are the same for every tool. */
-  #findFault({ protocolVersion }: Envelope): Refusal | undefined {
+  #findFault({ protocolVersion, revision }: Envelope): Refusal | undefined {
     const { modern } = this.#endpoint;
     const [message, headers] = [this.#message, this.#headers];
-    if (!(modernRevisions as readonly string[]).includes(protocolVersion)) {
+    if (revision === undefined) {
       return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
     }
-    const header = missingHeader(message, headers);
+    const header = missingHeader(message, headers, revision);
     if (header !== undefined) return { reason: 'header_mismatch', data: describeMismatch(header, headers) };
-    if (removedMethods.has(message.method)) return { reason: 'method_removed' };
+    if (isRemoved(message.method, revision)) return { reason: 'method_removed' };
     if (message.method !== 'subscriptions/listen') return undefined;
     if (isFilterAmbiguous(message)) return { reason: 'duplicate_key' };
     if (exceedsFilterLimits(message)) return { reason: 'filter_too_large' };

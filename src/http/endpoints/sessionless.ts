@@ -3,7 +3,7 @@ import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
 import { CallReport } from '../../call/call-report.ts';
 import { LiveTarget } from '../../call/live-target.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
-import { isServedRevision } from '../../protocol/revisions.ts';
+import { isLegacyRevision } from '../../protocol/known-revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ReadPost } from '../pipeline/read-messages.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -36,7 +36,7 @@ export class SessionlessEndpoint {
     const { groups, server, calls, commitAfterMs, slowReaderMs } = this.#options;
     const { principal } = context.sender;
     const version = context.header('mcp-protocol-version');
-    if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
+    if (version !== undefined && !isLegacyRevision(version)) return reply.fault('unsupported_version', id);
     if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
     if (message.kind === 'notification') return reply.accepted();
     const origin: CallOrigin = { server: server.name, era: 'legacy', principal };

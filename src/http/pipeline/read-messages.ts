@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ScanLimits } from '../../protocol/json/scan.ts';
+import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import {
   hasRoomForText,
   type Message,
@@ -7,7 +8,6 @@ import {
   readBody,
   readBodyInTurns,
 } from '../../protocol/message/message.ts';
-import { namesModernRevision } from '../../protocol/revisions.ts';
 
 /** The messages of one text of a client: of the body of a POST, or of a frame on a WebSocket. */
 export interface ReadPost {

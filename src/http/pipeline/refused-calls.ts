@@ -2,8 +2,8 @@ import type { Identity } from '../../auth/identity.ts';
 import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
 import { type ArrivalInfo, CallReport } from '../../call/call-report.ts';
 import type { Reason } from '../../protocol/faults.ts';
+import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { namesModernRevision } from '../../protocol/revisions.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** The facts about a refused HTTP request that are known by then. */

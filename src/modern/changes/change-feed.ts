@@ -7,6 +7,7 @@ import { changedMessage, type Message, memberValue } from '../../protocol/messag
 import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
 import { listChanges, readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import { methodNotFound } from '../../protocol/revisions.ts';
 import { contain } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
@@ -49,8 +50,6 @@ interface ServerSubscription {
 }
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
-const noSuchMethod = -32601;
-
 /**
  * Keeps one changing subscription at a modern server (2026-07-28, basic/patterns/subscriptions), for a legacy session
  * or for the instances that share a process. The filter of an open subscription cannot change. So a second subscription
@@ -257,7 +256,7 @@ function readAgreedUris(acknowledgement: Message): ReadonlySet<unknown> {
 
 const isUnknownMethod = (outcome: Exclude<SubscribeOutcome, 'subscribed'>): boolean => {
   if (!('error' in outcome)) return false;
-  return errorCodeIn(outcome.error.text) === noSuchMethod;
+  return errorCodeIn(outcome.error.text) === methodNotFound;
 };
 
 /** Returns a notification without its subscription id, which the legacy era does not have. */

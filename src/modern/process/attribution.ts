@@ -126,7 +126,7 @@ export class ProcessAttribution {
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const restored = restore(response, call);
     const forClient = call.method === 'server/discover' ? withServedVersions(restored) : restored;
-    call.answer.response(forClient, statusOf(response, call.method, declares));
+    call.answer.response(forClient, statusOf(response, call.method, declares, call.revision));
   }
 
   #deliverNotification(notification: Message, besideRequest: RequestId | undefined): void {

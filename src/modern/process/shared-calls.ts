@@ -5,6 +5,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import type { Revision } from '../../protocol/revisions.ts';
 import type { TaskRequester } from './task-owners.ts';
 
 /** The origin of a request. */
@@ -30,6 +31,8 @@ export interface SharedCall extends CallInFlight {
   /** The request's id and progress token at the server: a number that is never used twice. */
   readonly id: number;
   readonly method: string;
+  /** The facts about the revision that the client's request names. */
+  readonly revision: Revision;
   /** The id and the progress token of the client's request, and their JSON texts; see `RenumberedRequest`. */
   readonly clientId: RequestId;
   readonly idText: string;

@@ -1,16 +1,14 @@
 import type { Backend, BackendEnd, RequestIds } from '../../backend/backend.ts';
+import { RestartPolicy } from '../../backend/starting/restart-policy.ts';
 import { openStartingBackend, type StartFailure } from '../../backend/starting/starting-backend.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
-import { ownRequest } from '../../protocol/modern/envelope.ts';
-import { modernRevisions } from '../../protocol/revisions.ts';
+import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { isClientRefused, type Server } from '../../server/server.ts';
 import { failedStartReason } from '../../session/requests/lost-calls.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import { backoff } from '../../util/timing/backoff.ts';
-import { LossWindow } from '../../util/timing/loss-window.ts';
 
 export interface SharedProcessOptions {
   readonly server: Pick<Server, 'open' | 'introduction' | 'startTimeoutMs' | 'isRemote' | 'authorizesClients'>;
@@ -41,25 +39,10 @@ export interface SharedProcessOptions {
   onCrashLoop(pauseMs: number): void;
 }
 
-/**
- * More ends of processes and starts than this within the window are a crash loop. Failed starts of a remote server do
- * not count: its operator starts it again.
- */
-const maxEnds = 5;
-const endWindowMs = 60_000;
-/** How long a server in a crash loop is not started. */
-const crashLoopPauseMs = 30_000;
-
 const eraAdvice = 'If --era modern is set for this server, remove it.';
 const notModern = `The server did not send a valid answer to server/discover. ${eraAdvice}`;
 
-/**
- * The pause before a start that follows the second end in a row; the first end has no pause. The pause doubles up to a
- * limit.
- */
-const pauseAfter = backoff({ firstMs: 250, maxMs: 5_000 });
-
-/** An attempt at a remote server costs one request, and clients should get its reason soon. */
+/** One attempt at a remote server is for all clients. They wait for it, and should get its reason soon. */
 const maxRemotePauseMs = 1_000;
 
 /**
@@ -72,12 +55,12 @@ export class SharedProcess {
   #state: 'idle' | 'starting' | 'ready' | 'crash_loop' | 'closed' = 'idle';
   #backend: Backend | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The ends of recent processes and starts. */
-  readonly #ends = new LossWindow(maxEnds, endWindowMs);
-  #failures = 0;
+  readonly #restartPolicy: RestartPolicy;
 
   constructor(options: SharedProcessOptions) {
     this.#options = options;
+    const { isRemote } = options.server;
+    this.#restartPolicy = new RestartPolicy({ isRemote, ...(isRemote && { maxPauseMs: maxRemotePauseMs }) });
   }
 
   get isReady(): boolean {
@@ -105,11 +88,9 @@ export class SharedProcess {
   start(headers: ForwardedHeaders): void {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
-    const maxMs = this.#options.server.isRemote ? maxRemotePauseMs : Number.POSITIVE_INFINITY;
-    const pauseMs = this.#failures < 2 ? 0 : Math.min(pauseAfter(this.#failures - 2), maxMs);
     const startAfterPause = (): void => {
       const open = (): void => contain('shared_process', () => this.#open(headers));
-      if (this.#state === 'starting') this.#timer = setTimeout(open, pauseMs);
+      if (this.#state === 'starting') this.#timer = setTimeout(open, this.#restartPolicy.pauseMs);
     };
     const { after } = this.#options;
     if (after === undefined) startAfterPause();
@@ -121,13 +102,9 @@ export class SharedProcess {
     return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message, headers) : 'ended';
   }
 
-  /**
-   * The process has answered a request: its next end counts as the first in a row. The connection of a remote server works
-   * then, and its end is no crash: proxies cut idle connections.
-   */
+  /** The process has answered a request. */
   noteAnswer(): void {
-    this.#failures = 0;
-    if (this.#options.server.isRemote) this.#ends.clear();
+    this.#restartPolicy.hasWorked = true;
   }
 
   async close(): Promise<void> {
@@ -139,17 +116,21 @@ export class SharedProcess {
   #open(headers: ForwardedHeaders): void {
     const { server, version, nextNumber, onMessages, onNoise, onUnanswered, onLost } = this.#options;
     const startedAt = performance.now();
-    const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    const request = ownRequest(nextNumber(), 'server/discover', {}, { version, protocolVersion });
+    const request = discoverRequest(nextNumber(), { version });
     const backend = openStartingBackend(server.open, {
       request,
       timeoutMs: server.startTimeoutMs,
-      events: { onMessages, onNoise, onUnanswered, onEnd: (end) => this.#handleEnd(() => onLost(end)) },
+      events: {
+        onMessages,
+        onNoise,
+        onUnanswered,
+        onEnd: (end) => this.#handleEnd(this.#restartPolicy.countLoss(), () => onLost(end)),
+      },
       onAnswer: (response) => this.#handleDiscovery(response, Math.round(performance.now() - startedAt)),
       onFailed: (end, why) => {
         // A client without a token must not delay the start for the next client.
-        const failures = isClientRefused(end, server) ? 0 : 1;
-        this.#handleEnd(() => this.#reportFailedStart(end, why, headers), failures);
+        const isCrashLoop = !isClientRefused(end, server) && this.#restartPolicy.countFailedStart();
+        this.#handleEnd(isCrashLoop, () => this.#reportFailedStart(end, why, headers));
       },
     });
     this.#backend = backend;
@@ -161,6 +142,7 @@ export class SharedProcess {
     const discovery = readDiscovery(response);
     if (discovery.era !== 'modern' || discovery.revisions.length === 0) return false;
     this.#state = 'ready';
+    this.#restartPolicy.noteStart();
     this.#options.server.introduction?.note(response.text);
     const { revisions, capabilities } = discovery;
     this.#options.onReady({ revisions, capabilities, startMs });
@@ -177,19 +159,16 @@ export class SharedProcess {
     } else onStartFailed(failedStartReason(end), end, headers);
   }
 
-  #handleEnd(report: () => void, failures = 1): void {
+  #handleEnd(isCrashLoop: boolean, report: () => void): void {
     if (this.#state === 'closed') return;
-    const wasReady = this.#state === 'ready';
     this.#backend = undefined;
-    this.#failures += failures;
-    const isCrashLoop = (wasReady || !this.#options.server.isRemote) && this.#ends.count();
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
     report();
     if (!isCrashLoop) return;
+    const { pauseMs } = this.#restartPolicy;
     this.#timer = setTimeout(() => {
       this.#state = 'idle';
-      this.#ends.clear();
-    }, crashLoopPauseMs);
-    this.#options.onCrashLoop(crashLoopPauseMs);
+    }, pauseMs);
+    this.#options.onCrashLoop(pauseMs);
   }
 }

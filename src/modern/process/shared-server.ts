@@ -5,6 +5,7 @@ import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type BadAnswer, cancelled, type Message } from '../../protocol/message/message.ts';
+import { revisionOf } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, isClientRefused, type Server } from '../../server/server.ts';
@@ -136,6 +137,7 @@ export class SharedServer {
     const call: SharedCall = {
       id,
       method,
+      revision: revisionOf(original),
       clientId,
       idText,
       clientToken,

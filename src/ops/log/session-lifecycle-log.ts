@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { modernErrorCodes } from '../../protocol/revisions.ts';
 import type { SessionEndReason } from '../../session/end-reason.ts';
 import type { SessionEvent } from '../../session/session-events.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -21,8 +22,6 @@ const outageReminderMs = 10_000;
 /** A revision is a date, but a server may answer anything. */
 const maxVersionLength = 32;
 
-/** A modern server refuses `initialize` with this error. */
-const unsupportedVersion = -32022;
 const otherEra =
   'The server refused initialize with an error that modern servers send. If --era legacy is set for this server, remove it.';
 
@@ -144,7 +143,7 @@ function logEnd(
   { name, reason, dropped, errorCode }: EventOf<SessionEvent, 'session-ended'>,
   helps: RepeatedHelp,
 ): void {
-  const isOtherEra = errorCode === unsupportedVersion;
+  const isOtherEra = errorCode === modernErrorCodes.unsupportedVersion;
   const isSilent = reason === 'server_start_timeout';
   const explanation = isOtherEra
     ? { detail: otherEra }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { DropCounts, SharedServerEvent, UnusedOption } from '../../modern/shared-server-events.ts';
+import { modernEra } from '../../protocol/known-revisions.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd } from '../health/start-help.ts';
@@ -22,8 +23,7 @@ const unusedOptions: Readonly<Record<UnusedOption, { readonly what: string; read
   },
   affinity: {
     what: 'the affinity has no effect, because this is a modern server',
-    detail:
-      'A server of 2026-07-28 keeps nothing between requests, so --share alone decides who uses a process. Remove the affinity, or set --era legacy if the server also serves sessions.',
+    detail: `A server of ${modernEra} keeps nothing between requests, so --share alone decides who uses a process. Remove the affinity, or set --era legacy if the server also serves sessions.`,
   },
 };
 
@@ -48,11 +48,10 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean, hel
         return logger.warn({ server: event.server, detail }, what);
       }
       case 'process-per-request': {
-        const detail =
-          'Anyone can be a client here, and a client of 2026-07-28 has no session. A tool that builds on an earlier call finds nothing. Configure authentication, or set --share all if all clients are yours. Clients that open a session keep their state.';
+        const detail = `Anyone can be a client here, and a client of ${modernEra} has no session. A tool that builds on an earlier call finds nothing. Configure authentication, or set --share all if all clients are yours. Clients that open a session keep their state.`;
         return logger.warn(
           { server: event.server, detail },
-          'each request of a client of 2026-07-28 gets a new process of this server',
+          `each request of a client of ${modernEra} gets a new process of this server`,
         );
       }
       case 'shared-server-ready': {
@@ -121,7 +120,7 @@ function createDropLog(logger: Logger): (event: EventOf<SharedServerEvent, 'shar
       warnedServers.add(server);
       logger.warn(
         { server },
-        'the server sends requests to its clients, which 2026-07-28 does not allow; the gateway answers them with errors',
+        `the server sends requests to its clients, which ${modernEra} does not allow; the gateway answers them with errors`,
       );
     }
     if (!logger.isLevelEnabled('debug')) return;

@@ -1,8 +1,9 @@
 import { parseBounded } from '../json/scalar.ts';
 import { scanObject } from '../json/scan.ts';
 import { errorCodeIn, findRange, replaceParts, valueAt } from '../json/splice.ts';
+import { findRevision, isLegacyRevision, modernRevisions } from '../known-revisions.ts';
 import { changedMessage, type Message } from '../message/message.ts';
-import { legacyRevisions, modernRevisions } from '../revisions.ts';
+import { modernErrorCodes } from '../revisions.ts';
 
 /**
  * The era of a server, as its answer to `server/discover` shows it (2026-07-28, basic/transports/stdio, "Backward
@@ -19,8 +20,6 @@ export type Discovery =
       readonly capabilities: ReadonlySet<string> | undefined;
     }
   | { readonly era: 'legacy' };
-
-const unsupportedVersion = -32022;
 
 /**
  * Reads a response to `server/discover`. Any error except the one that names the server's revisions means a legacy
@@ -42,9 +41,9 @@ function readCapabilities(response: Message): ReadonlySet<string> | undefined {
 
 /** Returns the server's list of revisions; undefined if none of them is modern. */
 function readVersions({ text, isError }: Message): readonly unknown[] | undefined {
-  if (isError && errorCodeIn(text) !== unsupportedVersion) return undefined;
+  if (isError && errorCodeIn(text) !== modernErrorCodes.unsupportedVersion) return undefined;
   const supported = versionsAt(text, isError ? ['error', 'data', 'supported'] : ['result', 'supportedVersions']);
-  return supported?.some((version) => !isLegacy(version)) ? supported : undefined;
+  return supported?.some((version) => !isLegacyRevision(version)) ? supported : undefined;
 }
 
 /** A longer list of revisions is ignored (P8). */
@@ -57,8 +56,6 @@ export function versionsAt(text: Buffer, path: readonly string[]): readonly unkn
   return Array.isArray(versions) ? versions : undefined;
 }
 
-const isLegacy = (version: unknown): boolean => (legacyRevisions as readonly unknown[]).includes(version);
-
 /**
  * Removes the modern revisions that the gateway does not serve from a response to `server/discover`: a client could not
  * use them. Any other response stays unchanged.
@@ -69,9 +66,7 @@ export function withServedVersions(response: Message): Message {
   const range = findRange(text, path);
   const versions = versionsAt(text, path);
   if (typeof range !== 'object' || versions === undefined) return response;
-  const served = versions.filter((version) => isLegacy(version) || isModernServed(version));
+  const served = versions.filter((version) => findRevision(version) !== undefined);
   if (served.length === versions.length) return response;
   return changedMessage(response, replaceParts(text, [{ ...range, by: JSON.stringify(served) }]), {});
 }
-
-const isModernServed = (version: unknown): boolean => (modernRevisions as readonly unknown[]).includes(version);

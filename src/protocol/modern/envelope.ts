@@ -2,7 +2,9 @@
 
 import type { RequestId } from '../faults.ts';
 import { parseBounded } from '../json/scalar.ts';
+import { findModern, newestModern } from '../known-revisions.ts';
 import { createMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
+import type { Revision } from '../revisions.ts';
 import { type LogLevel, readLogLevel } from './log-levels.ts';
 
 /**
@@ -11,6 +13,8 @@ import { type LogLevel, readLogLevel } from './log-levels.ts';
  */
 export interface Envelope {
   readonly protocolVersion: string;
+  /** The facts about that revision; undefined if the gateway does not serve it. */
+  readonly revision: Revision | undefined;
   /** The least severe level of log messages that the client requests; undefined if it requests none. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -29,17 +33,23 @@ const openBrace = 0x7b;
 /** Reads the envelope of a request. `clientInfo` is not required: a client may omit it. */
 export function readEnvelope(request: Message): ReadEnvelope {
   const protocolVersion = memberValue(request, 'meta', protocolVersionKey);
-  const capabilities = memberRange(request, 'meta', clientCapabilitiesKey);
-  const hasCapabilities = capabilities !== undefined && request.text[capabilities.start] === openBrace;
-  if (typeof protocolVersion !== 'string' || !hasCapabilities) {
-    const missing = [
-      ...(typeof protocolVersion === 'string' ? [] : [protocolVersionKey]),
-      ...(hasCapabilities ? [] : [clientCapabilitiesKey]),
-    ];
-    return { ok: false, missing };
+  const revision = findModern(protocolVersion);
+  const { requiredMeta } = revision ?? newestModern;
+  const hasObject = (key: string): boolean => {
+    const range = memberRange(request, 'meta', key);
+    return range !== undefined && request.text[range.start] === openBrace;
+  };
+  if (typeof protocolVersion !== 'string' || !requiredMeta.every(hasObject)) {
+    const missing = requiredMeta.filter((key) => !hasObject(key));
+    return { ok: false, missing: typeof protocolVersion === 'string' ? missing : [protocolVersionKey, ...missing] };
   }
-  return { ok: true, envelope: { protocolVersion, logLevel: readLogLevel(memberValue(request, 'meta', logLevelKey)) } };
+  const logLevel = readLogLevel(memberValue(request, 'meta', logLevelKey));
+  return { ok: true, envelope: { protocolVersion, revision, logLevel } };
 }
+
+/** The facts about the revision that a request names; of the newest one if the gateway serves no such revision. */
+export const revisionOf = (request: Message): Revision =>
+  findModern(memberValue(request, 'meta', protocolVersionKey)) ?? newestModern;
 
 /** A longer description of a client is not passed on in `initialize`, which is kept as long as its session (P8). */
 const maxInfoBytes = 4 * 1024;
@@ -56,12 +66,20 @@ export function readClientInfo(request: Message): string | undefined {
   return typeof info?.name === 'string' && typeof info.version === 'string' ? text : undefined;
 }
 
+/** The gateway as a client of the modern era. */
+export interface OwnClient {
+  /** The gateway's own version. */
+  readonly version: string;
+  /** The revision of its requests; the newest by default. */
+  readonly protocolVersion?: string | undefined;
+}
+
 /** Creates a request of the gateway's own to a modern server. */
 export function ownRequest(
   id: RequestId,
   method: string,
   params: Readonly<Record<string, unknown>>,
-  { version, protocolVersion }: { readonly version: string; readonly protocolVersion: string },
+  { version, protocolVersion = newestModern.name }: OwnClient,
 ): Message {
   const _meta = {
     [protocolVersionKey]: protocolVersion,
@@ -70,3 +88,7 @@ export function ownRequest(
   };
   return createMessage({ id, method, params: { ...params, _meta } });
 }
+
+/** Creates the request whose answer shows that a server is of the modern era, and names its revisions. */
+export const discoverRequest = (id: RequestId, client: OwnClient): Message =>
+  ownRequest(id, 'server/discover', {}, client);

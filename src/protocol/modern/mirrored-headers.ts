@@ -1,10 +1,15 @@
 import { isUtf8 } from 'node:buffer';
+import { findModern, headerKeys, newestModern } from '../known-revisions.ts';
 import { type Message, memberRange, memberValue } from '../message/message.ts';
+import type { MirroredHeader, Revision } from '../revisions.ts';
 
 /**
  * The headers that mirror parts of the body of a modern request (2026-07-28, basic/transports/streamable-http, "Request
  * Metadata"). Intermediaries may decide by these headers, so they must agree with the body.
  */
+
+/** The names of the headers as Node.js returns them. */
+const keyOf = (name: string): string => headerKeys.get(name) as string;
 
 /** Headers as Node.js returns them: names in lower case, blanks around values removed. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -23,39 +28,57 @@ const nameSources: ReadonlyMap<string, string> = new Map([
 /** Methods whose `Mcp-Name` common clients leave out. A wrong one is refused as for other methods. */
 const mayLackName: ReadonlySet<string | undefined> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
 
-/** Returns the header that disagrees with the body; undefined if all present headers agree. */
+/**
+ * Returns the header about the revision or the method that disagrees with the body; undefined if all that are present
+ * agree.
+ * @param protocolVersion the revision that the body names, if any, whether the gateway serves it or not
+ */
 export function disagreeingHeader(
   { method }: Message,
   protocolVersion: string | undefined,
   headers: RequestHeaders,
 ): string | undefined {
-  const version = headers['mcp-protocol-version'];
-  if (version !== undefined && protocolVersion !== undefined && version !== protocolVersion) {
-    return 'MCP-Protocol-Version';
+  for (const { name, mirrors } of (findModern(protocolVersion) ?? newestModern).headers) {
+    if (mirrors !== 'revision' && mirrors !== 'method') continue;
+    const given = headers[keyOf(name)];
+    const expected = mirrors === 'method' ? method : (protocolVersion ?? given);
+    if (given !== undefined && given !== expected) return name;
   }
-  const methodHeader = headers['mcp-method'];
-  return methodHeader !== undefined && methodHeader !== method ? 'Mcp-Method' : undefined;
+  return undefined;
 }
 
-/** Returns a required header that is missing, or an `Mcp-Name` that disagrees with the body. */
-export function missingHeader(request: Message, headers: RequestHeaders): string | undefined {
-  if (headers['mcp-protocol-version'] === undefined) return 'MCP-Protocol-Version';
-  if (headers['mcp-method'] === undefined) return 'Mcp-Method';
-  if (headers['mcp-name'] === undefined && mayLackName.has(request.method)) return undefined;
-  const name = readMirroredName(request);
+/** Returns a header of this revision that a request lacks, or that disagrees with the body. */
+export function missingHeader(request: Message, headers: RequestHeaders, revision: Revision): string | undefined {
+  for (const header of revision.headers) if (isMissing(header, request, headers)) return header.name;
+  return undefined;
+}
+
+function isMissing({ name, mirrors }: MirroredHeader, request: Message, headers: RequestHeaders): boolean {
+  const given = headers[keyOf(name)];
+  if (mirrors === 'revision' || mirrors === 'method') return given === undefined;
+  if (mirrors === 'subject' && given === undefined && mayLackName.has(request.method)) return false;
+  const expected = readText(request, mirrors);
   // The server refuses a request without its name.
-  if (name === undefined) return isNameTooLong(request) ? 'Mcp-Name' : undefined;
-  return decodeHeader(headers['mcp-name']) === name ? undefined : 'Mcp-Name';
+  if (expected === undefined) return mirrors === 'subject' && isNameTooLong(request);
+  return decodeHeader(given) !== expected;
 }
 
-/** The headers that a client sends with a message of this revision. */
-export function mirroredHeaders(message: Message, protocolVersion: string): Record<string, string> {
-  const name = readMirroredName(message);
-  return {
-    'mcp-protocol-version': protocolVersion,
-    ...(message.method !== undefined && { 'mcp-method': encodeHeader(message.method) }),
-    ...(name !== undefined && { 'mcp-name': encodeHeader(name) }),
-  };
+/** The headers that a client of this revision sends with a message. */
+export function mirroredHeaders(message: Message, revision: Revision): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const { name, mirrors } of revision.headers) {
+    const value = mirrors === 'revision' ? revision.name : readText(message, mirrors);
+    if (value !== undefined) headers[keyOf(name)] = mirrors === 'revision' ? value : encodeHeader(value);
+  }
+  return headers;
+}
+
+/** The part of a message that a header mirrors; undefined if the message lacks it, or if it is no text. */
+function readText(message: Message, mirrors: Exclude<MirroredHeader['mirrors'], 'revision'>): string | undefined {
+  if (mirrors === 'method') return message.method;
+  if (mirrors === 'subject') return readMirroredName(message);
+  const value = memberValue(message, 'meta', mirrors.meta);
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** The value of `Mcp-Name` for a message; undefined if it has no such header. */

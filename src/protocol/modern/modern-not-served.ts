@@ -1,5 +1,5 @@
+import { legacyRevisions } from '../known-revisions.ts';
 import { type Message, memberValue, protocolVersionKey } from '../message/message.ts';
-import { legacyRevisions } from '../revisions.ts';
 
 /**
  * Returns the data of `modern_not_served`, with which a legacy-only endpoint refuses a modern message (2026-07-28,

@@ -1,6 +1,7 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
 import { GuardedEvents } from '../../backend/contain-faults.ts';
 import { isRefusedConnection, maxRefusedMs } from '../../backend/http-client/reconnect-pause.ts';
+import { RestartPolicy } from '../../backend/starting/restart-policy.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
@@ -13,7 +14,6 @@ import { detach } from '../../util/boundary.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { Restoration } from '../session-events.ts';
-import { RestartPolicy } from './restart-policy.ts';
 import { StateAffinity } from './state-affinity.ts';
 import { UnsentMessages } from './unsent.ts';
 import { removeResponses } from './without-answers.ts';
@@ -109,7 +109,7 @@ export class BackendSupervisor implements BackendEvents {
     this.#context = context;
     this.#listener = listener;
     this.#hasEnvironmentCredentials = server.credentials?.as === 'variables';
-    this.#restartPolicy = new RestartPolicy(server.isRemote);
+    this.#restartPolicy = new RestartPolicy(server);
     this.#affinity = new StateAffinity(context);
   }
 
@@ -144,6 +144,7 @@ export class BackendSupervisor implements BackendEvents {
 
   #openFirst(resume?: Resume): void {
     this.#state = 'live';
+    this.#restartPolicy.noteStart();
     this.#backend = this.#openBackend(this, resume);
     this.#forgetHeaders();
   }
@@ -250,16 +251,10 @@ export class BackendSupervisor implements BackendEvents {
 
   /** Starts the server again to replace a lost backend, also one of another instance. */
   restore(): void {
-    const { client, epoch, parts } = this.#context;
-    const { server } = parts;
+    const { client, epoch } = this.#context;
     const isRetry = this.#state === 'restoring';
-    const isLoss = this.#state !== 'hibernating' && !(isRetry && server.isRemote);
-    if (isLoss && this.#restartPolicy.countLoss()) {
-      this.#state = 'closed';
-      this.#context.end('crash_loop');
-      return;
-    }
-    // Captured once for all attempts: newHandshake messages of the client wait.
+    if (!isRetry && this.#state !== 'hibernating' && this.#restartPolicy.countLoss()) return this.#endInCrashLoop();
+    // Read once for all attempts: later messages of the client wait.
     if (!isRetry) {
       this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayCount}`);
       const isWaking = this.#state === 'hibernating';
@@ -276,6 +271,12 @@ export class BackendSupervisor implements BackendEvents {
     if (this.#hasEnvironmentCredentials && this.#newestHeaders === noHeaders)
       this.#start = () => detach('session', start());
     else detach('session', start());
+  }
+
+  /** The client knows what the server was doing, so it decides: it opens the next session. */
+  #endInCrashLoop(): void {
+    this.#state = 'closed';
+    this.#context.end('crash_loop');
   }
 
   /** Ends the backend, as `Backend.close`. Waiting messages are dropped. */
@@ -310,7 +311,7 @@ export class BackendSupervisor implements BackendEvents {
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     const own = this.#removeReplayAnswers(messages);
-    if (own.length > 0) this.#restartPolicy.hasServed = true;
+    if (own.length > 0) this.#restartPolicy.hasWorked = true;
     this.#listener.onMessages(own, relatedRequests);
   }
 
@@ -361,8 +362,8 @@ export class BackendSupervisor implements BackendEvents {
   #retry(end: BackendEnd): void {
     if (this.#state !== 'restoring') return;
     if (isClientRefused(end, this.#context.parts.server)) return this.#awaitToken();
-    if (this.#restartPolicy.failures === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
-    this.#restartPolicy.failures += 1;
+    if (this.#restartPolicy.failedStarts === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
+    if (this.#restartPolicy.countFailedStart()) return this.#endInCrashLoop();
     this.#isRefused = isRefusedConnection(end.cause);
     if (this.#isRefused) this.#unsent?.limitTo(maxRefusedMs);
     this.restore();

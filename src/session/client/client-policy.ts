@@ -1,9 +1,9 @@
 // src/session/client: how sessions differ by the kind of their client.
 import type { RequestIds } from '../../backend/backend.ts';
 import type { SessionCalls, StreamTarget } from '../../call/session-calls.ts';
+import { sessionRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isChange } from '../../protocol/modern/subscription-filter.ts';
-import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import { attributeInGroup, type Unattributed } from '../group/attribution.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { SessionDropReason } from '../session-events.ts';
@@ -58,7 +58,7 @@ class OwnClient implements ClientPolicy {
   }
 
   primes(protocolVersion: string): boolean {
-    return hasPrimingEvent(protocolVersion);
+    return sessionRevision(protocolVersion).primesStreams;
   }
 
   attribute(message: Message, calls: SessionCalls, hasGet: boolean, relatedRequests: RequestIds | undefined) {

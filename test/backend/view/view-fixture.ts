@@ -86,7 +86,7 @@ export async function startView({
   const open = openView({
     identity: { name: 'view', version: '1' },
     members: ['a', 'b'].map((name) => ({ name, prefix: name === unprefixed ? '' : `${name}__` })),
-    openerOf: (name) => servers[name]?.open,
+    serverOf: (name) => servers[name] && { open: servers[name].open, isRemote: false },
     timeoutMs,
     startTimeoutMs: 2_000,
     toolRules: new FilterRules([], []),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { namesModernRevision, newestModern } from '../../../src/protocol/known-revisions.ts';
 import { readDiscovery, withServedVersions } from '../../../src/protocol/modern/discovery.ts';
 import { statusOf } from '../../../src/protocol/modern/error-status.ts';
-import { namesModernRevision } from '../../../src/protocol/revisions.ts';
 import { read } from './read.ts';
 
 const result = (value: unknown) => read({ jsonrpc: '2.0', id: 1, result: value });
@@ -60,7 +60,7 @@ describe('the status of a response', () => {
     ['an error that is no object', read('{"jsonrpc":"2.0","id":1,"error":7}'), 200],
     ['a result', result({ error: { code: -32601 } }), 200],
   ])('%s: %s', (_, response, status) => {
-    expect(statusOf(response, 'no/such', () => true)).toBe(status);
+    expect(statusOf(response, 'no/such', () => true, newestModern)).toBe(status);
   });
 
   it.each([
@@ -68,8 +68,8 @@ describe('the status of a response', () => {
     ['prompts/get', 'prompts'],
     ['resources/read', 'resources'],
   ])('[M-03] of %s is 404 for -32601 only where the server lacks %s: else a thing is missing', (method, capability) => {
-    expect(statusOf(error(-32601), method, (asked) => asked === capability)).toBe(200);
-    expect(statusOf(error(-32601), method, (asked) => asked !== capability)).toBe(404);
+    expect(statusOf(error(-32601), method, (asked) => asked === capability, newestModern)).toBe(200);
+    expect(statusOf(error(-32601), method, (asked) => asked !== capability, newestModern)).toBe(404);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { newestModern } from '../../../src/protocol/known-revisions.ts';
 import { ownRequest, readEnvelope } from '../../../src/protocol/modern/envelope.ts';
 import { isWanted, readLogLevel } from '../../../src/protocol/modern/log-levels.ts';
 import { read, withMeta } from './read.ts';
@@ -12,7 +13,7 @@ describe('readEnvelope', () => {
   it('[R1.05] takes a request that does not say who its client is', () => {
     expect(readEnvelope(withMeta(whole))).toEqual({
       ok: true,
-      envelope: { protocolVersion: '2026-07-28', logLevel: undefined },
+      envelope: { protocolVersion: '2026-07-28', revision: newestModern, logLevel: undefined },
     });
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { newestModern } from '../../../src/protocol/known-revisions.ts';
 import {
   decodeHeader,
   disagreeingHeader,
@@ -63,7 +64,7 @@ describe('the mirrored headers of a request', () => {
   it('agree, or are not there', () => {
     expect(disagreeingHeader(call, '2026-07-28', good)).toBeUndefined();
     expect(disagreeingHeader(call, '2026-07-28', {})).toBeUndefined();
-    expect(missingHeader(call, good)).toBeUndefined();
+    expect(missingHeader(call, good, newestModern)).toBeUndefined();
   });
 
   it.each([
@@ -82,7 +83,7 @@ describe('the mirrored headers of a request', () => {
     ['[R2.14] a name in bad base64', { ...good, 'mcp-name': '=?base64?dG9vbA?=' }, 'Mcp-Name'],
     ['[R2.13] two names', { ...good, 'mcp-name': 'tool, tool' }, 'Mcp-Name'],
   ])('%s is refused', (_, headers, header) => {
-    expect(missingHeader(call, headers)).toBe(header);
+    expect(missingHeader(call, headers, newestModern)).toBe(header);
   });
 
   it.each([
@@ -95,12 +96,12 @@ describe('the mirrored headers of a request', () => {
     ['tools/call', { name: '' }, ''],
   ])('[R2.13] [R2.14] %s of %j has the name %s', (method, params, name) => {
     const headers = { ...good, 'mcp-method': method, 'mcp-name': name };
-    expect(missingHeader(request(method, params), headers)).toBeUndefined();
-    expect(missingHeader(request(method, params), { ...headers, 'mcp-name': 'x' })).toBe('Mcp-Name');
+    expect(missingHeader(request(method, params), headers, newestModern)).toBeUndefined();
+    expect(missingHeader(request(method, params), { ...headers, 'mcp-name': 'x' }, newestModern)).toBe('Mcp-Name');
     // Common clients of tasks leave the header out.
     const withoutName = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method };
     const lacking = method.startsWith('tasks/') ? undefined : 'Mcp-Name';
-    expect(missingHeader(request(method, params), withoutName)).toBe(lacking);
+    expect(missingHeader(request(method, params), withoutName, newestModern)).toBe(lacking);
   });
 
   it.each([
@@ -108,7 +109,7 @@ describe('the mirrored headers of a request', () => {
     ['a call that names no tool, which the server refuses', request('tools/call')],
     ['a call whose name is no text', request('tools/call', { name: 1 })],
   ])('none is asked for: %s', (_, message) => {
-    expect(missingHeader(message, { ...good, 'mcp-name': undefined })).toBeUndefined();
+    expect(missingHeader(message, { ...good, 'mcp-name': undefined }, newestModern)).toBeUndefined();
   });
 
   it.each([
@@ -119,10 +120,10 @@ describe('the mirrored headers of a request', () => {
     ['a\r\nb', {}],
   ])('[R9.13] a client makes those that its %j needs', (method, params) => {
     const message = request(method, params);
-    const headers = mirroredHeaders(message, '2026-07-28');
+    const headers = mirroredHeaders(message, newestModern);
     expect(headers['mcp-protocol-version']).toBe('2026-07-28');
     expect(decodeHeader(headers['mcp-method'])).toBe(method);
-    expect(missingHeader(message, headers)).toBeUndefined();
+    expect(missingHeader(message, headers, newestModern)).toBeUndefined();
     expect('mcp-name' in headers).toBe(method.includes('/') && method !== 'tools/list');
   });
 });
@@ -246,7 +247,7 @@ describe('parameters that are mirrored', () => {
   it('[S-06] a string that is longer than any header is refused, also where it is built of nothing', () => {
     const long = 'x'.repeat(64 * 1024 + 1);
     expect(check(`{"region":"${long}"}`, { 'mcp-param-region': 'us' })).toEqual({ header: 'Mcp-Param-Region' });
-    expect(missingHeader(request('tools/call', { name: long }), standardHeaders)).toBe('Mcp-Name');
+    expect(missingHeader(request('tools/call', { name: long }), standardHeaders, newestModern)).toBe('Mcp-Name');
   });
 
   it.each([

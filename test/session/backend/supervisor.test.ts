@@ -104,7 +104,7 @@ describe('a backend that hibernates', () => {
     }
     for (let n = 0; n < 6; n++) {
       fake.backend.ends();
-      await pass(0);
+      await pass(2_000);
     }
     expect(givenUp).toEqual(['crash_loop']);
   });
@@ -358,7 +358,8 @@ describe('a backend that does not start again', () => {
         if (answers) fake.backend.says(note(n));
         await pass(lifeMs);
         fake.backend.ends();
-        await pass(500);
+        do await pass(500);
+        while (upstream.state === 'restoring');
       }
       expect([givenUp, upstream.state]).toEqual(isLoop ? [['crash_loop'], 'closed'] : [[], 'live']);
     },
@@ -374,7 +375,7 @@ describe('a backend that does not start again', () => {
     const fast = createFixture();
     for (let n = 0; n < 6; n++) {
       fast.fake.backend.ends();
-      await fast.pass(100);
+      await fast.pass(2_000);
     }
     expect([fast.givenUp, fast.upstream.incarnation]).toEqual([['crash_loop'], `${epoch}-5`]);
   });

@@ -1,10 +1,10 @@
 // src/protocol/translate/legacy-on-modern: messages of legacy clients for modern servers, and the way back.
 
+import { isLegacyRevision, newestLegacy } from '../../known-revisions.ts';
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
 import { changedMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../../message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import type { LogLevel } from '../../modern/log-levels.ts';
-import { legacyRevisions } from '../../revisions.ts';
 
 /** The description of a legacy client in its `initialize`, which a modern server gets with each request. */
 export interface LegacyClient {
@@ -25,9 +25,8 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks';
  */
 export function readLegacyClient(initialize: Message): LegacyClient {
   const requested = memberValue(initialize, 'params', 'protocolVersion');
-  const newest = legacyRevisions.at(-1) as string;
   return {
-    revision: legacyRevisions.find((revision) => revision === requested) ?? newest,
+    revision: isLegacyRevision(requested) ? (requested as string) : newestLegacy.name,
     infoText: objectText(initialize, 'clientInfo')?.toString(),
     capabilitiesText: withoutTasks(objectText(initialize, 'capabilities') ?? Buffer.from('{}')).toString(),
   };

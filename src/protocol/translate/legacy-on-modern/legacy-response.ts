@@ -3,6 +3,7 @@ import { findRange, replaceParts } from '../../json/splice.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../message/edit-members.ts';
 import { createFaultResponse } from '../../message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../message/message.ts';
+import { modernErrorCodes } from '../../revisions.ts';
 
 /**
  * Converts a modern server's response for a legacy client. Members that the modern era added to results (`resultType`,
@@ -26,9 +27,9 @@ const resourceNotFound = -32002;
 
 /** Codes that the modern era introduced, and their replacements in the legacy era. */
 const legacyCodes: ReadonlyMap<unknown, number> = new Map([
-  [-32020, -32603], // HeaderMismatch: the headers are the gateway's
-  [-32021, -32600], // MissingRequiredClientCapability
-  [-32022, -32603], // UnsupportedProtocolVersion: the version is the gateway's
+  [modernErrorCodes.headerMismatch, -32603], // the headers are the gateway's
+  [modernErrorCodes.missingClientCapability, -32600],
+  [modernErrorCodes.unsupportedVersion, -32603], // the version is the gateway's
 ]);
 
 function withLegacyCode(text: Buffer, method: string): Buffer {
