@@ -7,6 +7,7 @@ import { probeEraOverHttp } from '../../../modern/http-era-probe.ts';
 import { errorCodeIn } from '../../../protocol/json/splice.ts';
 import { PageWalk } from '../../../protocol/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
+import { methodNotFound } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
 import { detach } from '../../../util/boundary.ts';
 import {
@@ -27,7 +28,6 @@ import type { Openers } from '../../servers/remote-openers.ts';
 import { openersOf } from '../../servers/run-server.ts';
 import { version } from '../../version.ts';
 import { type FilteredItems, ListedItems, noFilters } from './unused-filters.ts';
-import { methodNotFound } from '../../../protocol/revisions.ts';
 
 /** The findings about a server. */
 export interface Findings {
