@@ -168,7 +168,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   for (const server of config.servers) addToHealth(server);
   const run = (server: ServerConfig): RunningServer =>
     isView(server)
-      ? runView(server, telemetry, (name) => set.serverOf(name))
+      ? runView(server, config, telemetry, (name) => set.serverOf(name))
       : runServer(server, config, environment, telemetry);
   const running = await startServers(parts, telemetry, run);
   const set: ServerSet = new ServerSet(

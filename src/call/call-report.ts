@@ -4,6 +4,7 @@ import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
+import { methodOf } from '../protocol/methods/methods.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { CallOrigin, CallOutcome, CallTelemetry, EndedCall } from './call-events.ts';
 
@@ -109,7 +110,8 @@ export class CallReport implements EndedCall {
   answered(response: Message): void {
     const { text, isError } = response;
     const bytesOut = text.length;
-    if (!isError) return this.#end(this.method === 'tools/call' && isToolError(response) ? toolError : ok, bytesOut);
+    if (!isError)
+      return this.#end(methodOf(this.method).names === 'tool' && isToolError(response) ? toolError : ok, bytesOut);
     const reason = readGatewayFault(response);
     if (reason !== undefined) return this.failed(reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);

@@ -1,38 +1,14 @@
 import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
-import { skillMethods } from '../protocol/skills.ts';
+import { methodOf } from '../protocol/methods/methods.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { Call } from './session-calls.ts';
 
-/** Requests that a server can answer twice without harm: they only read, or set a state to the same value again. */
-const harmless: ReadonlySet<string | undefined> = new Set([
-  'ping',
-  'server/discover',
-  'tools/list',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'completion/complete',
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'tasks/get',
-  'tasks/list',
-  'tasks/result',
-  ...skillMethods,
-]);
-
 /** True for a message that may be sent to a server twice, or again to a replacement of the server that got it. */
-export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
+export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || isHarmlessMethod(method);
 
-/** Requests on whose behalf a server may send requests to its client. */
-const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'tasks/result']);
-
-/** True if a server may send its client a request on behalf of this method. */
-export const mayRequestInput = (method: string): boolean => inputMethods.has(method);
+const isHarmlessMethod = (method: string | undefined): boolean => methodOf(method).effect !== 'acts';
 
 /** The properties of a call that decide whether it may be run again. */
 type Rerunnable = Pick<Call, 'method' | 'request' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
@@ -63,9 +39,9 @@ export class RerunPolicy {
   /**
    * True if a request must be kept: for a rerun, or because the request sets client state at the server.
    */
-  mayNeed({ method = '', text }: Message): boolean {
+  mayNeed({ method, text }: Message): boolean {
     if (text.length > maxKeptBytes) return false;
-    return harmless.has(method) || (this.#usesHints && method === 'tools/call');
+    return isHarmlessMethod(method) || (this.#usesHints && methodOf(method).names === 'tool');
   }
 
   /** True if this call may be run again after its POST broke or its server was lost. */
@@ -77,7 +53,7 @@ export class RerunPolicy {
     // server that is being lost first breaks its POSTs. Both count as one loss.
     if (rerunAfter === 'loss' || rerunAfter === after) return false;
     if (request === undefined || hasAsked || cancelTimer !== undefined) return false;
-    return harmless.has(method) || (this.#usesHints && this.#isHarmless(memberValue(request, 'params', 'name')));
+    return isHarmlessMethod(method) || (this.#usesHints && this.#isHarmless(memberValue(request, 'params', 'name')));
   }
 
   /** Learns from a server's list of tools which of them are harmless. */

@@ -1,6 +1,7 @@
 import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
+import { methodOf } from '../protocol/methods/methods.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 
 /**
@@ -18,22 +19,15 @@ const maxReadBytes = 256 * 1024;
 /** The notification with which a server reports the state of a task unasked. */
 export const taskStatus = 'notifications/tasks/status';
 
-const updateByMethod: ReadonlyMap<string | undefined, TaskUpdate> = new Map([
-  ['tasks/get', 'state'],
-  ['tasks/cancel', 'state'],
-  ['tasks/list', 'list'],
-  ['tasks/result', 'result'],
-]);
-
 /**
  * True for a request about a task that is answered at once. The task's messages should not turn that answer into a
  * stream.
  */
-export const isPoll = (method: string): boolean => method === 'tasks/get' || method === 'tasks/cancel';
+export const isPoll = (method: string): boolean => methodOf(method).taskNews === 'state';
 
 /** Returns the information about tasks that the answer to a request may contain; undefined for none. */
 export function readTaskUpdate(request: Message): TaskUpdate | undefined {
-  return updateByMethod.get(request.method) ?? (request.asksForTask ? 'start' : undefined);
+  return methodOf(request.method).taskNews ?? (request.asksForTask ? 'start' : undefined);
 }
 
 /** A task as its owner describes it. The members may have any type. */

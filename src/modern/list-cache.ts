@@ -11,6 +11,7 @@ import {
   readGatewayMessage,
   withId,
 } from '../protocol/message/message.ts';
+import { methodOf } from '../protocol/methods/methods.ts';
 import { clientCapabilitiesKey } from '../protocol/modern/envelope.ts';
 import type { Principal } from '../protocol/principal.ts';
 
@@ -27,14 +28,6 @@ export interface ListClient {
   readonly principal: Principal;
   readonly forwarded?: ForwardedHeaders | undefined;
 }
-
-/** The lists that are kept. A list is the same until it changes, and needs no server process. */
-const lists: ReadonlySet<string | undefined> = new Set([
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-]);
 
 /** A larger list is not kept, and neither are more lists or bytes in all (P8): a client can ask for many pages. */
 const maxListBytes = 1024 * 1024;
@@ -67,7 +60,7 @@ export class ListCache {
 
   /** Finds the kept answer to a request, with the time that is left of it. */
   find(request: Message, client: ListClient): Message | undefined {
-    if (!this.#isOn || !lists.has(request.method)) return undefined;
+    if (!this.#isOn || !isKept(request)) return undefined;
     const key = keyOf(request, client);
     const kept = key === undefined ? undefined : this.#kept.get(key);
     if (kept === undefined || key === undefined) return undefined;
@@ -82,7 +75,7 @@ export class ListCache {
    * returns what the client gets. Undefined for other requests.
    */
   observe(request: Message, client: ListClient, isLegacy: boolean): ((response: Message) => Message) | undefined {
-    if (!this.#isOn || !lists.has(request.method)) return undefined;
+    if (!this.#isOn || !isKept(request)) return undefined;
     if (isLegacy && this.#options.legacyTtlMs === 0) return undefined;
     const key = keyOf(request, client);
     if (key === undefined) return undefined;
@@ -157,9 +150,12 @@ class WatchedBackend extends BackendDecorator {
   }
 }
 
+/** True for a request for a list that is kept: it is the same until its change is announced, and needs no process. */
+const isKept = ({ method }: Message): boolean => methodOf(method).list?.changed !== undefined;
+
 /** True for a notification that a list has changed. */
 export const isListChange = ({ kind, method }: Message): boolean =>
-  kind === 'notification' && method !== undefined && method.endsWith('/list_changed');
+  kind === 'notification' && methodOf(method).changedLists !== undefined;
 
 /** A longer key is not kept (P8): the client chooses its cursor and its capabilities. */
 const maxKeyLength = 4_096;

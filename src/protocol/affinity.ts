@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { scalarAt } from './json/splice.ts';
 import type { Message } from './message/message.ts';
+import { methodOf } from './methods/methods.ts';
 import type { Principal } from './principal.ts';
 
 /** What a template names: the user, the client's name, or a header, a claim or a member of `_meta`. */
@@ -26,19 +27,6 @@ const maxValueLength = 1_024;
 
 const reference = /\{(?:(user|client)|(header|claim|meta):([^{}]+))\}/g;
 const template = /^(?:\{[^{}]+\}[ ,;/:+-]?)+$/;
-
-/** Requests whose answers do not depend on the state of a conversation. All others do, also unknown ones. */
-const statelessMethods: ReadonlySet<string | undefined> = new Set([
-  'initialize',
-  'ping',
-  'server/discover',
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'completion/complete',
-  'logging/setLevel',
-]);
 
 /**
  * Parses a template such as `{user} {header:X-Conversation}`. Undefined if the text has other parts. Names of headers
@@ -104,7 +92,7 @@ export class Affinity {
   readMeta(request: Message): string | undefined {
     const values = this.#metaNames.map((name) => readName(scalarAt(request.text, ['params', '_meta', name])));
     if (!values.includes(undefined)) return digestOf(values);
-    return statelessMethods.has(request.method) ? undefined : nobody;
+    return methodOf(request.method).isStateless ? undefined : nobody;
   }
 
   /**

@@ -4,6 +4,7 @@ import { scalarAt, splice, valueAt } from './json/splice.ts';
 import { namesModernRevision, newestLegacy } from './known-revisions.ts';
 import { createMessage } from './message/message.ts';
 import type { Message } from './message/message-type.ts';
+import { methods } from './methods/methods.ts';
 
 /** Creates the `initialize` of the gateway as a client without capabilities; `version` is its own version. */
 export const initializeRequest = (id: RequestId, version: string): Message =>
@@ -107,14 +108,11 @@ function includes(whole: unknown, part: unknown): boolean {
 }
 
 /**
- * Lists that can change. After a restore the gateway announces a change of those for which the server declares
- * `listChanged`.
+ * The notifications of changed lists that a server with these capabilities may send. After a restore the gateway sends
+ * them.
  */
-const changingLists = ['tools', 'prompts', 'resources'] as const;
-
-/** The `list_changed` notifications that a server with these capabilities may send. */
 export function declaredListChanges({ capabilities }: Handshake): Buffer[] {
-  return changingLists
-    .filter((list) => includes(capabilities, { [list]: { listChanged: true } }))
-    .map((list) => Buffer.from(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`));
+  return methods
+    .filter(({ changedLists: list }) => list !== undefined && includes(capabilities, { [list]: { listChanged: true } }))
+    .map(({ name }) => Buffer.from(`{"jsonrpc":"2.0","method":"${name}"}`));
 }

@@ -42,8 +42,6 @@ export interface Revision {
   readonly requiredMeta: readonly string[];
   /** The errors of a server that have an HTTP status of their own, by code. */
   readonly errorStatuses: ReadonlyMap<number, number>;
-  /** Methods of earlier revisions that the revision has removed. */
-  readonly removedMethods: ReadonlySet<string>;
 }
 
 /** The codes of the errors that the modern era adds (2026-07-28, basic, "Error Codes"). */
@@ -66,7 +64,6 @@ const sessions = {
   headers: [],
   requiredMeta: [],
   errorStatuses: new Map(),
-  removedMethods: new Set(),
 } as const satisfies Omit<Revision, 'name'>;
 
 const modern20260728: Revision = {
@@ -83,7 +80,6 @@ const modern20260728: Revision = {
     [modernErrorCodes.missingClientCapability, 400],
     [modernErrorCodes.unsupportedVersion, 400],
   ]),
-  removedMethods: new Set(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']),
 };
 
 /** All revisions that the gateway serves, the oldest first. */

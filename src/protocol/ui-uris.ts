@@ -1,24 +1,35 @@
 import { changedMessage, type Message, memberRange } from './message/message.ts';
+import { extensions, type PageUris } from './methods/extensions.ts';
 
-const scheme = 'ui://';
+const escapeSign = '\\u00';
 
-/** True for the URI of a page that clients show and run (MCP Apps). */
-export const isUiUri = (uri: string): boolean => uri.startsWith(scheme);
+/** The escapes of a character in JSON. */
+const escapesOf = (character: string): string[] => {
+  const code = character.charCodeAt(0).toString(16).padStart(2, '0');
+  return [escapeSign + code, escapeSign + code.toUpperCase()];
+};
 
-/** A string that begins with `ui://`, however its characters are written. Servers in PHP write a slash as `\/`. */
-const openings = /"(?:u|\\u0075)(?:i|\\u0069)(?::|\\u003[aA])(?:\\?\/|\\u002[fF]){2}/g;
-/** The same with a host behind it, as `encodeURIComponent` writes one, and the slash after the host. */
-const hostedOpenings =
-  /("(?:u|\\u0075)(?:i|\\u0069)(?::|\\u003[aA])(?:\\?\/|\\u002[fF]){2})([\w.!~*'()%-]{1,200})(?:\\?\/|\\u002[fF])/g;
+/** The URIs of each extension with pages that clients show and run, such as MCP Apps, and the signs of one in a text. */
+const kinds = extensions.flatMap(({ pages }) =>
+  pages === undefined
+    ? []
+    : [
+        {
+          ...pages,
+          plainSign: pages.scheme.slice(0, -2),
+          escapedSigns: [...new Set([...pages.scheme].flatMap(escapesOf))],
+        },
+      ],
+);
+
+/** True for the URI of a page that clients show and run. */
+export const isUiUri = (uri: string): boolean => kinds.some(({ scheme }) => uri.startsWith(scheme));
 
 /**
- * A text without any of these has no such string. The escapes are only looked for if there is one of their kind: in a
- * text full of other escapes, each search takes long (P8).
+ * A text without any of these signs has no such string. The escapes are only looked for if there is one of their kind: in
+ * a text full of other escapes, each search takes long (P8).
  */
-const plainSign = 'ui:';
-const escapeSign = '\\u00';
-const escapedSigns = ['\\u0075', '\\u0069', '\\u003a', '\\u003A', '\\u002f', '\\u002F'];
-const mayHaveUri = (text: Buffer): boolean =>
+const mayHaveUri = (text: Buffer, { plainSign, escapedSigns }: (typeof kinds)[number]): boolean =>
   text.includes(plainSign) || (text.includes(escapeSign) && escapedSigns.some((sign) => text.includes(sign)));
 
 /** How many URIs of one message are changed (P8). No page has nearly as many; each costs a call. */
@@ -42,28 +53,32 @@ export class UiUris {
 
   /** True if a URI that a client has is one of this server. */
   isOwn(uri: string): boolean {
-    return uri.startsWith(`${scheme}${this.#host}/`);
+    return kinds.some(({ scheme }) => uri.startsWith(`${scheme}${this.#host}/`));
   }
 
   /** A message of the server, as clients get it. Undefined if it has too many URIs. */
   forClient(message: Message): Message | undefined {
-    return change(message, openings, (found) => `${found}${this.#host}/`);
+    return change(message, 'openings', (found) => `${found}${this.#host}/`);
   }
 
   /** A message of a client, as the server gets it. Undefined if it has too many URIs. */
   forServer(message: Message): Message | undefined {
-    return change(message, hostedOpenings, (found, start = '', host) => (host === this.#host ? start : found));
+    return change(message, 'hostedOpenings', (found, start = '', host) => (host === this.#host ? start : found));
   }
 }
 
-/** Changes the strings in a message's params or result that begin as the pattern says. */
-function change(
-  message: Message,
-  pattern: RegExp,
-  by: (found: string, start?: string, host?: string) => string,
-): Message | undefined {
+type ChangeOf = (found: string, start?: string, host?: string) => string;
+
+/** Changes the strings in a message's params or result that begin as a pattern of each kind says. */
+function change(message: Message, pattern: 'openings' | 'hostedOpenings', by: ChangeOf): Message | undefined {
+  let changed: Message | undefined = message;
+  for (const kind of kinds)
+    if (changed !== undefined && mayHaveUri(changed.text, kind)) changed = changeAll(changed, kind[pattern], by);
+  return changed;
+}
+
+function changeAll(message: Message, pattern: PageUris['openings'], by: ChangeOf): Message | undefined {
   const { text } = message;
-  if (!mayHaveUri(text)) return message;
   const range = parts.map((part) => memberRange(message, 'message', part)).find((found) => found !== undefined);
   if (range === undefined) return message;
   // One character is one byte: all that is searched and inserted is ASCII.

@@ -3,12 +3,13 @@ import { editCall, filterList } from '../../src/backend/filter/edit-tools.ts';
 import { FilterRules } from '../../src/backend/filter/filter-rules.ts';
 import { MirroredParameters } from '../../src/backend/mirrored-parameters.ts';
 import { UriRoutes } from '../../src/backend/view/uri-routes.ts';
-import { readPage, viewLists } from '../../src/backend/view/view-lists.ts';
+import { readPage } from '../../src/backend/view/view-lists.ts';
 import { ViewNames } from '../../src/backend/view/view-names.ts';
 import { RerunPolicy } from '../../src/call/rerun.ts';
 import { Tasks } from '../../src/call/tasks.ts';
 import { filterTools } from '../../src/http/replies/filter-tools.ts';
 import { readGatewayMessage } from '../../src/protocol/message/message.ts';
+import { listOf } from '../../src/protocol/methods/methods.ts';
 import { offeredTools } from '../../src/protocol/modern/offered-tools.ts';
 import { asLegacyResponse } from '../../src/protocol/translate/legacy-on-modern/legacy-response.ts';
 import { asModernResponse } from '../../src/protocol/translate/modern-on-legacy/modern-response.ts';
@@ -43,7 +44,7 @@ const paths: Readonly<Record<string, (text: Buffer) => unknown>> = {
   'changes of tools': (text) => filterList(text, 'tools', edits),
   'the filter of scopes': (text) => filterTools(text, (name) => !name.endsWith('9')),
   'a page of a view': (text) =>
-    readPage({ text } as never, viewLists.get('tools/list') as never, 0, {
+    readPage({ text } as never, listOf('tools/list'), 0, {
       names,
       routes: new UriRoutes(['p']),
       tools: rules,

@@ -4,7 +4,7 @@ import { filterBackends } from '../../backend/filter/filtered-backend.ts';
 import { createWarmPool } from '../../backend/starting/warm-pool.ts';
 import { openView } from '../../backend/view/view-backend.ts';
 import { NameReports } from '../../backend/view/view-names.ts';
-import type { ServerConfig } from '../../config/config.ts';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
 import { Introduction } from '../../server/introduction.ts';
 import type { Server } from '../../server/server.ts';
@@ -17,6 +17,7 @@ import { configurationDigest, type RunningServer, type ServerTelemetry } from '.
  */
 export function runView(
   config: ServerConfig,
+  { cancelGraceMs }: Pick<GatewayConfig, 'cancelGraceMs'>,
   { emit }: Pick<ServerTelemetry, 'emit'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
@@ -30,6 +31,7 @@ export function runView(
     serverOf,
     timeoutMs,
     startTimeoutMs,
+    cancelGraceMs,
     toolRules: new FilterRules(config.allowTools, config.denyTools, config.tools),
     onNameTroubles(troubles) {
       const { leftOut, refused } = nameReports.newIn(troubles);

@@ -1,4 +1,5 @@
 import { type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { matchesGlob } from '../../util/glob.ts';
 
 /** The configured scopes of a server. */
@@ -43,7 +44,7 @@ export class ScopeRules {
 
   /** Returns the scopes for one message. A notification counts too, since a lenient server could take it for a call. */
   #neededByOne(message: Message): readonly string[] {
-    if (message.method !== 'tools/call') return this.always;
+    if (methodOf(message.method).names !== 'tool') return this.always;
     const name = readToolName(message);
     return name === undefined ? this.all : this.neededByTool(name);
   }

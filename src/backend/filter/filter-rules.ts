@@ -1,6 +1,8 @@
 // src/backend/filter: the tools and prompts of a server that its clients may see and call.
 import { foldKey } from '../../protocol/json/fold-key.ts';
 import { scalarAt } from '../../protocol/json/splice.ts';
+import { type Method, unknownMethod } from '../../protocol/methods/method.ts';
+import { methods } from '../../protocol/methods/methods.ts';
 import { matchesGlob } from '../../util/glob.ts';
 
 /** The changes to one tool. */
@@ -114,5 +116,7 @@ function hasHint(tool: Buffer, hint: string): boolean {
   return typeof value === 'boolean' ? value : (hintDefaults.get(hint) ?? false);
 }
 
-/** A method as a careless server may read it: without case, and without white space around it. */
-export const foldMethod = (method: string): string => foldKey(method.trim());
+const byFoldedName: ReadonlyMap<string, Method> = new Map(methods.map((method) => [foldKey(method.name), method]));
+
+/** What is known about a method as a careless server may read it: without case, and without white space around it. */
+export const foldedMethodOf = (name: string): Method => byFoldedName.get(foldKey(name.trim())) ?? unknownMethod;

@@ -9,7 +9,7 @@ import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, Requ
 import { BackendDecorator } from '../backend-decorator.ts';
 import { waitingBudget } from '../waiting-budget.ts';
 import { editCall } from './edit-tools.ts';
-import { type FilterOptions, FilterRules, foldMethod, isUnfiltered } from './filter-rules.ts';
+import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
 import { OwnLists } from './own-lists.ts';
 
@@ -73,11 +73,11 @@ class FilteredBackend extends BackendDecorator {
     const { cancels, method } = message;
     if (cancels !== undefined && this.#waiting.delete(cancels)) return 'sent';
     if (method === undefined || message.kind === 'response') return super.send(message, headers);
-    const folded = foldMethod(method);
+    const folded = foldedMethodOf(method);
     for (const filter of this.#filters) {
-      if (folded === filter.kind.call) return this.#call(filter, message, headers);
+      if (folded.names === filter.kind.names) return this.#call(filter, message, headers);
       if (folded === filter.kind.list) return this.#list(filter, message, headers);
-      if (folded === 'completion/complete' && filter.kind === promptKind && hasPromptRef(message))
+      if (folded.target === 'ref' && filter.kind === promptKind && hasPromptRef(message))
         return this.#call(filter, message, headers);
     }
     return super.send(message, headers);
@@ -131,7 +131,7 @@ class FilteredBackend extends BackendDecorator {
     if (!this.#waiting.hasRoomFor(id, waiting)) return 'full';
     this.#waiting.set(id, waiting);
     const read = filter.read(headers ?? noHeaders, (cursor) =>
-      this.#ownLists.request(filter.kind.list, cursor, message, headers),
+      this.#ownLists.request(filter.kind.list.name, cursor, message, headers),
     );
     detach(
       'backend',
@@ -175,7 +175,7 @@ class FilteredBackend extends BackendDecorator {
   /** Returns the message as clients get it; undefined if it answers the gateway's own request. */
   #filterMessage(message: Message): Message | undefined {
     if (message.kind === 'notification') {
-      for (const filter of this.#filters) if (message.method === filter.kind.changed) filter.forget();
+      for (const filter of this.#filters) if (message.method === filter.kind.list.list.changed) filter.forget();
       return message;
     }
     const { id } = message;
@@ -202,7 +202,7 @@ function filterResponse(message: Message, { filter, headers, isFirstPage }: List
 
 /** The server's name of what a request calls; undefined if clients know no such name. */
 function ownNameIn({ rules }: NameFilter, message: Message): string | undefined {
-  const path = ['params', ...(foldMethod(message.method ?? '') === 'completion/complete' ? ['ref', 'name'] : ['name'])];
+  const path = ['params', ...(foldedMethodOf(message.method ?? '').target === 'ref' ? ['ref', 'name'] : ['name'])];
   const name = path.length === 2 ? memberValue(message, 'params', 'name') : scalarAt(message.text, path);
   return typeof name === 'string' ? rules.ownName(name) : undefined;
 }

@@ -1,35 +1,21 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../../protocol/http/forwarded-headers.ts';
 import { PageWalk } from '../../protocol/list-page.ts';
+import { type ListMethod, listOf } from '../../protocol/methods/methods.ts';
 import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
 import { filterList } from './edit-tools.ts';
 import type { FilterRules } from './filter-rules.ts';
 
-/** What is filtered: tools or prompts, and the methods that list and use them. */
+/** What is filtered: tools or prompts, and the method that lists them. */
 export interface FilteredKind {
-  /** The member of a list's result with the items. */
-  readonly key: 'tools' | 'prompts';
-  readonly list: string;
-  readonly call: string;
-  readonly changed: string;
+  /** The methods of this kind name a tool or a prompt. */
+  readonly names: 'tool' | 'prompt';
+  readonly list: ListMethod;
   /** The answer to a call of an unknown item. */
   readonly unknown: 'unknown_tool' | 'unknown_prompt';
 }
 
-export const toolKind: FilteredKind = {
-  key: 'tools',
-  list: 'tools/list',
-  call: 'tools/call',
-  changed: 'notifications/tools/list_changed',
-  unknown: 'unknown_tool',
-};
-
-export const promptKind: FilteredKind = {
-  key: 'prompts',
-  list: 'prompts/list',
-  call: 'prompts/get',
-  changed: 'notifications/prompts/list_changed',
-  unknown: 'unknown_prompt',
-};
+export const toolKind: FilteredKind = { names: 'tool', list: listOf('tools/list'), unknown: 'unknown_tool' };
+export const promptKind: FilteredKind = { names: 'prompt', list: listOf('prompts/list'), unknown: 'unknown_prompt' };
 
 /** Reads one page of the server's list; undefined if the server does not give it. */
 export type ReadPage = (cursor: string | undefined) => Promise<Buffer | undefined>;
@@ -74,7 +60,7 @@ export class NameFilter {
    * @param isFirstPage true if the request had no cursor: a list of only one page replaces the names so far
    */
   filter(response: Buffer, headers: ForwardedHeaders, isFirstPage: boolean): ReturnType<typeof filterList> {
-    const filtered = filterList(response, this.kind.key, this.rules);
+    const filtered = filterList(response, this.kind.list.list.key, this.rules);
     if (typeof filtered === 'string') return filtered;
     const { visible } = this.#of(headers);
     if (isFirstPage && filtered.nextCursor === undefined) visible.clear();

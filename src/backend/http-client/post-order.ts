@@ -1,4 +1,5 @@
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 
 // The order of POSTs to one server: which POST waits for which. Requests overlap, as clients send them.
 
@@ -27,9 +28,6 @@ const maxOpenPosts = 256;
 /** Further connections: the standalone stream, a message that is no request, and streams that are resumed meanwhile. */
 export const maxConnections = maxOpenPosts + 8;
 
-/** Methods that change how the server handles later requests: a later request must not arrive first. */
-const stateChangingMethods = new Set(['logging/setLevel', 'resources/unsubscribe']);
-
 /**
  * Returns how long at most the next message waits until the server accepts this one. Requests block nothing, unless they
  * change state. A cancellation blocks nothing either, since it may wait itself.
@@ -37,7 +35,7 @@ const stateChangingMethods = new Set(['logging/setLevel', 'resources/unsubscribe
 export function blocksNextForMs({ kind, method, cancels }: Message): number {
   if (cancels !== undefined) return 0;
   if (kind !== 'request') return maxBlockingMs;
-  return stateChangingMethods.has(method ?? '') ? maxOvertakeMs : 0;
+  return methodOf(method).isOrdered ? maxOvertakeMs : 0;
 }
 
 /** The POSTs of requests that are under way: a server has no more at once than it has connections for (P8). */

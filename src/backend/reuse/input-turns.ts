@@ -1,9 +1,9 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { waitingBudget } from '../waiting-budget.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
-import { mayAskDuring } from './process-routing.ts';
 
 /** How many requests of all sessions wait for their turn (P8). Their bytes have a limit, too. */
 const maxWaiting = 256;
@@ -33,7 +33,7 @@ export class InputTurns {
 
   /** Whether a request may be sent now. A request that waits is returned by `next` later. */
   admit(member: ProcessMember, request: Message, headers: ForwardedHeaders | undefined): 'now' | 'later' | 'never' {
-    if (!mayAskDuring(request.method) || !this.#isOthersTurn(member)) return 'now';
+    if (!methodOf(request.method).mayAsk || !this.#isOthersTurn(member)) return 'now';
     const bytes = this.#waiting.reduce((sum, waiting) => sum + waiting.request.text.length, request.text.length);
     if (this.#waiting.length >= maxWaiting || bytes > waitingBudget.maxBytes) return 'never';
     this.#waiting.push({ member, request, headers });
@@ -59,7 +59,7 @@ export class InputTurns {
   }
 
   #isOthersTurn(member: ProcessMember): boolean {
-    for (const call of this.#calls.values()) if (call.member !== member && mayAskDuring(call.method)) return true;
+    for (const call of this.#calls.values()) if (call.member !== member && methodOf(call.method).mayAsk) return true;
     return false;
   }
 }

@@ -1,22 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { scalarAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { isWanted, readLogLevel } from '../../protocol/modern/log-levels.ts';
 import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
-
-/** Methods during which a server may send its client a request. */
-const inputMethods: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get', 'resources/read']);
-
-/** True for a request during which the server may send its client a request. */
-export const mayAskDuring = (method: string | undefined): boolean => inputMethods.has(method);
-
-/** Notifications that every session of a process gets. */
-const listChanges: ReadonlySet<string | undefined> = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-]);
 
 /** How many URL elicitations are remembered until the server reports their end (P8). */
 const maxElicitations = 64;
@@ -39,7 +27,7 @@ export class ProcessRouting {
 
   /** The member that a request from the server asks; undefined if it cannot be known. */
   memberAsked(request: Message): ProcessMember | undefined {
-    const asking = this.#onlyMember(({ method }) => mayAskDuring(method));
+    const asking = this.#onlyMember(({ method }) => methodOf(method).mayAsk);
     const member = asking === undefined ? this.#onlyMember(() => true) : asking;
     if (member && request.method === 'elicitation/create') this.#rememberElicitation(request, member);
     return member ?? undefined;
@@ -48,7 +36,7 @@ export class ProcessRouting {
   /** The members that get a notification that names no request. */
   membersFor(notification: Message): readonly ProcessMember[] {
     const { method, text } = notification;
-    if (listChanges.has(method)) return [...this.#members];
+    if (methodOf(method).changedLists !== undefined) return [...this.#members];
     if (method === 'notifications/resources/updated') return this.#subscribers(scalarAt(text, ['params', 'uri']));
     const elicitation = method === 'notifications/elicitation/complete' && scalarAt(text, ['params', 'elicitationId']);
     const member = typeof elicitation === 'string' ? this.#elicitations.get(elicitation) : this.#onlyMember(() => true);

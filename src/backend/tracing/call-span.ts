@@ -11,6 +11,7 @@ import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { maxNameLength, readCallName } from '../../protocol/message/call-name.ts';
 import { type Message, memberRange } from '../../protocol/message/message.ts';
 import { isToolError } from '../../protocol/message/tool-error.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 
 /** The request of a span, and the side of the gateway. */
 export interface CallSpanOptions {
@@ -24,11 +25,8 @@ export interface CallSpanOptions {
   readonly links?: Link[];
 }
 
-/** Attribute for the name in a request, by method. */
-const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
-  ['tools/call', 'gen_ai.tool.name'],
-  ['prompts/get', 'gen_ai.prompt.name'],
-]);
+/** Attribute for the name in a request, by what it names. */
+const nameKeys = { tool: 'gen_ai.tool.name', prompt: 'gen_ai.prompt.name' } as const;
 
 /**
  * Begins the span of a request, named and described by the semantic conventions for MCP (OpenTelemetry GenAI, "MCP").
@@ -38,12 +36,12 @@ const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
 export function startCallSpan({ tracer, request, side, attributes, parent, links = [] }: CallSpanOptions): Span {
   const method = (request.method ?? '').slice(0, maxNameLength);
   const name = readCallName(request);
-  const nameKey = nameKeys.get(method);
+  const { names } = methodOf(method);
   const allAttributes: Attributes = {
     ...attributes,
     'mcp.method.name': method,
-    ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
-    ...(nameKey !== undefined && name !== undefined && { [nameKey]: name }),
+    ...(names === 'tool' && { 'gen_ai.operation.name': 'execute_tool' }),
+    ...(names !== undefined && name !== undefined && { [nameKeys[names]]: name }),
   };
   const kind = side === 'client' ? SpanKind.SERVER : SpanKind.CLIENT;
   return tracer.startSpan(
@@ -60,7 +58,7 @@ export function endWithResponse(span: Span, method: string | undefined, response
     if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
     return endWithError(span, code ?? '_OTHER');
   }
-  if (method === 'tools/call' && isToolError(response)) endWithError(span, 'tool_error');
+  if (methodOf(method).names === 'tool' && isToolError(response)) endWithError(span, 'tool_error');
   else span.end();
 }
 

@@ -14,6 +14,7 @@ import {
   readGatewayMessage,
   withId,
 } from '../../protocol/message/message.ts';
+import type { ListMethod } from '../../protocol/methods/methods.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
@@ -27,8 +28,6 @@ import {
   readCursor,
   readPage,
   resourceLists,
-  type ViewList,
-  viewLists,
   writeCursor,
 } from './view-lists.ts';
 import type { NameTroubles } from './view-names.ts';
@@ -79,7 +78,7 @@ export class FanOut {
   }
 
   /** Answers a list request with the lists of all servers that are ready. It does not wait for those that were silent. */
-  list(request: Message, list: ViewList, headers: ForwardedHeaders | undefined): void {
+  list(request: Message, list: ListMethod, headers: ForwardedHeaders | undefined): void {
     const { members, absences, onUnavailable } = this.#options;
     const id = request.id as RequestId;
     const cursor = memberRange(request, 'params', 'cursor') && memberValue(request, 'params', 'cursor');
@@ -97,7 +96,7 @@ export class FanOut {
       this.#late.ask(member, this.#pageRequest(request, cursors, member), headers);
     }
     const missing = members.filter((each) => down.includes(each) || silent.includes(each));
-    const pages = ready.map((member) => this.#page(request, cursors, member, headers));
+    const pages = ready.map((member) => this.ask(member, this.#pageRequest(request, cursors, member), headers, list));
     this.#open.set(id, () => {
       for (const { cancel } of pages) cancel('The client has cancelled the request.');
     });
@@ -159,7 +158,7 @@ export class FanOut {
    * @param awaited the list that is asked for: its answer is of use when it is late, too. With `all`, the request has no
    *   time limit of the view: the client waits for this server's answer
    */
-  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined, awaited?: ViewList | 'all'): Asked {
+  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined, awaited?: ListMethod | 'all'): Asked {
     const list = typeof awaited === 'object' ? awaited : undefined;
     const id = request.id as RequestId;
     let isLate = false;
@@ -200,11 +199,6 @@ export class FanOut {
     return `${ownPrefix}${++this.#count}`;
   }
 
-  #page(request: Message, cursors: Cursors | undefined, member: Member, headers: ForwardedHeaders | undefined): Asked {
-    const list = viewLists.get(request.method);
-    return this.ask(member, this.#pageRequest(request, cursors, member), headers, list);
-  }
-
   #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {
     const own = cursors?.get(member.name);
     const text = own === undefined ? request.text : putMembers(request, 'params', [['cursor', JSON.stringify(own)]]);
@@ -213,7 +207,7 @@ export class FanOut {
 
   #read(
     response: Message | undefined,
-    list: ViewList,
+    list: ListMethod,
     member: Member,
     cursors: Cursors | undefined,
   ): MemberPage | undefined {
@@ -242,12 +236,12 @@ export class FanOut {
     reading.routes.isWhole = true;
   }
 
-  async #learn(member: Member, list: ViewList, headers: ForwardedHeaders | undefined): Promise<void> {
-    const request = createMessage({ id: 0, method: list.method, params: {} });
+  async #learn(member: Member, list: ListMethod, headers: ForwardedHeaders | undefined): Promise<void> {
+    const request = createMessage({ id: 0, method: list.name, params: {} });
     const walk = new PageWalk();
     let cursors: Cursors | undefined;
     for (let page = 0; page < maxPages; page++) {
-      const response = await this.#page(request, cursors, member, headers).outcome;
+      const response = await this.ask(member, this.#pageRequest(request, cursors, member), headers, list).outcome;
       const next = walk.next(this.#read(response, list, member, cursors)?.nextCursor);
       this.#options.onLearned();
       if (next === undefined) return;

@@ -2,14 +2,12 @@ import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { RequestIds } from '../backend.ts';
 import { waitingBudget } from '../waiting-budget.ts';
 import type { Member } from './member.ts';
-
-/** Requests during which a server may ask its client. */
-const inputMethods: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** How many calls of all clients wait for their turn (P8). Their bytes have a limit, too. */
 const maxHeld = 1_024;
@@ -84,7 +82,7 @@ export class MemberGates {
   }
 }
 
-const mayAsk = ({ method }: Message): boolean => inputMethods.has(method);
+const mayAsk = ({ method }: Message): boolean => methodOf(method).mayAsk;
 
 const isAsking = ({ calls }: Member): boolean =>
   [...calls.values()].some(({ message, onOutcome }) => onOutcome === undefined && mayAsk(message));

@@ -3,7 +3,7 @@ import { type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../protocol/message/message.ts';
-import { skillMethods } from '../../protocol/skills.ts';
+import { type ListMethod, listMethods, methodOf } from '../../protocol/methods/methods.ts';
 import type { UiUris } from '../../protocol/ui-uris.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
@@ -18,7 +18,6 @@ import type {
 } from '../backend.ts';
 import { RestartPolicy } from '../starting/restart-policy.ts';
 import { openStartingBackend } from '../starting/starting-backend.ts';
-import type { ViewList } from './view-lists.ts';
 
 /** Receives what a server of a view does. All methods are called outside of calls into the view. */
 export interface MemberListener {
@@ -70,25 +69,17 @@ export interface MemberOptions {
   /** The client's `initialize`. */
   readonly initialize: Message;
   readonly startTimeoutMs: number;
+  /** A server need not answer a cancelled request. After this time, the request counts as ended. */
+  readonly cancelGraceMs: number;
   /** The server's `ui://` URIs, as clients have them; undefined if they stay as they are. */
   readonly pages: UiUris | undefined;
   readonly listener: MemberListener;
 }
 
-/** A request that reads only may run again after a restart (docs/design.md, D5). */
-const readsOnly: ReadonlySet<string | undefined> = new Set([
-  'tools/list',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'completion/complete',
-  ...skillMethods,
-]);
-
 /** The capabilities of lists that a careless server may have without declaring anything. */
-const baseLists: ReadonlySet<string> = new Set(['tools', 'prompts', 'resources']);
+const baseLists: ReadonlySet<string> = new Set(
+  listMethods.filter(({ extension }) => extension === undefined).map(({ capability }) => capability),
+);
 
 /** Output of a server before its answer to `initialize` (P8). */
 const maxEarlyBytes = 1024 * 1024;
@@ -96,8 +87,6 @@ const maxEarlyBytes = 1024 * 1024;
 const maxWaitingBytes = 4 * 1024 * 1024;
 /** A request does not start a server again before this time is over: the lists of the view would wait for it each time. */
 const retryMs = 5_000;
-/** A server need not answer a cancelled request. After this time, the request counts as ended. */
-const cancelGraceMs = 5_000;
 /** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
 const maxLateTokens = 64;
 
@@ -158,13 +147,13 @@ export class Member implements BackendEvents {
   }
 
   /** True if the server declares this list, or declares no list at all: such a server may have one all the same. */
-  mayHave({ key, capability }: ViewList): boolean {
+  mayHave({ list: { key }, capability }: ListMethod): boolean {
     if (this.declares(capability)) return true;
     return baseLists.has(capability) && ![...baseLists].some((each) => this.declares(each)) && !this.#lacking.has(key);
   }
 
   /** The server does not have a list that it does not declare. */
-  noteLacking({ key }: ViewList): void {
+  noteLacking({ list: { key } }: ListMethod): void {
     this.#lacking.add(key);
   }
 
@@ -232,7 +221,7 @@ export class Member implements BackendEvents {
       if (call === undefined || this.calls.get(id) !== call) return;
       this.calls.delete(id);
       contain('backend', () => this.#options.listener.onDropped(this));
-    }, cancelGraceMs).unref();
+    }, this.#options.cancelGraceMs).unref();
   }
 
   pause(): void {
@@ -337,7 +326,7 @@ export class Member implements BackendEvents {
     else this.#options.listener.onUnanswered([message.id as RequestId], reason, true);
   }
 
-  /** The server is gone. Requests that read only run again once; the others end now (P3). */
+  /** The server is gone. Requests that do no harm twice run again once (docs/design.md, D5); the others end now (P3). */
   #handleEnd(end: BackendEnd): void {
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
@@ -351,7 +340,7 @@ export class Member implements BackendEvents {
     const undelivered = new Set(end.undelivered?.map(({ message }) => message.id));
     const lost: MemberCall[] = runsAgain ? [] : this.#waiting.splice(0);
     for (const call of this.calls.values()) {
-      const mayRunAgain = undelivered.has(call.message.id) || readsOnly.has(call.message.method);
+      const mayRunAgain = undelivered.has(call.message.id) || methodOf(call.message.method).effect !== 'acts';
       if (!runsAgain || call.isRerun || !mayRunAgain) lost.push(call);
       else this.#waiting.push(Object.assign(call, { isRerun: true }));
     }

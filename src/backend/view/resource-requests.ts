@@ -4,7 +4,7 @@ import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
 import { keptUris, maxSubscriptions, refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { createMessage, type Message, withId } from '../../protocol/message/message.ts';
-import { skillsExtension, skillUriMethods } from '../../protocol/skills.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Backend } from '../backend.ts';
@@ -102,10 +102,10 @@ export class ResourceRequests {
   /** The server of a URI; undefined if it is unknown, or while a server before it may have a template for the URI. */
   #find(uri: string, { method }: Message): number | undefined {
     const { routes, members } = this.#options;
-    const isOfSkills = skillUriMethods.has(method);
-    if (routes.isWhole) return routes.findUri(uri, isOfSkills);
+    const isOfExtension = methodOf(method).extension !== undefined;
+    if (routes.isWhole) return routes.findUri(uri, isOfExtension);
     const ready = members.filter(({ isReady }) => isReady).map(({ index }) => index);
-    return routes.findSettled(uri, ready, isOfSkills);
+    return routes.findSettled(uri, ready, isOfExtension);
   }
 
   /** Passes on the requests that wait for URIs which are known now: a silent server does not hold listed ones. */
@@ -136,7 +136,8 @@ export class ResourceRequests {
   /** The servers that may have what a request names. */
   #having({ method }: Message): readonly Member[] {
     const { members } = this.#options;
-    if (skillUriMethods.has(method)) return members.filter((member) => member.declares(skillsExtension));
+    const { extension, capability = '' } = methodOf(method);
+    if (extension !== undefined) return members.filter((member) => member.declares(capability));
     return members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
   }
 
@@ -147,7 +148,8 @@ export class ResourceRequests {
   }
 
   #passUnknown(message: Message, headers: ForwardedHeaders | undefined): void {
-    const mayBeUnlisted = message.method === 'resources/read' || skillUriMethods.has(message.method);
+    const { effect, target } = methodOf(message.method);
+    const mayBeUnlisted = effect === 'reads' && target === 'uri';
     if (!mayBeUnlisted) return this.#options.refuse(message);
     const ready = this.#having(message).filter(({ isReady }) => isReady);
     this.#try(message, ready, headers);

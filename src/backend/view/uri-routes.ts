@@ -1,5 +1,5 @@
 import { isLongUri, maxUriBytes } from '../../protocol/kept-uris.ts';
-import { skillFolder } from '../../protocol/skills.ts';
+import type { List } from '../../protocol/methods/method.ts';
 import { isUiUri, UiUris } from '../../protocol/ui-uris.ts';
 import { UriTemplates } from '../../protocol/uri-templates.ts';
 import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
@@ -49,16 +49,18 @@ export class UriRoutes {
     return this.#pages[index];
   }
 
-  /** Learns an item of a server's list. False if another server has it: for URIs, one that comes before in the view. */
-  learn(kind: 'uri' | 'uriTemplate' | 'skill' | 'taskId', id: string, index: number): boolean {
+  /**
+   * Learns an item of a server's list. False if another server has it: for URIs, one that comes before in the view.
+   * @param folder everything in this folder belongs to the server of the item, too
+   */
+  learn(kind: Exclude<List['identity'], 'name'>, id: string, index: number, folder?: string): boolean {
     if (kind === 'taskId') return this.#tasks.isFreeFor(index, id) && learnFirst(this.#namedTasks, id, index);
     if (this.#isPage(id)) return this.#pages[index]?.isOwn(id) === true;
     // A client gets a URI that is too long to be kept. It reads it as one that no list names.
     if (isLongUri(id)) return true;
     if (kind === 'uriTemplate') return this.#templates.learn(id, index);
     const isFirst = learnFirst(this.#uris, id, index);
-    const folder = kind === 'skill' && isFirst ? skillFolder(id) : undefined;
-    if (folder !== undefined) learnFirst(this.#folders, folder, index);
+    if (isFirst && folder !== undefined) learnFirst(this.#folders, folder, index);
     return isFirst;
   }
 
@@ -69,14 +71,14 @@ export class UriRoutes {
 
   /**
    * The server of a resource; undefined if it is not known.
-   * @param needsSkills only a server with skills can have it. Servers use the same template for the files of all skills,
-   *   so templates do not decide then
+   * @param isOfExtension it is one of an extension. Servers use the same template for all of an extension, such as the
+   *   files of all skills, so templates do not decide then
    */
-  findUri(uri: string, needsSkills = false): number | undefined {
+  findUri(uri: string, isOfExtension = false): number | undefined {
     if (this.#isPage(uri)) return this.#pageOwner(uri);
     if (isLongUri(uri)) return undefined;
     const known = this.#uris.get(uri) ?? this.#folderOwner(uri);
-    return known ?? (needsSkills ? undefined : this.#templates.find(uri)) ?? this.#readers.get(uri);
+    return known ?? (isOfExtension ? undefined : this.#templates.find(uri)) ?? this.#readers.get(uri);
   }
 
   /** The lists of a server were read, as far as it gives them. */
@@ -88,8 +90,8 @@ export class UriRoutes {
    * As `findUri`, but undefined while a server that comes before may have a template for the URI, too.
    * @param servers the servers whose lists can be read
    */
-  findSettled(uri: string, servers: readonly number[], needsSkills = false): number | undefined {
-    const found = this.findUri(uri, needsSkills);
+  findSettled(uri: string, servers: readonly number[], isOfExtension = false): number | undefined {
+    const found = this.findUri(uri, isOfExtension);
     if (found === undefined || this.#isPage(uri) || this.#uris.has(uri)) return found;
     return servers.every((index) => index >= found || this.#read.has(index)) ? found : undefined;
   }

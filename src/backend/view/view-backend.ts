@@ -11,8 +11,9 @@ import {
   memberValue,
   withId,
 } from '../../protocol/message/message.ts';
+import type { Method } from '../../protocol/methods/method.ts';
+import { type ListMethod, listMethods, methodOf } from '../../protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
-import { skillMethods, skillsExtension, skillUriMethods } from '../../protocol/skills.ts';
 import { contain } from '../../util/boundary.ts';
 import type {
   Backend,
@@ -32,7 +33,7 @@ import { MemberMessages } from './member-messages.ts';
 import type { ViewIdentity } from './merge-handshakes.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
-import { viewLists } from './view-lists.ts';
+import { resourceLists } from './view-lists.ts';
 import { type NameTroubles, type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
 import { ViewStart } from './view-start.ts';
 
@@ -46,6 +47,8 @@ export interface ViewOptions {
   readonly timeoutMs: number;
   /** How long a server may take to start, in milliseconds. */
   readonly startTimeoutMs: number;
+  /** How long a cancelled request of a server counts as running, in milliseconds. */
+  readonly cancelGraceMs: number;
   /** The filters and changes that the view itself has for tools. */
   readonly toolRules: FilterRules;
   /** A list of the view has names that clients cannot use. */
@@ -64,15 +67,8 @@ export function openView(options: ViewOptions): OpenBackend {
   return (events, opening) => new ViewBackend(options, events, opening, absences.of(opening?.principal));
 }
 
-/** Requests that the view passes to the server that a name in them leads to. */
-const namedRequests: ReadonlySet<string> = new Set(['tools/call', 'prompts/get']);
-const uriRequests: ReadonlySet<string | undefined> = new Set([
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  ...skillUriMethods,
-]);
-const taskRequests: ReadonlySet<string> = new Set(['tasks/get', 'tasks/result', 'tasks/cancel']);
+/** The notifications after which the URIs of a server may be others. */
+const uriChanges: ReadonlySet<string | undefined> = new Set(resourceLists.map(({ list }) => list.changed));
 
 /** While the view is paused, a server that has sent less than this goes on, so that another one's flood does not stop it. */
 const quietBytes = 64 * 1024;
@@ -175,7 +171,7 @@ class ViewBackend implements Backend, MemberListener {
       if (message.kind === 'request')
         member.send(createFaultResponse('unknown_task', message.id as RequestId), undefined);
     } else {
-      if (message.method === 'notifications/resources/list_changed') this.#routes.forget(index);
+      if (uriChanges.has(message.method)) this.#routes.forget(index);
       if (message.method === 'notifications/tasks/status' && message.taskId !== undefined)
         this.#routes.learn('taskId', message.taskId, index);
       const related = relatedRequests ?? this.#gates.relatedRequests(member, message);
@@ -210,11 +206,8 @@ class ViewBackend implements Backend, MemberListener {
   /** The lists of a server are available now. */
   #announce(member: Member): void {
     this.#routes.forget(member.index);
-    for (const key of ['tools', 'prompts', 'resources']) {
-      const list = viewLists.get(`${key}/list`);
-      if (list !== undefined && member.mayHave(list))
-        this.#report(createMessage({ method: `notifications/${key}/list_changed` }), []);
-    }
+    const changes = listMethods.filter((each) => member.mayHave(each)).map(({ list }) => list.changed);
+    for (const method of new Set(changes)) if (method !== undefined) this.#report(createMessage({ method }), []);
   }
 
   #report(message: Message, relatedRequests: RequestIds | undefined): void {
@@ -232,14 +225,14 @@ class ViewBackend implements Backend, MemberListener {
 
   /** Starts all servers at once. */
   #open(initialize: Message): void {
-    const { identity, members, serverOf, timeoutMs, startTimeoutMs } = this.#options;
+    const { identity, members, serverOf, timeoutMs, startTimeoutMs, cancelGraceMs } = this.#options;
     this.#gates.noteInitialize(initialize);
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
     const opening = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
       const server = serverOf(name);
       const pages = this.#routes.pagesOf(index);
-      const options = { name, index, opening, initialize, startTimeoutMs, pages, listener: this };
+      const options = { name, index, opening, initialize, startTimeoutMs, cancelGraceMs, pages, listener: this };
       return server === undefined ? [] : [new Member({ ...options, server })];
     });
     this.#fanOut = new FanOut({
@@ -314,24 +307,52 @@ class ViewBackend implements Backend, MemberListener {
   }
 
   #request(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
-    const method = message.method as string;
-    const list = viewLists.get(method);
-    if (skillMethods.has(method) && !this.#members.some((member) => member.declares(skillsExtension)))
-      return this.#passUnknown(message, headers);
-    if (list !== undefined) this.#fanOut?.list(message, list, headers);
-    else if (method === 'ping') this.#answer(createMessage({ id: message.id, result: {} }));
-    else if (namedRequests.has(method)) return this.#named(message, ['params', 'name'], headers);
-    else if (uriRequests.has(method)) return this.#resources?.send(message, ['params', 'uri'], headers) ?? 'sent';
-    else if (method === 'completion/complete') return this.#complete(message, headers);
-    else if (method === 'logging/setLevel') {
+    const method = methodOf(message.method);
+    if (this.#lacks(method)) return this.#passUnknown(message, headers);
+    switch (method.inViews) {
+      case 'merge':
+        this.#fanOut?.list(message, method as ListMethod, headers);
+        return 'sent';
+      case 'target':
+        return this.#passToTarget(method, message, headers);
+      case 'all':
+        return this.#passToAll(method, message, headers);
+      case 'answer':
+        this.#answer(createMessage({ id: message.id, result: {} }));
+        return 'sent';
+      default:
+        return this.#passUnknown(message, headers);
+    }
+  }
+
+  /** True for a method of an extension that no server declares. */
+  #lacks({ capability }: Method): boolean {
+    return capability?.includes('/') === true && !this.#members.some((member) => member.declares(capability));
+  }
+
+  #passToTarget(
+    { target }: Method,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    if (target === 'name') return this.#named(message, ['params', 'name'], headers);
+    if (target === 'uri') return this.#resources?.send(message, ['params', 'uri'], headers) ?? 'sent';
+    if (target === 'ref') return this.#complete(message, headers);
+    const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
+    if (index !== undefined) return this.#pass(this.#member(index), message, headers);
+    this.#refuse(message, 'unknown_task');
+    return 'sent';
+  }
+
+  #passToAll(
+    { name, capability = '' }: Method,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    if (name === 'logging/setLevel')
       this.#logLevel = readLogLevel(scalarAt(message.text, ['params', 'level'])) ?? this.#logLevel;
-      const loggers = this.#members.filter((member) => member.isReady && member.declares('logging'));
-      this.#fanOut?.broadcast(message, loggers, headers);
-    } else if (taskRequests.has(method)) {
-      const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
-      if (index === undefined) this.#refuse(message, 'unknown_task');
-      else return this.#pass(this.#member(index), message, headers);
-    } else return this.#passUnknown(message, headers);
+    const having = this.#members.filter((member) => member.isReady && member.declares(capability));
+    this.#fanOut?.broadcast(message, having, headers);
     return 'sent';
   }
 
@@ -352,7 +373,7 @@ class ViewBackend implements Backend, MemberListener {
     const found: ResolvedName | undefined = typeof name === 'string' ? this.#names.resolve(name) : undefined;
     const range = found && findRange(message.text, path);
     if (found === undefined || typeof range !== 'object') {
-      this.#refuse(message, message.method === 'tools/call' ? 'unknown_tool' : 'unknown_prompt');
+      this.#refuse(message, methodOf(message.method).names === 'tool' ? 'unknown_tool' : 'unknown_prompt');
       return 'sent';
     }
     if (found.own === name) return this.#pass(this.#member(found.index), message, headers);

@@ -3,37 +3,14 @@ import { parseBounded, readScalar } from '../../protocol/json/scalar.ts';
 import { findRange, replaceParts } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { skillsExtension } from '../../protocol/skills.ts';
+import { type ListMethod, listMethods } from '../../protocol/methods/methods.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { FilterRules } from '../filter/filter-rules.ts';
 import type { UriRoutes } from './uri-routes.ts';
 import { isAcceptedName, type NameTroubles, namesToShow, type ViewNames } from './view-names.ts';
 
-/** A list that all servers of a view may have. */
-export interface ViewList {
-  readonly method: string;
-  /** The member of a result with the items. */
-  readonly key: string;
-  /** The capability, or the extension, of servers that have the list. */
-  readonly capability: string;
-  /** What tells the server of an item: its name with a prefix, its URI, or its id. */
-  readonly identity: 'name' | 'uri' | 'uriTemplate' | 'taskId';
-}
-
-const lists: readonly ViewList[] = [
-  { method: 'tools/list', key: 'tools', capability: 'tools', identity: 'name' },
-  { method: 'prompts/list', key: 'prompts', capability: 'prompts', identity: 'name' },
-  { method: 'resources/list', key: 'resources', capability: 'resources', identity: 'uri' },
-  { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources', identity: 'uriTemplate' },
-  { method: 'skills/list', key: 'skills', capability: skillsExtension, identity: 'uri' },
-  { method: 'tasks/list', key: 'tasks', capability: 'tasks', identity: 'taskId' },
-];
-
-/** The lists by method. */
-export const viewLists: ReadonlyMap<string | undefined, ViewList> = new Map(lists.map((list) => [list.method, list]));
-
 /** The lists that name resources. */
-export const resourceLists = lists.filter(({ identity }) => identity === 'uri' || identity === 'uriTemplate');
+export const resourceLists = listMethods.filter(({ list: { identity } }) => ['uri', 'uriTemplate'].includes(identity));
 
 /** A page of one server. */
 export interface MemberPage {
@@ -62,7 +39,7 @@ export interface PageReading {
  */
 export function readPage(
   { text }: Message,
-  list: ViewList,
+  list: ListMethod,
   index: number,
   reading: PageReading,
   asked?: string,
@@ -73,7 +50,7 @@ export function readPage(
 
 function readItems(
   text: Buffer,
-  { key, identity }: ViewList,
+  { list: { key, identity, folderOf }, capability }: ListMethod,
   index: number,
   { names, routes, tools }: PageReading,
   asked: string | undefined,
@@ -87,12 +64,11 @@ function readItems(
     const at = findRange(item, [identity]);
     const id = typeof at === 'object' ? readScalar(item, at) : undefined;
     if (typeof at !== 'object' || typeof id !== 'string') return [];
-    const kind = key === 'skills' ? 'skill' : identity;
-    if (kind !== 'name') return routes.learn(kind, id, index) ? [item.toString()] : [];
+    if (identity !== 'name') return routes.learn(identity, id, index, folderOf?.(id)) ? [item.toString()] : [];
     const name = names.visible(index, id);
     const isReachable = names.isReachable(index, id);
     if (!isReachable) leftOut.push(name);
-    else if (key === 'tools' && !isAcceptedName(tools.visibleName(name)) && tools.allows({ name, text: item }))
+    else if (capability === 'tools' && !isAcceptedName(tools.visibleName(name)) && tools.allows({ name, text: item }))
       refused.push(tools.visibleName(name));
     return isReachable ? [replaceParts(item, [{ ...at, by: JSON.stringify(name) }]).toString()] : [];
   });
@@ -133,7 +109,7 @@ const refusedKey = 'mcp-gangway/refusedNames';
 /** The response to a list request, made of the pages of several servers. */
 export function mergePages(
   idText: string,
-  { key }: ViewList,
+  { list: { key } }: ListMethod,
   pages: readonly MemberPage[],
   nextCursor: string | undefined,
   unavailable: readonly string[],

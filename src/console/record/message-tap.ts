@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { isToolError } from '../../protocol/message/tool-error.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
@@ -50,9 +51,6 @@ const maxOpen = 1_000;
 
 /** A peer chooses the method and the name, so their length is limited. */
 const maxNameLength = 128;
-
-/** The methods whose `params.name` is shown. */
-const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get']);
 
 /** A request that the tap has seen. */
 interface OpenRequest {
@@ -153,7 +151,7 @@ type MessageDescription = Partial<
 /** Describes a message by its method and name, and a response by its request. */
 function describeMessage({ open, count }: TappedSession, from: MessageSource, message: Message): MessageDescription {
   const method = message.method?.slice(0, maxNameLength);
-  const name = named.has(method) ? memberValue(message, 'params', 'name') : undefined;
+  const name = methodOf(method).names === undefined ? undefined : memberValue(message, 'params', 'name');
   const description = { method, ...(typeof name === 'string' && { name: name.slice(0, maxNameLength) }) };
   if (message.kind === 'notification') return description;
   if (message.kind === 'request') {
@@ -163,7 +161,7 @@ function describeMessage({ open, count }: TappedSession, from: MessageSource, me
     return earlier === undefined ? description : { ...description, repeats: earlier.number };
   }
   const request = takeRequest(open, requestKey(from === 'client' ? 'server' : 'client', message.id));
-  const isFailedTool = request?.method === 'tools/call' && isToolError(message);
+  const isFailedTool = methodOf(request?.method).names === 'tool' && isToolError(message);
   return { isError: message.isError || isFailedTool, ...request };
 }
 

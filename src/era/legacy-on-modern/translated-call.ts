@@ -1,9 +1,9 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
-import { mayRequestInput } from '../../call/rerun.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { cancelled, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import {
   type InputRequired,
@@ -115,7 +115,7 @@ export class TranslatedCall implements CallAnswer {
     if (this.#isOver) return;
     const { method } = this.#init.request;
     const type = resultTypeOf(response);
-    if (type === 'input_required' && mayRequestInput(method as string)) return this.#startRound(response);
+    if (type === 'input_required' && methodOf(method).mayAsk) return this.#startRound(response);
     if (type !== 'complete' && !response.isError) return this.#fail('unserved_result');
     this.#end();
     this.#host.output.respond(this.id, asLegacyResponse(response, method as string));

@@ -5,8 +5,9 @@ import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { findRange, scalarAt, valueAt } from '../../protocol/json/splice.ts';
 import { createMessage, type Message, memberValue, withId } from '../../protocol/message/message.ts';
+import { isDroppedForModern, isUnknownToModern } from '../../protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
-import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import { listChanges, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import {
   type LegacyClient,
   readLegacyClient,
@@ -27,27 +28,6 @@ export interface TranslatorOptions {
   readonly maxQueuedBytes: number;
 }
 
-/** Requests that exist in only one era: a modern server would understand them differently or not at all. */
-const untranslated: ReadonlySet<string | undefined> = new Set([
-  'server/discover',
-  'subscriptions/listen',
-  'tasks/get',
-  'tasks/result',
-  'tasks/list',
-  'tasks/cancel',
-  'tasks/update',
-]);
-
-/**
- * Notifications that the modern era does not have. Nothing is lost: a server asks for roots again with each request,
- * and waits for no progress of its own requests.
- */
-const droppedNotifications: ReadonlySet<string | undefined> = new Set([
-  'notifications/roots/list_changed',
-  'notifications/progress',
-  'notifications/tasks/status',
-]);
-
 /** The declared capabilities of a server that matter here. */
 interface Capabilities {
   readonly logs: boolean;
@@ -58,15 +38,13 @@ interface Capabilities {
 
 const noCapabilities: Capabilities = { logs: false, announcesResources: false, changes: {} };
 
-const changingLists = ['tools', 'prompts', 'resources'] as const;
-
 function capabilitiesIn(opening: Message): Capabilities {
   const text = valueAt(opening.text, ['result', 'capabilities']) ?? Buffer.from('{}');
-  const flags = changingLists.filter((list) => scalarAt(text, [list, 'listChanged']) === true);
+  const changes = listChanges.filter(([, list]) => scalarAt(text, [list, 'listChanged']) === true);
   return {
     logs: typeof findRange(text, ['logging']) === 'object',
     announcesResources: scalarAt(text, ['resources', 'subscribe']) === true,
-    changes: Object.fromEntries(flags.map((list) => [`${list}ListChanged`, true])),
+    changes: Object.fromEntries(changes.map(([flag]) => [flag, true as const])),
   };
 }
 
@@ -151,7 +129,7 @@ export class Translator implements Backend {
     else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
     else if (method === 'resources/subscribe' && announcesResources) this.#subscribe(request);
     else if (method === 'resources/unsubscribe' && announcesResources) this.#unsubscribe(request);
-    else if (untranslated.has(method)) this.#output.abandon(requestId(request), 'method_of_other_era');
+    else if (isUnknownToModern(method)) this.#output.abandon(requestId(request), 'method_of_other_era');
     else return this.#forward(request, headers);
     return 'sent';
   }
@@ -179,7 +157,7 @@ export class Translator implements Backend {
     const { method, cancels } = notification;
     if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
     else if (method === 'notifications/initialized') this.#feed.openLists(this.#capabilities.changes);
-    else if (method !== 'notifications/cancelled' && !droppedNotifications.has(method)) {
+    else if (method !== 'notifications/cancelled' && !isDroppedForModern(method)) {
       // A modern server may drop a notification without an envelope.
       const enveloped = this.#enveloped(notification, undefined);
       return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';

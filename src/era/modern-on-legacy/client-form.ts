@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { findRange, valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { revisionOf } from '../../protocol/modern/envelope.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
 import { type ClientId, type RenumberedRequest, renumber, restoreId } from '../../protocol/modern/renumber.ts';
@@ -58,16 +59,5 @@ export const legacyForm: ResponseForm = {
   namesMissingCapabilities: false,
 };
 
-/** Requests that need a session of one's own: otherwise nobody would get their effect, or other clients would. */
-const sessionMethods: ReadonlySet<string | undefined> = new Set([
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'tasks/get',
-  'tasks/result',
-  'tasks/list',
-  'tasks/cancel',
-]);
-
 /** True for a request that only a session can serve, including one that begins a task (2025-11-25). */
-export const needsSession = (request: Message): boolean => sessionMethods.has(request.method) || request.asksForTask;
+export const needsSession = (request: Message): boolean => methodOf(request.method).needsSession || request.asksForTask;

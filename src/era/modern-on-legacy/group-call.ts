@@ -1,8 +1,8 @@
-import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, type Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
 import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
@@ -191,7 +191,7 @@ export class GroupCall {
     if (this.#questions.isAnswered(message.id as RequestId)) return;
     const { request, askable, form } = this.#groupRequest;
     const need = requiredFeature(message);
-    const isAskable = need !== undefined && mayRequestInput(request.method as string) && before !== undefined;
+    const isAskable = need !== undefined && methodOf(request.method).mayAsk && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
       this.#sendToSession(ServerRequests.refusal(message));
       return;

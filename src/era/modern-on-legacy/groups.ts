@@ -1,11 +1,11 @@
 // src/era/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
 import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../call/answer.ts';
-import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange } from '../../protocol/message/message.ts';
+import { isUnknownToLegacy, methodOf } from '../../protocol/methods/methods.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
@@ -69,15 +69,6 @@ const unresumedMs = 30_000;
 
 /** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
 const maxSlots = 1_000;
-
-/** Requests that the legacy era understands differently or not at all. */
-const untranslated: ReadonlySet<string | undefined> = new Set([
-  'tasks/get',
-  'tasks/result',
-  'tasks/list',
-  'tasks/cancel',
-  'tasks/update',
-]);
 
 /**
  * A legacy server as its modern clients see it (docs/design.md, D7, docs/decisions/0027), and a server of either era as
@@ -230,7 +221,7 @@ export class Groups {
 
   async #serve(request: Message, logLevel: Envelope['logLevel'], caller: GroupCaller, answer: Answer): Promise<void> {
     const { method } = request;
-    if (untranslated.has(method)) return answer.fault('method_removed');
+    if (isUnknownToLegacy(method)) return answer.fault('method_removed');
     if (method === 'tools/call') this.#reportIsolation();
     const declared = memberRange(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readClientFeatures(request.text.subarray(declared.start, declared.end));
@@ -243,11 +234,11 @@ export class Groups {
     if (method === 'server/discover') return this.#discover(request, group, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, group, answer);
     const groupRequest: GroupRequest = { request, member, form: modernForm, askable, logLevel, answer, forwarded };
-    const retry = mayRequestInput(method as string) ? readRetry(request) : undefined;
+    const retry = methodOf(method).mayAsk ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(groupRequest, retry);
     // Without a key for states a question could not be passed on, and after the call was sent that is too late to find
     // out.
-    if (askable.size > 0 && mayRequestInput(method as string)) await this.#options.states.ready();
+    if (askable.size > 0 && methodOf(method).mayAsk) await this.#options.states.ready();
     await new GroupCall(this.#host, groupRequest).run(this.#slotsFor(group, askable.size > 0));
   }
 

@@ -7,14 +7,14 @@ import { isListChange, type ListCache } from '../../modern/list-cache.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { reasonWithChallenge } from '../../protocol/http/upstream-challenge.ts';
-import { newestModern } from '../../protocol/known-revisions.ts';
 import { type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { isRemoved } from '../../protocol/methods/methods.ts';
 import { type Envelope, readEnvelope } from '../../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { exceedsFilterLimits, hasFilter, isFilterAmbiguous } from '../../protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { Era, Revision } from '../../protocol/revisions.ts';
+import type { Era } from '../../protocol/revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Refusal, RequestContext } from '../request-context.ts';
@@ -31,10 +31,6 @@ export interface ModernEndpointOptions {
   /** Reports the calls; absent if nobody wants reports. */
   readonly calls?: CallTelemetry | undefined;
 }
-
-/** True for a method that the revision has removed. A server that supports both eras could still answer it. */
-const isRemoved = (method: string | undefined, revision: Revision): boolean =>
-  revision.removedMethods.has(method as string);
 
 /** Returns fault data about a header that does not match the body, and whether it is missing. */
 const describeMismatch = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
@@ -135,8 +131,7 @@ class ModernRequest {
     const read = readEnvelope(this.#message);
     // A client of both eras may send a removed method as in the legacy era. In a session, its 404 would mean a lost session.
     const isInSession = this.#headers['mcp-session-id'] !== undefined;
-    if (!read.ok && !isInSession && isRemoved(this.#message.method, newestModern))
-      return this.#answer.fault('method_removed');
+    if (!read.ok && !isInSession && isRemoved(this.#message.method)) return this.#answer.fault('method_removed');
     if (!read.ok) return this.#answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
     const header = disagreeingHeader(this.#message, envelope.protocolVersion, this.#headers);
@@ -177,7 +172,7 @@ class ModernRequest {
     }
     const header = missingHeader(message, headers, revision);
     if (header !== undefined) return { reason: 'header_mismatch', data: describeMismatch(header, headers) };
-    if (isRemoved(message.method, revision)) return { reason: 'method_removed' };
+    if (isRemoved(message.method)) return { reason: 'method_removed' };
     if (message.method !== 'subscriptions/listen') return undefined;
     if (isFilterAmbiguous(message)) return { reason: 'duplicate_key' };
     if (exceedsFilterLimits(message)) return { reason: 'filter_too_large' };

@@ -5,6 +5,7 @@ import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { type BadAnswer, faultData, type Message } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { withServedVersions } from '../../protocol/modern/discovery.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
@@ -43,19 +44,8 @@ export interface ProcessAttributionOptions {
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
 
-/** Notifications that only subscribers get. */
-const changeNotifications: ReadonlySet<string | undefined> = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-  'notifications/resources/updated',
-]);
-
 /** The notification about one task (2026-07-28, io.modelcontextprotocol/tasks). */
 const taskNotification = 'notifications/tasks';
-
-/** Notifications of one request, which never go to a subscription (2026-07-28, basic/transports/streamable-http). */
-const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/progress', 'notifications/message']);
 
 /**
  * Delivers each message of a shared process to the client that it belongs to (P2, P11).
@@ -143,10 +133,11 @@ export class ProcessAttribution {
   #deliverUnmatched(notification: Message, besideRequest: RequestId | undefined): void {
     const { method, text } = notification;
     const { calls } = this.#options;
-    if (changeNotifications.has(method) && besideRequest === undefined) return this.#deliverToAll(notification);
+    const { isChange } = methodOf(method); // only subscribers get it
+    if (isChange && besideRequest === undefined) return this.#deliverToAll(notification);
     const onlyRequest =
       besideRequest === undefined && isVendorNotification(notification) ? calls.onlyRequest : undefined;
-    const call = changeNotifications.has(method) ? undefined : (onlyRequest ?? calls.get(besideRequest));
+    const call = isChange ? undefined : (onlyRequest ?? calls.get(besideRequest));
     if (call === undefined || call.isListen) this.#drop('unattributed', text);
     else this.#send(call, notification);
   }
@@ -180,7 +171,7 @@ export class ProcessAttribution {
       call.isAcknowledged = true;
       call.filter = readFilter(notification);
       this.#listens.noteAcknowledged();
-    } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
+    } else if (!call.isAcknowledged || methodOf(method).isOfRequest) return this.#drop('unacknowledged', text);
     if (method === taskNotification && !this.#options.maySeeTask(call, notification))
       return this.#drop('foreign', text);
     // A subscription with a connection of its own is not replaced by another one.

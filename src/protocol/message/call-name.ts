@@ -1,7 +1,5 @@
+import { methodOf } from '../methods/methods.ts';
 import { type Message, memberRange, memberValue } from './message.ts';
-
-/** Calls whose `params.name` is the name of a tool or prompt. */
-const methodsWithName: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get']);
 
 /** Longer methods and names are truncated: a client decides how long they are (P8). */
 export const maxNameLength = 128;
@@ -11,7 +9,7 @@ export const maxNameLength = 128;
  * variables of its template can contain a client's content.
  */
 export function readCallName(request: Message): string | undefined {
-  const range = methodsWithName.has(request.method) ? memberRange(request, 'params', 'name') : undefined;
+  const range = methodOf(request.method).names === undefined ? undefined : memberRange(request, 'params', 'name');
   // Longer values are not built: the longest escape of one character has six characters.
   if (range === undefined || range.end - range.start > 6 * maxNameLength + 2) return undefined;
   const name = memberValue(request, 'params', 'name');

@@ -1,5 +1,6 @@
 import { errorCodeIn } from '../json/splice.ts';
 import type { Message } from '../message/message.ts';
+import { methodOf } from '../methods/methods.ts';
 import { methodNotFound, type Revision } from '../revisions.ts';
 
 /**
@@ -17,16 +18,9 @@ export function statusOf(
 ): number {
   if (!response.isError) return 200;
   const code = errorCodeIn(response.text) as number;
-  const capability = code === methodNotFound ? capabilities.get(method) : undefined;
-  return capability !== undefined && declares(capability) ? 200 : (errorStatuses.get(code) ?? 200);
+  // Servers answer a request for one of several things like this if the thing is missing, too. A client that gets 404
+  // takes the method for missing, and does not read the error.
+  const { capability, nameHeader } = methodOf(method);
+  const mayLackThing = code === methodNotFound && nameHeader === 'required' && capability !== undefined;
+  return mayLackThing && declares(capability) ? 200 : (errorStatuses.get(code) ?? 200);
 }
-
-/**
- * Methods that refer to one of several things by name, and their capability. Servers answer -32601 for a missing thing,
- * too. A client that gets 404 takes the method for missing, and does not read the error.
- */
-const capabilities: ReadonlyMap<string, string> = new Map([
-  ['tools/call', 'tools'],
-  ['prompts/get', 'prompts'],
-  ['resources/read', 'resources'],
-]);

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { findModern, headerKeys, newestModern } from '../known-revisions.ts';
 import { type Message, memberRange, memberValue } from '../message/message.ts';
+import { methodOf } from '../methods/methods.ts';
 import type { MirroredHeader, Revision } from '../revisions.ts';
 
 /**
@@ -14,19 +15,11 @@ const keyOf = (name: string): string => headerKeys.get(name) as string;
 /** Headers as Node.js returns them: names in lower case, blanks around values removed. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The member of `params` that `Mcp-Name` mirrors, by method. */
-const nameSources: ReadonlyMap<string, string> = new Map([
-  ['tools/call', 'name'],
-  ['prompts/get', 'name'],
-  ['resources/read', 'uri'],
-  // Extension io.modelcontextprotocol/tasks, "Routing Headers".
-  ['tasks/get', 'taskId'],
-  ['tasks/update', 'taskId'],
-  ['tasks/cancel', 'taskId'],
-]);
-
-/** Methods whose `Mcp-Name` common clients leave out. A wrong one is refused as for other methods. */
-const mayLackName: ReadonlySet<string | undefined> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+/** The member of `params` that `Mcp-Name` mirrors. */
+function nameSource({ method }: Message): string | undefined {
+  const { nameHeader, target } = methodOf(method);
+  return nameHeader === undefined ? undefined : target;
+}
 
 /**
  * Returns the header about the revision or the method that disagrees with the body; undefined if all that are present
@@ -56,7 +49,7 @@ export function missingHeader(request: Message, headers: RequestHeaders, revisio
 function isMissing({ name, mirrors }: MirroredHeader, request: Message, headers: RequestHeaders): boolean {
   const given = headers[keyOf(name)];
   if (mirrors === 'revision' || mirrors === 'method') return given === undefined;
-  if (mirrors === 'subject' && given === undefined && mayLackName.has(request.method)) return false;
+  if (mirrors === 'subject' && given === undefined && methodOf(request.method).nameHeader === 'optional') return false;
   const expected = readText(request, mirrors);
   // The server refuses a request without its name.
   if (expected === undefined) return mirrors === 'subject' && isNameTooLong(request);
@@ -83,14 +76,14 @@ function readText(message: Message, mirrors: Exclude<MirroredHeader['mirrors'], 
 
 /** The value of `Mcp-Name` for a message; undefined if it has no such header. */
 function readMirroredName(message: Message): string | undefined {
-  const source = nameSources.get(message.method as string);
+  const source = nameSource(message);
   const name = source === undefined ? undefined : memberValue(message, 'params', source);
   return typeof name === 'string' ? name : undefined;
 }
 
 /** True if the name exists, but is too long for a header. */
 function isNameTooLong(request: Message): boolean {
-  const source = nameSources.get(request.method as string);
+  const source = nameSource(request);
   const range = source === undefined ? undefined : memberRange(request, 'params', source);
   return range !== undefined && request.text[range.start] === 0x22;
 }

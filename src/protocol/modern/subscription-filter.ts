@@ -5,28 +5,27 @@ import { scalarAt, valueAt } from '../json/splice.ts';
 import { maxSubscriptions, maxUriBytes } from '../kept-uris.ts';
 import { putMembers } from '../message/edit-members.ts';
 import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
+import { methodOf, methods } from '../methods/methods.ts';
 import { subscriptionIdKey } from './renumber.ts';
+
+/** The member of a filter that requests changes of lists, such as `toolsListChanged`. */
+type ListFlag = `${string}ListChanged`;
 
 /** The changes that a client subscribes to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
 export interface SubscriptionFilter {
-  readonly toolsListChanged?: true;
-  readonly promptsListChanged?: true;
-  readonly resourcesListChanged?: true;
+  readonly [flag: ListFlag]: true | undefined;
   readonly resourceSubscriptions?: readonly string[];
 }
 
-/** The changes that a flag requests: the flag, the changed list, and the notification. */
-export const listChanges = [
-  ['toolsListChanged', 'tools', 'notifications/tools/list_changed'],
-  ['promptsListChanged', 'prompts', 'notifications/prompts/list_changed'],
-  ['resourcesListChanged', 'resources', 'notifications/resources/list_changed'],
-] as const;
+/** The changes that a flag requests: the flag, the capability of the changed list, and the notification. */
+export const listChanges: readonly (readonly [flag: ListFlag, list: string, change: string])[] = methods.flatMap(
+  ({ name, changedLists: list }) => (list === undefined ? [] : [[`${list}ListChanged`, list, name] as const]),
+);
 
 export const resourceUpdated = 'notifications/resources/updated';
 
 /** True if a notification reports a change that clients can subscribe to. */
-export const isChange = ({ method }: Message): boolean =>
-  method === resourceUpdated || listChanges.some(([, , change]) => change === method);
+export const isChange = ({ method }: Message): boolean => methodOf(method).isChange;
 
 /** True if `subscriptions/listen` has a filter: `notifications` is required, and an object. */
 export function hasFilter(request: Message): boolean {

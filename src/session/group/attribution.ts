@@ -1,8 +1,8 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import { mayRequestInput } from '../../call/rerun.ts';
 import type { Call, SessionCalls, StreamTarget } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
 
 /**
@@ -45,7 +45,7 @@ function findRequester(
   relatedRequests: RequestIds | undefined,
 ): Call | undefined {
   const known = calls.known(message, relatedRequests);
-  if (known !== undefined) return mayRequestInput(known.method) ? reachable(known) : undefined;
+  if (known !== undefined) return methodOf(known.method).mayAsk ? reachable(known) : undefined;
   return newestRequester(calls);
 }
 
@@ -54,7 +54,7 @@ function findRequester(
  * such calls run at the same time only if all are of one user (`InputGate`).
  */
 function newestRequester(calls: SessionCalls): Call | undefined {
-  const all = calls.all().filter(({ method, isGatewayRequest }) => mayRequestInput(method) && !isGatewayRequest);
+  const all = calls.all().filter(({ method, isGatewayRequest }) => methodOf(method).mayAsk && !isGatewayRequest);
   const newest = all.findLast(({ cancelTimer }) => cancelTimer === undefined);
   return reachable(newest ?? (all.length === 1 ? all[0] : undefined));
 }

@@ -1,6 +1,6 @@
-import { mayRequestInput } from '../../call/rerun.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ClientPost } from '../session-handle.ts';
 
@@ -35,7 +35,7 @@ export class InputGate {
 
   /** A call of the session is over: the next one may run. */
   noteTaken({ method }: Pick<Call, 'method'>): void {
-    if (mayRequestInput(method)) queueMicrotask(() => this.#admitNext()); // after the answer was sent
+    if (methodOf(method).mayAsk) queueMicrotask(() => this.#admitNext()); // after the answer was sent
   }
 
   /** True if a post may run now. Otherwise it waits at the gate, or fails with `group_busy`. */
@@ -72,7 +72,7 @@ export class InputGate {
 
   get #isOpen(): boolean {
     const { calls } = this.#options;
-    return calls.areIdentified || !calls.all().some(({ method }) => mayRequestInput(method));
+    return calls.areIdentified || !calls.all().some(({ method }) => methodOf(method).mayAsk);
   }
 
   #admitNext(): void {
@@ -86,4 +86,4 @@ export class InputGate {
 
 const noTurn: NonNullable<ClientPost['group']> = { turnMs: 0 };
 
-const mayCauseInput = ({ kind, method }: Message): boolean => kind === 'request' && mayRequestInput(method as string);
+const mayCauseInput = ({ kind, method }: Message): boolean => kind === 'request' && methodOf(method).mayAsk;

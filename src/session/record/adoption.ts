@@ -1,8 +1,8 @@
-import { mayRequestInput } from '../../call/rerun.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readOne } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
@@ -64,7 +64,7 @@ export async function prepareAdoption(
       request,
       progressToken,
       taskId,
-      hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || mayRequestInput(call.method)),
+      hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || methodOf(call.method).mayAsk),
       lastProgress: progressToken === undefined ? undefined : onStream?.progress.get(progressToken),
     };
   });

@@ -5,6 +5,7 @@ import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
 import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import { readLogLevel } from '../../protocol/modern/log-levels.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
@@ -153,7 +154,7 @@ export class ClientState {
 
   /** Notes a request that the server answered. Returns true if the state changed. */
   noteAnswered(method: string, request: Buffer, { isError }: Pick<Message, 'isError'>): boolean {
-    if (!isStateful(method) || isError) return false;
+    if (methodOf(method).effect !== 'sets' || isError) return false;
     this.#savedSettings = undefined;
     if (method === 'logging/setLevel') {
       const level = readLogLevel(scalarAt(request, ['params', 'level']));
@@ -238,7 +239,3 @@ export const readBackendCheckpoint = (clientState: Buffer): BackendCheckpoint | 
 
 /** The used scopes in a record. */
 export const readUsedScopes = (clientState: Buffer): readonly string[] => parseState(clientState).usedScopes ?? [];
-
-/** True for requests that change the state that a server keeps for its client. */
-export const isStateful = (method: string): boolean =>
-  method === 'logging/setLevel' || method === 'resources/subscribe' || method === 'resources/unsubscribe';

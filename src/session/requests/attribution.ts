@@ -1,10 +1,10 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import { mayRequestInput } from '../../call/rerun.ts';
 import { type Call, failCall, type StreamTarget } from '../../call/session-calls.ts';
 import { taskStatus } from '../../call/tasks.ts';
 import { faultData, type Message } from '../../protocol/message/message.ts';
 import type { ProgressRun } from '../../protocol/message/progress-run.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { UnsolicitedSink } from '../client/client-policy.ts';
 import { getStream } from '../events/cursor.ts';
@@ -197,7 +197,7 @@ export class Attribution implements UnsolicitedSink {
     if (message.method === 'ping') return;
     if (destination !== 'get') destination.hasAsked = true;
     if (destination !== 'get' && relatedRequests.includes(destination.id)) return;
-    for (const call of this.#context.calls.all()) if (mayRequestInput(call.method)) call.hasAsked = true;
+    for (const call of this.#context.calls.all()) if (methodOf(call.method).mayAsk) call.hasAsked = true;
   }
 
   /** False for progress of a rerun call, up to the point that its client has seen. */

@@ -2,12 +2,13 @@ import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { overdueReason } from '../../call/call-table.ts';
-import { isHarmless, mayRequestInput } from '../../call/rerun.ts';
+import { isHarmless } from '../../call/rerun.ts';
 import { type Call, failCall } from '../../call/session-calls.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { cancelled, type Message } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import { getStream } from '../events/cursor.ts';
@@ -173,7 +174,7 @@ export class ClientRequests {
     for (const [index, request] of requests.entries()) {
       const call = added[index] as Call;
       const send = (): void => this.#send(call, request, forwarded);
-      const mayWait = earlyRoots !== undefined && mayRequestInput(call.method);
+      const mayWait = earlyRoots !== undefined && methodOf(call.method).mayAsk;
       if (!mayWait || !earlyRoots.holds(call, send)) send();
     }
   }

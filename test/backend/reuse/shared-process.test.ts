@@ -248,6 +248,17 @@ describe('clients that the server may ask', () => {
     expect(second.received.items.at(-1)).toMatchObject({ id: 'r' });
   });
 
+  it('[P2] take turns with the results of tasks, too: a server asks its client while it waits for one', async () => {
+    const { first, second, server, newest, methods } = await openTwo({ capabilities });
+    first.send(call(1, 'tasks/result', { taskId: 't' }));
+    second.send(call(1));
+    expect(methods().at(-1)).toBe('tasks/result');
+    server.says(call('q', 'elicitation/create'));
+    expect(first.received.items.at(-1)).toMatchObject({ id: 'q' });
+    server.says(result(1));
+    await waitFor(() => newest().method === 'tools/call', { what: 'the call of the second session' });
+  });
+
   it('have another process while one waits for input, if poolMax allows it', async () => {
     const { fake, first, server, open } = await openTwo({ capabilities, poolMax: 2 });
     first.send(call(1));

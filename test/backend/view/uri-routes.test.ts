@@ -1,16 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { UriRoutes } from '../../../src/backend/view/uri-routes.ts';
+import { listOf } from '../../../src/protocol/methods/methods.ts';
 import { cpuMsOf } from '../../support/cpu-time.ts';
 
 const routesOf = (...servers: string[]) => new UriRoutes(servers);
+const { folderOf } = listOf('skills/list').list;
+const learnSkill = (routes: UriRoutes, uri: string, index: number) => routes.learn('uri', uri, index, folderOf?.(uri));
 
 describe('the folders of skills', () => {
   it('[P2] belong to the server of the skill, whatever templates the others have', () => {
     const routes = routesOf('a', 'b');
     routes.learn('uriTemplate', 'skill://{+path}', 0);
     routes.learn('uriTemplate', 'file:///{+path}', 0);
-    for (const uri of ['skill://b/SKILL.md', 'skill:///SKILL.md', 'file:///SKILL.md']) routes.learn('skill', uri, 1);
-    routes.learn('skill', 'skill://b/in/SKILL.md', 0);
+    for (const uri of ['skill://b/SKILL.md', 'skill:///SKILL.md', 'file:///SKILL.md']) learnSkill(routes, uri, 1);
+    learnSkill(routes, 'skill://b/in/SKILL.md', 0);
     const uris = ['skill://b', 'skill://b/x/y', 'skill://b/in/x', 'skill://other/x', 'file:///x', 'skill:///x'];
     expect(uris.map((uri) => routes.findUri(uri))).toEqual([1, 1, 0, 0, 0, 0]);
     routes.forget(1);
@@ -19,7 +22,7 @@ describe('the folders of skills', () => {
 
   it('[P8] are looked for in bounded time', () => {
     const routes = routesOf('a', 'b');
-    routes.learn('skill', 'skill://b/SKILL.md', 1);
+    learnSkill(routes, 'skill://b/SKILL.md', 1);
     expect(routes.findUri(`skill://b${'/x'.repeat(1_000)}`)).toBeUndefined();
   });
 });

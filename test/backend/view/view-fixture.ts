@@ -9,10 +9,14 @@ import { createInbox, type Inbox } from '../../support/wait-for.ts';
 
 /** A view of the servers a and b, whose client has initialized it. */
 export interface StartedView {
+  /** The servers, by name. */
+  readonly servers: Readonly<Record<string, FakeServer>>;
   readonly a: FakeBackend;
   readonly b: FakeBackend;
   /** What the client gets. */
   readonly received: Inbox<Message>;
+  /** The messages that are no responses, and the requests that they relate to. */
+  readonly related: Inbox<readonly [method: string | undefined, requests: RequestIds | undefined]>;
   /** The requests that the client gets an error of the gateway for. */
   readonly unanswered: Inbox<readonly [ids: RequestIds, reason: Reason]>;
   /** The names that the view has reported. */
@@ -66,6 +70,7 @@ export interface ViewSetting {
   /** The server whose names have no prefix. */
   readonly unprefixed?: 'a' | 'b';
   readonly timeoutMs?: number;
+  readonly cancelGraceMs?: number;
 }
 
 /** Starts a view. */
@@ -76,6 +81,7 @@ export async function startView({
   capabilities = {},
   unprefixed,
   timeoutMs = 2_000,
+  cancelGraceMs = 5_000,
 }: ViewSetting = {}): Promise<StartedView> {
   const serverA = carefulServer(isFullAfterRestart, answers.a, capabilities.a);
   const serverB = carefulServer(isFullAfterRestart, answers.b, capabilities.b);
@@ -83,12 +89,14 @@ export async function startView({
   const received = createInbox<Message>();
   const unanswered = createInbox<readonly [RequestIds, Reason]>();
   const nameTroubles = createInbox<NameTroubles>();
+  const related = createInbox<readonly [string | undefined, RequestIds | undefined]>();
   const open = openView({
     identity: { name: 'view', version: '1' },
     members: ['a', 'b'].map((name) => ({ name, prefix: name === unprefixed ? '' : `${name}__` })),
     serverOf: (name) => servers[name] && { open: servers[name].open, isRemote: false },
     timeoutMs,
     startTimeoutMs: 2_000,
+    cancelGraceMs,
     toolRules: new FilterRules([], []),
     onNameTroubles: nameTroubles.push,
     onUnavailable: () => undefined,
@@ -96,7 +104,10 @@ export async function startView({
     onDown: () => undefined,
   });
   const events = {
-    onMessages: (messages: readonly Message[]) => messages.forEach(received.push),
+    onMessages: (messages: readonly Message[], requests?: RequestIds) => {
+      for (const { kind, method } of messages) if (kind !== 'response') related.push([method, requests]);
+      messages.forEach(received.push);
+    },
     onNoise: () => undefined,
     onUnanswered: (ids: RequestIds, reason: Reason) => unanswered.push([ids, reason]),
     onEnd: () => undefined,
@@ -109,16 +120,30 @@ export async function startView({
   let lastId = 1_000;
   const request = async (method: string, params: object = {}) => {
     const id = ++lastId;
-    send({ jsonrpc: '2.0', id, method, params });
+    send(requestOf(id, method, params));
     return JSON.parse((await received.next((message) => message.id === id)).text.toString());
   };
-  return { a: serverA.backend, b: serverB.backend, received, unanswered, nameTroubles, request, send };
+  return {
+    a: serverA.backend,
+    b: serverB.backend,
+    servers,
+    received,
+    related,
+    unanswered,
+    nameTroubles,
+    request,
+    send,
+  };
 }
 
-/** A call of a tool under its name in the view. */
-export const callOf = (id: number, name: string, more: object = {}): object => ({
+/** A request of the client. */
+export const requestOf = (id: number, method: string, params: object = {}): object => ({
   jsonrpc: '2.0',
   id,
-  method: 'tools/call',
-  params: { name, ...more },
+  method,
+  params,
 });
+
+/** A call of a tool under its name in the view. */
+export const callOf = (id: number, name: string, more: object = {}): object =>
+  requestOf(id, 'tools/call', { name, ...more });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ClientState, isStateful, readUsedScopes } from '../../../src/session/record/client-state.ts';
+import { ClientState, readUsedScopes } from '../../../src/session/record/client-state.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -110,11 +110,6 @@ describe('the client state of a session', () => {
     expect(replayed().messages).toHaveLength(500);
     for (let n = 0; n < 600; n++) answered('resources/unsubscribe', { uri: `a:${n}` });
     expect(replayed().messages).toEqual([]);
-  });
-
-  it('is changed by three methods only', () => {
-    const methods = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'resources/read', 'ping'];
-    expect(methods.map(isStateful)).toEqual([true, true, true, false, false]);
   });
 });
 

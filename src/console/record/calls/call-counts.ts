@@ -1,8 +1,6 @@
 import type { EndedCall } from '../../../call/call-events.ts';
+import { methodOf } from '../../../protocol/methods/methods.ts';
 import { ResponseTimes } from './response-times.ts';
-
-/** Calls whose duration says nothing about the speed of a server. They take as long as a start or a subscription. */
-const unmeasured: ReadonlySet<string | undefined> = new Set(['initialize', 'subscriptions/listen']);
 
 /**
  * Quantiles of response times, in milliseconds; null without answers. A quantile is interpolated within a bucket of
@@ -31,7 +29,7 @@ export class CallCounts {
     this.calls += 1;
     if (kind !== 'ok' && kind !== 'left') this.failures += 1;
     const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
-    if (!isAnswered || unmeasured.has(method)) return;
+    if (!isAnswered || !isMeasured(method)) return;
     if (serverMs !== undefined) {
       this.gatewayMs += Math.max(0, durationMs - waitedMs - serverMs);
       this.gatewayCalls += 1;
@@ -61,3 +59,6 @@ export class CallCounts {
     return { p50Ms: times.quantile(0.5), p95Ms: times.quantile(0.95), p99Ms: times.quantile(0.99) };
   }
 }
+
+/** False for calls that take as long as a start or a subscription, which says nothing about the speed of a server. */
+const isMeasured = (method: string | undefined): boolean => method !== 'initialize' && !methodOf(method).isLongLived;

@@ -3,6 +3,7 @@ import { scanObject } from '../../json/scan.ts';
 import { findRange, scalarAt, valueAt } from '../../json/splice.ts';
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
 import { changedMessage, type Message, readGatewayMessage } from '../../message/message.ts';
+import { isQuestion } from '../../methods/methods.ts';
 
 /**
  * Translates the questions of a modern server in the middle of a request (2026-07-28, basic/patterns/mrtr) for a legacy
@@ -27,9 +28,6 @@ export interface InputRequired {
 /** The request fails if its server sends more questions at once (P8). */
 const maxQuestions = 100;
 
-/** The methods of questions that a client can answer. */
-const questionMethods: ReadonlySet<unknown> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
-
 /**
  * The type of a result ("Result Responses" of 2026-07-28, basic); an absent type counts as complete. Undefined for a
  * type that is not a string, and for an error.
@@ -53,8 +51,8 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
   for (const [index, key] of members.keys.entries()) {
     const value = requests.subarray(members.starts[index], members.ends[index]);
     const method = scalarAt(value, ['method']);
-    if (!questionMethods.has(method)) return undefined;
-    questions.push({ key, method: method as string, params: valueAt(value, ['params']) });
+    if (typeof method !== 'string' || !isQuestion(method)) return undefined;
+    questions.push({ key, method, params: valueAt(value, ['params']) });
   }
   return questions.length === 0 && state === undefined ? undefined : { questions, stateText: state };
 }

@@ -3,6 +3,7 @@
 import { isLegacyRevision, newestLegacy } from '../../known-revisions.ts';
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
 import { changedMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../../message/message.ts';
+import { extensions } from '../../methods/extensions.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import type { LogLevel } from '../../modern/log-levels.ts';
 
@@ -16,9 +17,6 @@ export interface LegacyClient {
   readonly capabilitiesText: string;
 }
 
-/** Tasks of one era are not those of the other (2026-07-28, changelog), so neither side learns of them. */
-export const tasksExtension = 'io.modelcontextprotocol/tasks';
-
 /**
  * Reads a client's `initialize`. Its session gets the requested revision if the gateway serves it, otherwise the newest
  * of the legacy era (2025-11-25, basic/lifecycle, "Version Negotiation").
@@ -28,13 +26,23 @@ export function readLegacyClient(initialize: Message): LegacyClient {
   return {
     revision: isLegacyRevision(requested) ? (requested as string) : newestLegacy.name,
     infoText: objectText(initialize, 'clientInfo')?.toString(),
-    capabilitiesText: withoutTasks(objectText(initialize, 'capabilities') ?? Buffer.from('{}')).toString(),
+    capabilitiesText: withoutUntranslated(objectText(initialize, 'capabilities') ?? Buffer.from('{}')).toString(),
   };
 }
 
-/** Removes the capabilities of tasks from those of either side, as JSON text. */
-export const withoutTasks = (capabilities: Buffer): Buffer =>
-  withoutMember(withoutMember(capabilities, ['tasks']), ['extensions', tasksExtension]);
+/**
+ * Removes from the capabilities of either side, as JSON text, those that each era has in its own way. Neither side learns
+ * of them, such as of tasks (2026-07-28, changelog).
+ */
+export const withoutUntranslated = (capabilities: Buffer): Buffer =>
+  untranslatedPaths.reduce(withoutMember, capabilities);
+
+const untranslatedPaths = extensions
+  .filter(({ isTranslated }) => !isTranslated)
+  .flatMap(({ id, legacyCapability }) => [
+    ...(legacyCapability === undefined ? [] : [[legacyCapability]]),
+    ['extensions', id],
+  ]);
 
 function objectText(initialize: Message, key: string): Buffer | undefined {
   const range = memberRange(initialize, 'params', key);

@@ -1,7 +1,7 @@
 import type { RequestId } from '../../faults.ts';
 import { valueAt } from '../../json/splice.ts';
 import { type Message, readGatewayMessage, withId } from '../../message/message.ts';
-import { withoutTasks } from './legacy-client.ts';
+import { withoutUntranslated } from './legacy-client.ts';
 
 /** The key of `_meta` under which a server identifies itself (2026-07-28, server/discover). */
 export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
@@ -22,7 +22,7 @@ export function toInitializeResult(discovered: Message, id: RequestId, revision:
   const instructions = valueAt(discovered.text, ['result', 'instructions']);
   const members = [
     `"protocolVersion":${JSON.stringify(revision)}`,
-    `"capabilities":${isObject(capabilities) ? withoutTasks(capabilities) : '{}'}`,
+    `"capabilities":${isObject(capabilities) ? withoutUntranslated(capabilities) : '{}'}`,
     `"serverInfo":${isObject(serverInfo) ? serverInfo : JSON.stringify({ name: serverName, version: 'unknown' })}`,
     ...(instructions?.[0] === 0x22 ? [`"instructions":${instructions}`] : []),
   ];

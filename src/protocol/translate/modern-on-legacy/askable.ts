@@ -1,5 +1,6 @@
 import { valueAt } from '../../json/splice.ts';
 import type { Message } from '../../message/message.ts';
+import { isQuestion, methodOf } from '../../methods/methods.ts';
 
 /**
  * The features that a client declares for requests of its server (2025-11-25 and 2026-07-28, client features). Only
@@ -12,13 +13,6 @@ export type ClientFeature =
   | 'sampling.tools'
   | 'sampling.context'
   | 'roots';
-
-/** The feature that each method of a server needs; clients have no other methods. */
-const featureOfMethod: ReadonlyMap<string | undefined, ClientFeature> = new Map([
-  ['elicitation/create', 'elicitation'],
-  ['sampling/createMessage', 'sampling'],
-  ['roots/list', 'roots'],
-]);
 
 const noFeatures: ReadonlySet<ClientFeature> = new Set();
 const emptyObjectBytes = 2;
@@ -64,8 +58,8 @@ export function capabilitiesOf(features: ReadonlySet<ClientFeature>): string {
 
 /** The feature that a server's request needs its client to have; undefined for a method that no client has. */
 export function requiredFeature({ method, text }: Message): RequiredFeature | undefined {
-  const flag = featureOfMethod.get(method);
-  if (flag === undefined) return undefined;
+  if (!isQuestion(method)) return undefined;
+  const flag = methodOf(method).capability as ClientFeature;
   const isAtUrl = flag === 'elicitation' && valueAt(text, ['params', 'mode'])?.toString() === '"url"';
   if (isAtUrl) return { flag: 'elicitation.url', required: { elicitation: { url: {} } } };
   const usesTools = flag === 'sampling' && valueAt(text, ['params', 'tools']) !== undefined;

@@ -1,6 +1,6 @@
 import { valueAt } from '../../json/splice.ts';
 import { type Message, readGatewayMessage } from '../../message/message.ts';
-import { withoutTasks } from '../legacy-on-modern/legacy-client.ts';
+import { withoutUntranslated } from '../legacy-on-modern/legacy-client.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 import { noCaching } from './modern-response.ts';
 
@@ -18,7 +18,7 @@ export function readInitialized(response: Buffer): InitializedServer {
   const serverInfo = valueAt(response, ['result', 'serverInfo']);
   const instructions = valueAt(response, ['result', 'instructions']);
   return {
-    capabilitiesText: capabilities?.[0] === openBrace ? withoutTasks(capabilities).toString() : '{}',
+    capabilitiesText: capabilities?.[0] === openBrace ? withoutUntranslated(capabilities).toString() : '{}',
     serverInfoText: serverInfo?.[0] === openBrace ? serverInfo.toString() : undefined,
     instructionsText: instructions?.[0] === quote ? instructions.toString() : undefined,
   };

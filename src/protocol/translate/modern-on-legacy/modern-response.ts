@@ -8,8 +8,8 @@ import { findRange, type Replacement, replaceParts, sortByStart } from '../../js
 import { findRemoval, type NewMembers, removeFromEach } from '../../message/edit-members.ts';
 import { createFaultResponse } from '../../message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange } from '../../message/message.ts';
+import { methodOf } from '../../methods/methods.ts';
 import type { ClientId } from '../../modern/renumber.ts';
-import { skillMethods } from '../../skills.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 
 /** The request that a legacy server's response answers, and the data that the translation adds. */
@@ -24,20 +24,6 @@ export interface TranslatedRequest extends ClientId {
    */
   readonly isRetry?: boolean;
 }
-
-/**
- * The requests whose results say how long they may be cached (2026-07-28, server/utilities/caching, "Cacheable
- * Results").
- */
-const cacheable: ReadonlySet<string | undefined> = new Set([
-  'server/discover',
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  ...skillMethods,
-]);
 
 /**
  * A legacy server gives no caching hints, so the client may cache nothing and share nothing. Clients refuse a result
@@ -80,7 +66,8 @@ function findResultChanges(text: Buffer, result: ByteRange, request: TranslatedR
   const members = readMembers(text, result);
   if (members === undefined) return [];
   // The revision requires no hints for prompts/get. After a round of input they say that the prompt must not be cached.
-  const hasHints = cacheable.has(request.method) || (request.isRetry === true && request.method === 'prompts/get');
+  const hasHints =
+    methodOf(request.method).isCacheable || (request.isRetry === true && request.method === 'prompts/get');
   const set = hasHints ? completeAndUncached : complete;
   const replaced: Replacement[] = [];
   const added: string[] = [];
