@@ -3,6 +3,7 @@ import { renderChart } from './chart.ts';
 import { renderCommandLine } from './command-line.ts';
 import { renderConfiguration, renderOptions } from './configuration.ts';
 import { renderErrors } from './errors.ts';
+import { renderExtensions } from './extensions.ts';
 import { renderManPage } from './man-page.ts';
 import { renderMetrics } from './metrics.ts';
 
@@ -15,6 +16,7 @@ export const pages: ReadonlyMap<string, () => string> = new Map([
   ['configuration.md', renderConfiguration],
   ['configuration.schema.json', () => `${JSON.stringify(configurationSchema(), undefined, 2)}\n`],
   ['errors.md', renderErrors],
+  ['extensions.md', renderExtensions],
   ['mcp-gangway.1', renderManPage],
   ['metrics.md', renderMetrics],
   ['options.md', renderOptions],

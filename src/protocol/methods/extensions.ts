@@ -44,7 +44,7 @@ export const extensions: readonly Extension[] = [
   {
     id: 'io.modelcontextprotocol/tasks',
     title: 'Tasks',
-    source: 'SEP-2663 (2026-07-28), and the tasks of 2025-11-25',
+    source: 'SEP-2663',
     legacyCapability: 'tasks',
     isTranslated: false,
     methods: [
@@ -94,7 +94,7 @@ export const extensions: readonly Extension[] = [
       { name: 'notifications/tasks/status', from: 'both', eras: 'legacy', capability: 'tasks' },
       { name: 'notifications/tasks', from: 'server', eras: 'modern' },
     ],
-    note: 'A task belongs to the user who began it. Nobody else learns of it.',
+    note: 'Sessions of older revisions have tasks of another kind. A task belongs to the user who began it. Nobody else learns of it.',
   },
   {
     id: 'io.modelcontextprotocol/skills',
@@ -131,7 +131,7 @@ export const extensions: readonly Extension[] = [
   {
     id: 'io.modelcontextprotocol/ui',
     title: 'MCP Apps',
-    source: 'SEP-1865, ext-apps 2026-01-26',
+    source: 'SEP-1865',
     isTranslated: true,
     methods: [],
     pages: {
