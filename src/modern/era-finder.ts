@@ -20,6 +20,8 @@ export interface EraFinderOptions {
   readonly openLegacyForProbe?: OpenBackend | undefined;
   /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
+  /** True while a process of the server serves legacy sessions. Of some servers, no second one can run. */
+  servesLegacy?(): boolean;
   /** The gateway's own version. */
   readonly version: string;
   readonly emit: Emit<SharedServerEvent>;
@@ -133,6 +135,10 @@ export class EraFinder {
     const known = this.#found;
     if (outcome.era === undefined) {
       const reason = failureReason(outcome);
+      if (reason === 'server_start_failed' && this.#options.servesLegacy?.() === true) {
+        this.#found = { era: 'legacy', believedMs: doubtfulMs, until: now + doubtfulMs };
+        return 'legacy';
+      }
       isForClient = this.#isForClient;
       if (outcome.end !== undefined && !this.#isClosed) this.#reportFailure(outcome.end, hasEnded);
       if (server.isRemote && known !== undefined) {

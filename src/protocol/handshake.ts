@@ -70,6 +70,17 @@ export function withLegacyRevision(text: Buffer): Buffer {
   return text;
 }
 
+/**
+ * Returns an answer to `initialize` with the revision of the request, if the server has agreed with another client on a
+ * newer one. The legacy revisions differ only in what they add, and clients ignore what they do not know.
+ */
+export function forRequestedRevision(initialize: Buffer, answer: Buffer): Buffer {
+  const [requested, agreed] = [scalarAt(initialize, revisionPaths[0]), scalarAt(answer, revisionPaths[1])];
+  const revisions: readonly unknown[] = legacyRevisions;
+  if (!revisions.includes(requested) || revisions.indexOf(agreed) <= revisions.indexOf(requested)) return answer;
+  return splice(answer, revisionPaths[1], JSON.stringify(requested));
+}
+
 const revisionPaths = [
   ['params', 'protocolVersion'],
   ['result', 'protocolVersion'],

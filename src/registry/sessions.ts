@@ -14,9 +14,9 @@ import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quot
 import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import { oneStreamLeftMs } from '../session/idleness.ts';
 import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
+import { oneStreamLeftMs } from '../session/requests/listener-gate.ts';
 import { Session, type SessionHost } from '../session/session.ts';
 import type { SessionStart } from '../session/session-context.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';

@@ -36,6 +36,8 @@ export type ServerEvent = Readonly<
   | { type: 'server-silent'; server: string; detail: string; help: string; output: readonly string[] }
   /** A kept process of a server has not answered `ping`. Reported once for each server. */
   | { type: 'ping-unknown'; server: string }
+  /** A second process of a server has not started while one runs. The sessions of a user share one. Reported once. */
+  | { type: 'only-process'; server: string }
   /** The command of a server does not exist. Its sessions will fail. */
   | { type: 'command-not-found'; server: string; detail: string }
   /** A server of a view is missing in an answer: it is not there, or was silent for too long. */

@@ -1,12 +1,7 @@
 import type { Tasks } from '../call/tasks.ts';
 import type { SessionPipeline } from './pipeline.ts';
+import { oneStreamLeftMs } from './requests/listener-gate.ts';
 import type { SessionContext } from './session-context.ts';
-
-/**
- * How long a session keeps its process after its client closed its only stream. Official clients open another session
- * then. An EventSource comes back within a few seconds.
- */
-export const oneStreamLeftMs = 5_000;
 
 /** Measures how long nothing of a session has been under way: no call in flight, no unfinished task of either side. */
 export class Idleness {

@@ -7,6 +7,7 @@ import { ProgressRun, type ServerUnit } from '../protocol/message/progress-run.t
 import { isClientRefused } from '../server/server.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
 import { BackendSupervisor, type SupervisorListener } from './backend/supervisor.ts';
+import type { SessionEndReason } from './end-reason.ts';
 import type { ServerOutput } from './events/backpressure.ts';
 import { EventDelivery, type OutputReceiver } from './events/delivery.ts';
 import { OneStream } from './events/one-stream.ts';
@@ -122,11 +123,11 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
     else this.#restore([]);
   }
 
-  /** The session ends. Requests that wait at the input gate go to another session. */
-  close(): void {
+  /** The session ends. Requests that wait at a gate have not reached its server. */
+  close(reason: SessionEndReason): void {
     clearTimeout(this.#endTimer);
     this.opening.close();
-    this.requests.close();
+    this.requests.close(reason);
   }
 
   /** See `Session.detachClients`. */

@@ -29,6 +29,8 @@ export class SessionOpening implements OpeningHandler {
   readonly #oneStream: OneStream | undefined;
   #answer: OpeningAnswer | undefined;
   #startLimit: TimeLimit | undefined;
+  /** Settles when the client has its answer, or the session has ended. Undefined before the server's answer. */
+  #completed: Promise<void> | undefined;
 
   constructor(
     context: SessionContext,
@@ -65,7 +67,14 @@ export class SessionOpening implements OpeningHandler {
     const answer = this.#answer as OpeningAnswer;
     this.close();
     this.#answer = undefined; // frees the client's request too
-    detach('session', this.#complete(answer, call, response), () => this.#context.end('internal'));
+    this.#completed = this.#complete(answer, call, response);
+    detach('session', this.#completed, () => this.#context.end('internal'));
+  }
+
+  /** Resolves when the answer of the server is stored, and the client has it. At once while there is none. */
+  async whenCompleted(): Promise<void> {
+    await this.#completed?.catch(() => undefined); // reported where it began
+    this.#completed = undefined;
   }
 
   /** The session ends. */

@@ -167,9 +167,10 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     });
   }
 
-  /** Resolves when no request is in flight, and no task unfinished. */
-  whenIdle(): Promise<void> {
-    return this.idleness.whenIdle();
+  /** Resolves when no request is in flight, `initialize` neither, and no task unfinished. */
+  async whenIdle(): Promise<void> {
+    await this.idleness.whenIdle();
+    await this.#pipeline.opening.whenCompleted();
   }
 
   /** The scopes that its requests needed. A request with fewer must not use the session. */
@@ -251,7 +252,7 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     const mayBeKept = mayKeepProcess.has(reason) && !this.idleness.hasUnfinishedTasks;
     // The end does not wait longer for the store: a session can end also while the store is away.
     context.stopStoreAfter(context.limits.storeWaitMs);
-    this.#pipeline.close();
+    this.#pipeline.close(reason);
     for (const call of context.calls.takeAll()) endCall(call, reason);
     if (reason === 'moved') this.#pipeline.delivery.abandon();
     this.#recordRemoved = this.#runStep(

@@ -142,8 +142,9 @@ describe('a client of HTTP+SSE in a cluster', () => {
     await kill(0);
     await client.stream.ended;
     const emit = { jsonrpc: '2.0', id: 'emit', method: 'test/emit', params: { token: 'held', count: 3, pad: 0 } };
-    expect((await client.post(emit, at(2))).status).toBe(202);
+    const emitted = client.post(emit, at(2));
     await client.connect(at(2));
+    expect((await emitted).status).toBe(202);
     await client.request('test/finish', { token: 'held' }, { baseUrl: at(1), id: 'finish' });
     expect((await client.response('held')).result).toEqual({ counted: 3 });
     client.drop();

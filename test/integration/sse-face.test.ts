@@ -389,6 +389,24 @@ describe('the end', () => {
     client.drop();
   });
 
+  test('[P3] of a stream that the client has not noticed: a call waits for the stream, and then fails', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const [returning, deaf] = await Promise.all([connectOld(gateway.baseUrl), connectOld(gateway.baseUrl)]);
+    returning.drop();
+    deaf.drop();
+    const calls = [returning, deaf].map((client) => client.post(call('c', 'echo', { text: 'x' })));
+    await returning.connect();
+    const [served, refused] = await Promise.all(calls);
+    expect(served?.status).toBe(202);
+    expect((await returning.response('c')).result.content[0].text).toBe('x');
+    expect([refused?.status, refused && reasonOf(refused), refused?.json.id]).toEqual([404, 'no_listener', 'c']);
+    expect(refused?.json.error.message).toContain('Reconnect');
+    await deaf.connect();
+    expect((await deaf.request('ping')).result).toEqual({});
+    returning.drop();
+    deaf.drop();
+  });
+
   test('of a stream without initialize comes after a while', async () => {
     const gateway = await startGateway({
       args: ['--advanced.sse.linger', '100ms', '--defaults.timeouts.start', '200ms'],

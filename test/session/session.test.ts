@@ -644,6 +644,25 @@ describe('legacy sessions', () => {
     expect(fake.living).toEqual([]);
   });
 
+  it('[P9] that drain while they are stored are answered first', async () => {
+    const { sessions, fake, begin, create } = createFixture();
+    let store: () => void = () => undefined;
+    create.mockReturnValue(
+      new Promise((resolve) => {
+        store = resolve;
+      }),
+    );
+    const reply = begin();
+    fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+    await turn();
+    const drained = sessions.drain(never);
+    await turn();
+    store();
+    expect(await reply.answered()).toMatchObject({ kind: 'json', json: { id: 0 } });
+    await drained;
+    expect(fake.living).toEqual([]);
+  });
+
   it('[P9] that drain end when their tasks are finished', async () => {
     const { sessions, fake, open } = createFixture();
     const { session, backend } = await open();

@@ -17,6 +17,7 @@ import type { ServerHealth } from '../../ops/health/server-health.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { ClusterStore } from '../../store/store.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerSet } from '../servers/server-set.ts';
@@ -113,6 +114,6 @@ const consoleServer = ({ config: { name }, running, modern, kept }: ServedServer
   callsInFlight: modern.inFlight.calls,
   renewUnused() {
     kept?.clear();
-    running.pool.renew();
+    detach('background', running.pool.renew());
   },
 });

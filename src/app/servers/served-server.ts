@@ -74,7 +74,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const hasCredentials = share === 'user' && usesClientCredentials(running.config);
   const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
   const { config } = running;
-  const modern = runModern(running, parts, lists, startAheadMs);
+  const modern = runModern(running, parts, lists, startAheadMs, () => kept?.isServing === true);
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
   const maxKept = Math.max(minKept, Math.ceil(gateway.maxSessions / 10));
   const keeping = {
@@ -85,6 +85,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     poolMax: config.poolMax,
     cancelGraceMs: gateway.cancelGraceMs,
     onDropped: () => emit({ type: 'shared-output-dropped', server: config.name }),
+    onOnlyProcess: () => emit({ type: 'only-process', server: config.name }),
     onPingUnknown: () => emit({ type: 'ping-unknown', server: config.name }),
     lingerMs,
     maxKept,
@@ -139,6 +140,7 @@ function runModern(
   { config: gateway, sessions: room, shared, lasting, knownUsers, emit, decorateClientBackends }: ServingParts,
   lists: ListCache,
   startAheadMs: number,
+  servesLegacy: () => boolean,
 ): ModernServer {
   const common = { version, limits: gateway, emit, changes: shared?.changes, owners: lasting?.owners };
   const reportUnused = (era: Era): void => {
@@ -162,6 +164,7 @@ function runModern(
     ...common,
     ...how,
     ...sharing,
+    servesLegacy,
     room,
     emit: emitWithUnused,
     server: { ...server, open },

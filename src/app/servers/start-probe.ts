@@ -109,8 +109,11 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
     onAnswered(wasSlow) {
       telemetry.emit({ type: 'server-answered', server, ...(wasSlow && { wasSlow }) });
       if (!mustNotBeReused()) return;
-      running.pool.renew();
-      running.pool.addSpare(spareMs);
+      // Of some servers, only one process can run.
+      const renewed = running.pool.renew().then(() => {
+        if (!isUsed) running.pool.addSpare(spareMs);
+      });
+      detach('background', renewed);
     },
     onSlow() {
       const limit = `The gateway waits up to ${formatDuration(startTimeoutMs)} (--defaults.timeouts.start).`;
@@ -167,7 +170,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
     const decorateProcesses: DecorateBackends = (name, open) => ping.attach(telemetry.decorateProcesses(name, open));
     running = runServer(config, gateway, environment, { emit, decorateProcesses }, onStarted);
     const noteUse = (): void => {
-      if (mustNotBeReused() && ping.isOpen) running.pool.renew();
+      if (mustNotBeReused() && ping.isOpen) detach('background', running.pool.renew());
       isUsed = true;
       ping.end();
     };

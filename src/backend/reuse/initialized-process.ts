@@ -30,6 +30,8 @@ export interface ProcessOptions {
   readonly ownsTasks?: boolean;
   /** A message belongs to none of several sessions, or to a session that has left. */
   onDropped?: (() => void) | undefined;
+  /** The process has ended, by itself or not. */
+  onEnded?: (() => void) | undefined;
 }
 
 /** The members that get a message, each with the message under its ids. */
@@ -58,6 +60,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   /** Requests of the gateway itself, with the receiver of the answer. */
   readonly #ownRequests = new Map<RequestId, () => void>();
   #hasEnded = false;
+  #closed: Promise<void> | undefined;
   /** True once a session asked for a task (2025-11-25), which outlives the session. */
   #hasBegunTask = false;
   /** True once the server has not accepted a message of its session. */
@@ -85,6 +88,18 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   get hasEnded(): boolean {
     return this.#hasEnded;
+  }
+
+  /** Resolves when nothing of the process is left; undefined while it is not being ended. */
+  get closed(): Promise<void> | undefined {
+    return this.#closed;
+  }
+
+  /**
+   * True if a session can use the process although it would get one of its own. Only one process of the server can run.
+   */
+  get isOnlyChoice(): boolean {
+    return this.answer !== undefined && !this.#hasEnded && !this.#isStuck && this.#closed === undefined;
   }
 
   /** The server's answer to the first `initialize`; undefined before, or if the server refused it. */
@@ -252,7 +267,8 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   close(how?: CloseOptions): Promise<void> {
     this.#calls.clearTimers();
     this.#start.fail();
-    return this.#backend.close(how);
+    this.#closed = this.#backend.close(how);
+    return this.#closed;
   }
 
   /** A session leaves the process. Its subscriptions end, and later output for it goes to nobody. */
@@ -434,5 +450,6 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (members.length === 0) this.onUnusedEnd?.();
     for (const member of members) member.end(end);
     this.#start.fail();
+    this.options.onEnded?.();
   }
 }

@@ -1,5 +1,5 @@
 // src/backend/reuse: processes that several sessions use, one after another or at the same time.
-import type { Affinity } from '../../protocol/affinity.ts';
+import type { Affinity, AffinityPlace } from '../../protocol/affinity.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { anonymous, isSame, isSameUser, type Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
@@ -31,6 +31,8 @@ export interface KeptProcessesOptions {
   onDropped?(): void;
   /** A kept process has not answered a ping. Called once. */
   onPingUnknown?(): void;
+  /** Only one process of the server can run, as its second one has shown. Called once. */
+  onOnlyProcess?(): void;
   /** How long a process is kept after its last session, in milliseconds. */
   readonly lingerMs: number;
   /** The most kept processes without a session (P8). */
@@ -91,18 +93,25 @@ export class KeptProcesses implements ProcessSource {
   /** How often the kept processes were ended. A process that was checked meanwhile ends, too. */
   #clears = 0;
   readonly #ending = new Set<Promise<void>>();
+  /** All processes that were started here and have not ended. */
+  readonly #running = new Set<InitializedProcess>();
+  /** True while it is known that only one process of the server can run, until the last one has ended. */
+  #isOnlyOne = false;
+  #hasReportedOnlyOne = false;
   #isClosed = false;
 
   constructor(options: KeptProcessesOptions) {
     this.#options = options;
   }
 
-  /** Opens a backend. A session whose holder is known may get a kept process, or leave its own to another session. */
+  /**
+   * Opens a backend. A session whose holder is known may get a kept process, or leave its own to another session. A
+   * session of modern clients shares a process only if no second one can run.
+   */
   readonly open: OpenBackend = (events, opening) => {
-    const holder = opening?.holder;
-    if (holder === undefined) return this.#options.open(events, opening);
-    const isPossible = !this.#isClosed && this.#unanswered < maxUnanswered && opening?.resume === undefined;
-    if (isPossible && this.#options.reuse() !== 'none')
+    const holder = opening?.holder ?? (opening?.isGroup === true ? new GroupHolder() : undefined);
+    if (opening === undefined || holder === undefined) return this.#options.open(events, opening);
+    if (!this.#isClosed && opening.resume === undefined && this.#options.reuse() !== 'none')
       return new ReusableBackend(this, events, { ...opening, holder });
     holder.onStart();
     return this.#options.open(events, opening);
@@ -113,11 +122,18 @@ export class KeptProcesses implements ProcessSource {
     return this.#kept.length;
   }
 
+  /** True while a process serves sessions. */
+  get isServing(): boolean {
+    return [...this.#running].some(({ isOnlyChoice }) => isOnlyChoice);
+  }
+
   /** The sessions with the same key may use each other's processes. */
-  keyOf({ principal, affinity: mark }: OpenOptions, initialize: Message): ProcessKey {
+  keyOf({ principal, affinity: mark, isGroup }: OpenOptions, initialize: Message): ProcessKey {
     const { affinity, sharedBy } = this.#options;
+    const owner = this.#ownerOf(principal);
+    if (isGroup === true) return { ...processKeyOf(owner, initialize, true, ownPlace), unused: undefined };
     const place = affinity?.placeOfSession(principal, initialize, mark);
-    return processKeyOf(this.#ownerOf(principal), initialize, sharedBy === 'all', place);
+    return processKeyOf(owner, initialize, sharedBy === 'all', place);
   }
 
   /**
@@ -138,8 +154,44 @@ export class KeptProcesses implements ProcessSource {
     const { open, cancelGraceMs = 0, onDropped } = this.#options;
     const owner = this.#ownerOf(opening.principal);
     const ownsTasks = opening.principal !== undefined && !isSameUser(opening.principal, anonymous);
-    const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped };
-    return new InitializedProcess((events) => open(events, opening), options);
+    const onEnded = (): void => detach('backend', this.#noteEnded(process));
+    const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped, onEnded };
+    const process = new InitializedProcess((events) => open(events, opening), options);
+    this.#running.add(process);
+    return process;
+  }
+
+  async #noteEnded(process: InitializedProcess): Promise<void> {
+    await process.closed;
+    this.#running.delete(process);
+    if (this.#running.size === 0) this.#isOnlyOne = false;
+  }
+
+  /** See `ProcessSource.mayFindOther`. */
+  mayFindOther(seeker: ProcessSeeker, failed: InitializedProcess): boolean {
+    return this.#findOther(seeker, failed) !== undefined;
+  }
+
+  /** See `ProcessSource.noteOnlyProcess`. */
+  noteOnlyProcess(): void {
+    this.#isOnlyOne = true;
+    if (this.#hasReportedOnlyOne) return;
+    this.#hasReportedOnlyOne = true;
+    this.#options.onOnlyProcess?.();
+  }
+
+  /**
+   * A process that keeps another one of the server from running: one of the same user, which can be shared once it has
+   * started, or one of anybody that is ending (P11).
+   */
+  #findOther({ principal }: ProcessSeeker, failed?: InitializedProcess): InitializedProcess | undefined {
+    // The operator has said which sessions belong together.
+    if (this.#options.affinity !== undefined) return undefined;
+    const owner = this.#ownerOf(principal);
+    const others = [...this.#running].filter((process) => process !== failed && process.closed === undefined);
+    const own = others.filter(({ options }) => isSameOwner(options.owner, owner));
+    const found = own.find(({ isOnlyChoice }) => isOnlyChoice) ?? own.find(({ isStarting }) => isStarting);
+    return found ?? [...this.#running].find((process) => process !== failed && process.closed !== undefined);
   }
 
   /** See `ProcessSource.noteSession`. */
@@ -147,8 +199,12 @@ export class KeptProcesses implements ProcessSource {
     return this.#options.sharedBy !== 'all' && this.#perCall.noteSession(text, holder, initialize);
   }
 
-  /** True if a session with this key may get a process without a start. */
-  mayHave({ text, unused }: ProcessKey, isPerCall: boolean): boolean {
+  /** True if a session may get a process without a start. */
+  mayHave(seeker: ProcessSeeker): boolean {
+    const { key, isPerCall } = seeker;
+    const { text, unused } = key;
+    if (this.#isOnlyOne && this.#findOther(seeker) !== undefined) return true;
+    if (this.#unanswered >= maxUnanswered) return false;
     if (this.#options.sharedBy !== 'all' && !isPerCall) return false;
     if (this.#holders.has(text) || this.#checks.has(text)) return true;
     return this.#kept.some(({ key }) => key === text || key === unused);
@@ -158,6 +214,12 @@ export class KeptProcesses implements ProcessSource {
   async find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined> {
     const { key } = seeker;
     while (seeker.isSeeking) {
+      if (this.#isOnlyOne || seeker.hasFailed) {
+        const other = this.#findOther(seeker);
+        if (other === undefined) break;
+        if (await this.#canJoin(other)) return other;
+        continue;
+      }
       const check = this.#checks.get(key.text);
       if (check !== undefined) {
         await check;
@@ -179,6 +241,18 @@ export class KeptProcesses implements ProcessSource {
     }
     if (seeker.isSeeking) seeker.start();
     return undefined;
+  }
+
+  /** Waits for a process that is starting or ending. Returns true if a session can use it together with others. */
+  async #canJoin(process: InitializedProcess): Promise<boolean> {
+    if (!process.isOnlyChoice) await (process.closed ?? process.whenStarted());
+    else if (process.size > 0) return true;
+    else {
+      this.#remove((kept) => kept.process === process);
+      if (await process.isReady()) return true;
+      this.#close(process);
+    }
+    return false;
   }
 
   /** A process without a session. One that was never used serves if there is no process with the key. */
@@ -257,10 +331,12 @@ export class KeptProcesses implements ProcessSource {
     const { maxKept, reuse, sharedBy } = this.#options;
     const isWanted = sharedBy === 'all' || isPerCall;
     const lingerMs = isWanted ? this.#options.lingerMs : Math.min(keepMs, this.#options.lingerMs);
-    if (this.#isClosed || isOwn || lingerMs === 0 || reuse() === 'none') return this.#close(process);
+    const isUseless = isOwn || lingerMs === 0 || this.#unanswered >= maxUnanswered;
+    if (this.#isClosed || isUseless || reuse() === 'none') return this.#close(process);
     // A client that opens a session for each call comes back to the process of its last one only.
     if (sharedBy !== 'all') this.#end(this.#kept.find((kept) => kept.key === key)?.process);
-    const ofOwner = this.#kept.filter((kept) => isSameOwner(kept.process, process));
+    const { owner } = process.options;
+    const ofOwner = this.#kept.filter((kept) => isSameOwner(kept.process.options.owner, owner));
     if (ofOwner.length >= maxKeptOfUser) this.#end(ofOwner[0]?.process);
     if (this.#kept.length >= maxKept) this.#end(this.#kept[0]?.process);
     const timer = setTimeout(() => this.#end(process), lingerMs).unref();
@@ -338,5 +414,28 @@ export class KeptProcesses implements ProcessSource {
   }
 }
 
-const isSameOwner = ({ options: { owner: a } }: InitializedProcess, { options: { owner: b } }: InitializedProcess) =>
+const isSameOwner = (a: Principal | undefined, b: Principal | undefined): boolean =>
   a === undefined ? b === undefined : b !== undefined && isSame(a, b);
+
+/** The place of a process that no other session gets of its own accord. */
+const ownPlace: AffinityPlace = { kind: 'own' };
+
+/** A session of modern clients. It keeps its process until it ends, and no other session takes it. */
+class GroupHolder implements ProcessHolder {
+  readonly isOver = false;
+  readonly isLeft = false;
+  readonly quietMs = Number.NEGATIVE_INFINITY;
+  readonly answered = 0;
+
+  onStart(): void {
+    // The session counts its process itself.
+  }
+
+  release(): void {
+    throw new Error('the process of a group is not given up');
+  }
+
+  expire(): void {
+    throw new Error('the process of a group is not given up');
+  }
+}

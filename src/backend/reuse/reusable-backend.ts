@@ -1,6 +1,8 @@
+import { forRequestedRevision } from '../../protocol/handshake.ts';
 import { spliceId } from '../../protocol/json/splice.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
-import type { ServerUnit } from '../../protocol/message/progress-run.ts';
+import { type Message, readGatewayMessage, responsesIn } from '../../protocol/message/message.ts';
+import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
+import type { Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
 import {
   type Backend,
@@ -19,11 +21,18 @@ import type { ProcessMember } from './process-member.ts';
 /** How many messages wait while a process is found (P8). Only `initialize` is sent before its answer. */
 const maxWaiting = 64;
 
+/** So many processes may fail to open a session, if others of the server run. */
+const maxFailures = 3;
+
 /** A session that looks for a process. */
 export interface ProcessSeeker {
   readonly key: ProcessKey;
+  /** The user of the session. */
+  readonly principal: Principal | undefined;
   /** True if the client opens a session for each call. */
   readonly isPerCall: boolean;
+  /** True if a process that was started for the session has failed to open it. */
+  readonly hasFailed: boolean;
   /** False once the session needs no process any more. */
   readonly isSeeking: boolean;
   /** There is no process: starts one, within this call. */
@@ -37,7 +46,7 @@ export interface ProcessSource {
   /** A session with this key looks for a process. Returns true if its client opens a session for each call. */
   noteSession(key: ProcessKey, holder: ProcessHolder, initialize: Message): boolean;
   /** True if a session with this key may get a process without a start. */
-  mayHave(key: ProcessKey, isPerCall: boolean): boolean;
+  mayHave(seeker: ProcessSeeker): boolean;
   /**
    * Finds a process that the last session with this key has left, or that it shares. Without such a process, the seeker
    * starts one.
@@ -50,6 +59,13 @@ export interface ProcessSource {
   hold(key: string, holder: ProcessHolder, process: InitializedProcess): void;
   /** A session uses its process no more. Returns how long the process may be wanted; see `SessionPerCall.noteLeft`. */
   drop(key: string, holder: ProcessHolder): number;
+  /**
+   * The process that was started for a seeker has not opened a session. Returns true if the seeker must look again,
+   * because perhaps only one process of the server can run.
+   */
+  mayFindOther(seeker: ProcessSeeker, failed: InitializedProcess): boolean;
+  /** A seeker has a process now, because it looked again. */
+  noteOnlyProcess(): void;
   /** Keeps a process that its last session has left, or ends it if nobody may come for it, or if there is no room. */
   keep(key: ProcessKey, process: InitializedProcess, isPerCall: boolean, keepMs: number): void;
 }
@@ -69,6 +85,10 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   #isClosed = false;
   #hasEnded = false;
   isPerCall = false;
+  /** The client's `initialize`, until the server has answered it. */
+  #initialize: Parameters<Backend['send']> | undefined;
+  /** How many processes have failed to open the session. */
+  #failures = 0;
 
   constructor(source: ProcessSource, events: BackendEvents, opening: OpenOptions & { readonly holder: ProcessHolder }) {
     this.#source = source;
@@ -85,6 +105,14 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     return this.#key;
   }
 
+  get principal(): Principal | undefined {
+    return this.#opening.principal;
+  }
+
+  get hasFailed(): boolean {
+    return this.#failures > 0;
+  }
+
   get isSeeking(): boolean {
     return !this.#isClosed && this.#member === undefined;
   }
@@ -94,7 +122,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     if (this.#member !== undefined) return this.#member.send(...sent);
     if (this.#waiting.length >= maxWaiting) return 'full';
     this.#waiting.push(sent);
-    if (this.#key === undefined) this.#begin(sent[0]);
+    if (this.#key === undefined) this.#begin(sent);
     return 'sent';
   }
 
@@ -124,14 +152,47 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     this.#end();
   }
 
-  #begin(initialize: Message): void {
+  #begin(sent: Parameters<Backend['send']>): void {
+    const [initialize] = sent;
     this.#key = this.#source.keyOf(this.#opening, initialize);
     if (initialize.method !== 'initialize') return this.start();
+    this.#initialize = sent;
     this.isPerCall = this.#source.noteSession(this.#key, this.#opening.holder, initialize);
-    if (!this.#source.mayHave(this.#key, this.isPerCall)) return this.start();
+    if (this.#source.mayHave(this)) this.#seek(initialize);
+    else this.start();
+  }
+
+  #seek(initialize: Message): void {
     detach('backend', this.#find(initialize), () => {
       if (this.isSeeking) this.start();
     });
+  }
+
+  /**
+   * Looks for another process, because the new one has not opened the session. Of some servers only one process can run:
+   * it holds a port, a lock or a database. Returns false if there is no other process.
+   */
+  #seekAgain(): boolean {
+    const initialize = this.#initialize;
+    const process = this.#process;
+    const mayTry = this.#failures < maxFailures && !this.#isClosed;
+    if (!mayTry || initialize === undefined || process === undefined) return false;
+    if (!this.#source.mayFindOther(this, process)) return false;
+    this.#failures += 1;
+    this.#source.drop(this.key.text, this.#opening.holder);
+    this.#member?.leave();
+    if (!process.hasEnded) detach('backend', process.close());
+    this.#member = undefined;
+    this.#process = undefined;
+    this.#waiting.unshift(initialize);
+    this.#seek(initialize[0]);
+    return true;
+  }
+
+  /** The server has opened the session. */
+  #noteOpened(): void {
+    this.#initialize = undefined;
+    if (this.hasFailed) this.#source.noteOnlyProcess();
   }
 
   async #find(initialize: Message): Promise<void> {
@@ -144,7 +205,8 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     const { answer } = process;
     if (answer === undefined || !this.#use(process)) return this.start();
     this.#waiting.shift();
-    this.#events.onMessages([readGatewayMessage(spliceId(answer, JSON.stringify(initialize.id)))]);
+    this.#noteOpened();
+    this.#events.onMessages([readGatewayMessage(answerTo(initialize, answer))]);
     this.#sendWaiting();
   }
 
@@ -170,11 +232,16 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    const [initialize] = this.#initialize ?? [];
+    const answer = initialize && responsesIn(messages).find(({ id }) => id === initialize.id);
+    if (answer?.isError === true && this.#seekAgain()) return;
+    if (answer !== undefined) this.#noteOpened();
     this.#events.onMessages(messages, relatedRequests);
   }
 
   onUnits(units: readonly ServerUnit[]): void {
-    reportUnits(this.#events, units);
+    if (this.#initialize !== undefined) this.onMessages(messagesOf(units));
+    else reportUnits(this.#events, units);
   }
 
   onNoise(text: Buffer, more?: number): void {
@@ -190,6 +257,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   onEnd(end: BackendEnd): void {
+    if (end.reason === 'exited' && this.#seekAgain()) return;
     this.#hasEnded = true;
     // The session alone was detached: the process goes on for others.
     if (this.#process?.hasEnded === false) this.#process = undefined;
@@ -202,3 +270,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     queueMicrotask(() => this.#events.onEnd(closedByGateway));
   }
 }
+
+/** The answer of a process to the `initialize` of its first session, for another session. */
+const answerTo = (initialize: Message, answer: Buffer): Buffer =>
+  forRequestedRevision(initialize.text, spliceId(answer, JSON.stringify(initialize.id)));

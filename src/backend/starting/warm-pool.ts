@@ -34,8 +34,8 @@ export interface WarmPool {
   readonly openForProbe: OpenForProbe;
   /** Starts one spare beyond `size`; it is ended if it is still unused after `expireMs`. */
   addSpare(expireMs: number): void;
-  /** Ends all spares and starts replacements. */
-  renew(): void;
+  /** Ends all spares and starts replacements. Resolves when nothing of the ended ones is left. */
+  renew(): Promise<void>;
   /** Ends all spares and starts no more. */
   close(): Promise<void>;
 }
@@ -158,10 +158,10 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
         detach('backend', spare.backend.close());
       }, expireMs).unref();
     },
-    renew() {
-      for (const { backend } of spares.splice(0)) detach('backend', backend.close());
-      detach('backend', endProbed());
+    async renew() {
+      const ended = Promise.all([endProbed(), ...spares.splice(0).map((spare) => spare.backend.close())]);
       fill();
+      await ended;
     },
     async close() {
       isClosed = true;

@@ -21,6 +21,7 @@ const texts = {
   shared_ready: ['Shared server ready', 'good'],
   shared_ended: ['Shared server ended', 'bad'],
   start_failed: ['Server did not start', 'bad'],
+  only_process: ['Only one process of the server can run', 'bad'],
   noise: ['Server writes lines to stdout that are not MCP messages', 'bad'],
   crash_loop: ['Server exited repeatedly; the gateway waits before the next start', 'bad'],
   redis_away: ['The store is unavailable', 'bad'],
@@ -35,7 +36,7 @@ const texts = {
 const choices = {
   restarts: [
     'Restarts',
-    'backend_ended backend_restored shared_ready shared_ended start_failed crash_loop session_worn_out',
+    'backend_ended backend_restored shared_ready shared_ended start_failed only_process crash_loop session_worn_out',
   ],
   refused: ['Refused requests', 'refused'],
   resumed: ['Resumed streams', 'resumed history_lost'],

@@ -21,6 +21,7 @@ export type RecentEventKind =
   | 'shared_ready'
   | 'shared_ended'
   | 'start_failed'
+  | 'only_process'
   | 'crash_loop'
   | 'noise'
   | 'redis_away'
@@ -162,6 +163,8 @@ export class RecentEvents {
       case 'shared-start-failed':
         if (!event.isByProbe) this.#addEnd('start_failed', { server: event.server }, event.end);
         return;
+      case 'only-process':
+        return this.#add('only_process', { server: event.server }, 'Sessions of one user share it.');
       case 'shared-crash-loop':
         return this.#add('crash_loop', { server: event.server });
       case 'store-joined':

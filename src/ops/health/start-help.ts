@@ -7,6 +7,10 @@ const knownOutput = [
     /^ *requireStack: \[\]$/m,
     'Node.js did not find the file. Correct the path, which is relative to the working directory (--cwd).',
   ],
+  [
+    /EADDRINUSE|address already in use|database is locked|could not set lock|already running/i,
+    'Another process of the server seems to run, perhaps that of another user, or of another gateway. Stop that process, or let users share it (--share all). Or configure the server so that it can run twice, such as with another port or data folder.',
+  ],
 ] as const;
 
 const helpOnVariables =

@@ -16,6 +16,9 @@ const leftOutOfView =
 const pingUnknown =
   'A process of an earlier session must answer ping within 2 s before the next session gets it. After two unanswered pings in a row, each session of this server starts a new process. Make the server answer ping (MCP, basic/utilities/ping).';
 
+const onlyProcess =
+  'A second process of the server did not start while another one was running or ending. The server may hold a port, a lock or a database. So the sessions and modern clients of one user share a process, with its state, until it ends. Other users are refused while it runs, unless --share all lets them share it. To give each session its own process, configure the server so that it can run twice.';
+
 const refusedByModels =
   "Model APIs accept 1 to 64 letters, digits, '_' and '-' as the name of a tool, and refuse a request with another name. Use a shorter server name or another 'separator', rename the tool with 'tools', or hide it with 'denyTools'.";
 
@@ -75,6 +78,10 @@ export function createServerLog(
       case 'ping-unknown': {
         const { server } = event;
         return logger.warn({ server, detail: pingUnknown }, 'the server does not answer ping');
+      }
+      case 'only-process': {
+        const { server } = event;
+        return logger.warn({ server, detail: onlyProcess }, 'only one process of the server can run');
       }
       case 'view-names': {
         const { server, leftOut, refused } = event;

@@ -45,6 +45,8 @@ export interface PressureListener {
 export class Streams implements CursorOwner {
   /** The log, which repairs itself before it reports a loss. */
   readonly log: EventLog;
+  /** A client has begun to listen to the GET stream. */
+  onListening: (() => void) | undefined;
   readonly #context: SessionContext;
   readonly #listener: PressureListener;
   readonly #cursors = new SparseMap<number, StreamCursor>();
@@ -344,7 +346,9 @@ export class Streams implements CursorOwner {
       cursor.ageTimer = setTimeout(endAged, withJitter(streamMaxAgeMs), cursor);
     this.#cursors.set(stream, cursor);
     this.#hadGet ||= stream === getStream;
-    if (this.#isClosed) cursor.close(); // its read of the log ended after the session
+    if (this.#isClosed)
+      cursor.close(); // its read of the log ended after the session
+    else if (stream === getStream) this.onListening?.();
   }
 
   reportBroken({ stream, requests, sink }: StreamCursor): boolean {

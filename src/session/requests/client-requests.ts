@@ -11,6 +11,7 @@ import { cancelled, type Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
+import { faultBeforeStart, type SessionEndReason } from '../end-reason.ts';
 import { getStream } from '../events/cursor.ts';
 import type { EventDelivery } from '../events/delivery.ts';
 import { answerOnStream, LoggedTarget, pendingCalls } from '../events/logged-target.ts';
@@ -23,6 +24,7 @@ import { SubscriptionLeases } from '../group/subscription-leases.ts';
 import type { PendingCallState } from '../record/adoption.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
+import { ListenerGate } from './listener-gate.ts';
 
 /** What a request brings beside its message. */
 type CallContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
@@ -34,6 +36,8 @@ export class ClientRequests {
   readonly #delivery: EventDelivery;
   /** Set for a client that gets everything on one stream. */
   readonly #oneStream: OneStream | undefined;
+  /** Set for such a client. */
+  readonly #listenerGate: ListenerGate | undefined;
   /** Set for a group whose clients accept server requests. */
   readonly #inputGate: InputGate | undefined;
   /** Set for a group: the rounds of input that it has received. */
@@ -50,6 +54,12 @@ export class ClientRequests {
     this.#supervisor = supervisor;
     this.#delivery = delivery;
     this.#oneStream = oneStream;
+    if (oneStream !== undefined)
+      this.#listenerGate = new ListenerGate({
+        streams: delivery.streams,
+        maxWaiting: policy.maxCalls,
+        onAdmitted: (post, reply) => this.post(post, reply),
+      });
     if (!policy.isShared) return;
     this.#rounds = new InputRounds();
     this.#leases = new SubscriptionLeases(client);
@@ -88,6 +98,8 @@ export class ClientRequests {
       if (calls.size === 0) this.#context.end('idle');
       return reply.accepted();
     }
+    if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
+    if (this.#listenerGate?.admits(post, reply) === false) return;
     const modern = oneStream && messages.find(({ isModern }) => isModern);
     if (modern !== undefined) {
       if (modern.kind === 'request') this.#createReport(modern as CallRequest, reply)?.failed('modern_not_served');
@@ -95,7 +107,6 @@ export class ClientRequests {
     }
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.fault('already_initialized', requestId(second));
-    if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
@@ -224,9 +235,10 @@ export class ClientRequests {
     if (call.answer.stream !== undefined) delivery.sendUnlogged(call.answer.stream, faultMessage(reason, call.id));
   }
 
-  /** The session ends. Requests that wait at the input gate go to another session. */
-  close(): void {
+  /** The session ends. Requests that wait at a gate have not reached its server. */
+  close(reason: SessionEndReason): void {
     this.#inputGate?.close();
+    this.#listenerGate?.close(faultBeforeStart(reason));
     this.#context.earlyRoots?.close();
   }
 
