@@ -1,7 +1,7 @@
 import type { RequestId } from './faults.ts';
 import { parseBounded } from './json/scalar.ts';
 import { scalarAt, splice, valueAt } from './json/splice.ts';
-import { namesModernRevision, newestLegacy } from './known-revisions.ts';
+import { isLegacyRevision, namesModernRevision, newestLegacy } from './known-revisions.ts';
 import { createMessage } from './message/message.ts';
 import type { Message } from './message/message-type.ts';
 import { methods } from './methods/methods.ts';
@@ -76,8 +76,7 @@ export function withLegacyRevision(text: Buffer): Buffer {
  */
 export function forRequestedRevision(initialize: Buffer, answer: Buffer): Buffer {
   const [requested, agreed] = [scalarAt(initialize, revisionPaths[0]), scalarAt(answer, revisionPaths[1])];
-  const revisions: readonly unknown[] = legacyRevisions;
-  if (!revisions.includes(requested) || revisions.indexOf(agreed) <= revisions.indexOf(requested)) return answer;
+  if (!isLegacyRevision(requested) || !isLegacyRevision(agreed) || String(agreed) <= String(requested)) return answer;
   return splice(answer, revisionPaths[1], JSON.stringify(requested));
 }
 
