@@ -4,6 +4,7 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { messagesOf, type ServerUnit } from '../protocol/message/progress-run.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { CookieJar } from './http-client/cookie-jar.ts';
 import type { NoTokenReason } from './identity/upstream-tokens.ts';
 
 /**
@@ -211,6 +212,11 @@ export interface OpenOptions {
   readonly isGroup?: boolean | undefined;
   /** What the requests of the session have named; see `Affinity.readMeta`. */
   readonly affinity?: string | undefined;
+  /**
+   * The cookies that the server has set for the session. They outlive the backend, since a balancer recognises by them
+   * which server has the session (docs/decisions/0174). Absent where the backend keeps them for itself.
+   */
+  readonly cookies?: CookieJar | undefined;
   /** The session, if it may use a kept process, and may leave its own process to another session. */
   readonly holder?: ProcessHolder | undefined;
 }

@@ -2,6 +2,7 @@ import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
+import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { TextRun } from '../protocol/wire/text-run.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
@@ -40,8 +41,10 @@ export interface AnswerOptions {
   readonly policy: AnswerPolicy;
   /** Absent for an answer on a stream that exists already: one of an earlier owner, or the GET stream. */
   readonly reply?: Reply;
-  /** The ids of the requests in the POST: one, or those of a batch. */
+  /** The ids of the requests in the POST, as the server knows them: one, or those of a batch. */
   readonly ids: readonly RequestId[];
+  /** The client's ids of requests that were renumbered, by the server's. */
+  readonly renumbered?: ReadonlyMap<RequestId, RenumberedIds> | undefined;
   /** True if the POST was an array. The JSON answer is then an array too. */
   readonly isBatch?: boolean;
   /** How long to wait for the response before the answer becomes a stream. */
@@ -72,8 +75,11 @@ export interface AnswerTarget {
   write(text: Buffer): boolean;
   /** Sends the texts of consecutive messages. Absent where messages are sent one by one. */
   writeRun?(texts: TextRun): void;
-  /** Sends the response to one of the requests. The last one ends the stream. */
-  respond(response: Message, isLast: boolean): void;
+  /**
+   * Sends the response to one of the requests, under the client's id. The last one ends the stream.
+   * @param id the request, as the server knows it
+   */
+  respond(response: Message, isLast: boolean, id: RequestId | undefined): void;
   /** Stores the events now. Events of a server's burst are stored at the end of the burst without this call. */
   flush?(): void;
   /** The client is gone and cannot resume. */
@@ -126,6 +132,33 @@ export class Answer implements OpeningAnswer {
 
   get ids(): readonly RequestId[] {
     return this.#options.ids;
+  }
+
+  /** The ids as the client knows them. */
+  get clientIds(): readonly RequestId[] {
+    const { ids, renumbered } = this.#options;
+    return renumbered === undefined ? ids : ids.map((id) => this.#clientIdOf(id));
+  }
+
+  renumberedIds(id: RequestId): RenumberedIds | undefined {
+    return this.#options.renumbered?.get(id);
+  }
+
+  isFor(attempt: RequestAttempt | undefined): boolean | undefined {
+    const { reply } = this.#options;
+    if (reply === undefined || attempt === undefined) return undefined;
+    return reply.attempt !== undefined && attempt.previousIds.includes(reply.attempt.id);
+  }
+
+  #clientIdOf(id: RequestId): RequestId {
+    return this.#options.renumbered?.get(id)?.clientId ?? id;
+  }
+
+  /** A response as the client gets it: under the client's id. */
+  #forClient(response: Message): Message {
+    const { renumbered } = this.#options;
+    const ids = renumbered === undefined || response.id == null ? undefined : renumbered.get(response.id);
+    return ids === undefined ? response : restoreId(response, ids);
   }
 
   /** Set for a request that another instance forwarded. */
@@ -195,7 +228,7 @@ export class Answer implements OpeningAnswer {
       this.response(createFaultResponse(reason, id, data, policy.era));
     } else {
       this.#settle('done');
-      reply?.fault(reason, id, data);
+      reply?.fault(reason, this.#clientIdOf(id), data);
     }
   }
 
@@ -245,28 +278,29 @@ export class Answer implements OpeningAnswer {
     if (!isSent) return;
     const isLast = this.#missing === 0;
     if (isLast) this.#settle('done');
-    this.#target.respond(response, isLast);
+    this.#target.respond(this.#forClient(response), isLast, response.id ?? undefined);
   }
 
   #respondWithJson(response: Message, status: number): void {
     const { reply, isBatch = false } = this.#options;
     if (!isBatch) {
       this.#settle('done');
-      reply?.json(response.text, this.#headers, status);
+      reply?.json(this.#forClient(response).text, this.#headers, status);
       return;
     }
     this.#collected ??= [];
     this.#collected.push(response);
     if (this.#missing > 0) return;
     this.#settle('done');
-    reply?.json(asArray(this.#collected.map(({ text }) => text)), this.#headers);
+    reply?.json(asArray(this.#collected.map((each) => this.#forClient(each).text)), this.#headers);
   }
 
   #commit(): void {
     if (this.#state !== 'waiting') return;
     this.#settle('streaming');
     this.#target.open(this);
-    for (const response of this.#collected ?? []) this.#target.respond(response, false);
+    for (const response of this.#collected ?? [])
+      this.#target.respond(this.#forClient(response), false, response.id ?? undefined);
     this.#collected = undefined;
   }
 

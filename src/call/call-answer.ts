@@ -1,6 +1,8 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
+import type { RenumberedIds } from '../protocol/modern/renumber.ts';
 import type { TextRun } from '../protocol/wire/text-run.ts';
+import type { RequestAttempt } from '../reply/reply.ts';
 
 /** Further members of an error's `data`; see `faultMessage`. */
 export type FaultData = Readonly<Record<string, unknown>>;
@@ -39,6 +41,13 @@ export interface SessionAnswer extends CallAnswer {
   readonly isDetached?: boolean;
   /** True if an error is sent in band. Otherwise the error refuses the whole POST, and the endpoint reports that. */
   readonly faultsInBand: boolean;
+  /** The client's ids of a request that was renumbered, by the server's id. */
+  renumberedIds?(id: RequestId): RenumberedIds | undefined;
+  /**
+   * True if a new attempt of the client is for this answer, and undefined if that is not known. Absent where no attempt
+   * can be.
+   */
+  isFor?(attempt: RequestAttempt | undefined): boolean | undefined;
   /**
    * Makes room for a new attempt of the client. A detached answer becomes a stream that the attempt can join. Any other
    * waiting answer is lost, and the attempt gets another answer in its place.

@@ -4,15 +4,19 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import { type RenumberedIds, restoreToken } from '../protocol/modern/renumber.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
 import { type CallInFlight, CallTable, type CallTimeLimits } from './call-table.ts';
+import { RenumberedCalls } from './renumbered-calls.ts';
 import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
 export interface Call extends CallInFlight {
+  /** The id and the progress token of the client, if the server got other ones. */
+  readonly renumbered?: RenumberedIds | undefined;
   readonly method: string;
   readonly progressToken: RequestId | undefined;
   /** The task that the request asks about (`tasks/result` and its siblings). */
@@ -45,8 +49,8 @@ export interface Call extends CallInFlight {
 /** The destination of a server message: the answer of a call, or the standalone GET stream. */
 export type StreamTarget = Call | 'get';
 
-/** How many progress tokens of calls that the gateway has ended are remembered. */
-const maxRetiredTokens = 100;
+/** How many ids and progress tokens of calls that the gateway has ended are remembered (P8). */
+const maxRetired = 100;
 
 /** The calls in flight of one session, and the tasks that they have started. */
 export class SessionCalls extends CallTable<Call> {
@@ -55,7 +59,11 @@ export class SessionCalls extends CallTable<Call> {
   areIdentified = false;
   readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
-  readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetiredTokens);
+  readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetired);
+  /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */
+  #retiredIds: BoundedMap<RequestId, true> | undefined;
+  /** Undefined until a call is renumbered. */
+  #renumbered: RenumberedCalls | undefined;
   /** True once the session ends: there are no more calls, and all progress is late. */
   #isClosed = false;
   /** Called for each call that was removed. */
@@ -64,22 +72,49 @@ export class SessionCalls extends CallTable<Call> {
   override add(call: Call): void {
     super.add(call);
     if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
+    if (call.renumbered === undefined) return;
+    this.#renumbered ??= new RenumberedCalls();
+    this.#renumbered.add(call, call.renumbered);
+  }
+
+  /** True if the server may take this id for that of another request. */
+  isInUse(id: RequestId): boolean {
+    return this.has(id) || this.#retiredIds?.has(id) === true;
+  }
+
+  /** The calls with this id of the client, oldest first. There are several if the client uses an id twice. */
+  ofClient(clientId: RequestId): readonly Call[] {
+    const call = this.get(clientId);
+    const own = call === undefined || call.renumbered !== undefined ? [] : [call];
+    const renumbered = this.#renumbered?.of(clientId) ?? [];
+    return renumbered.length === 0 ? own : [...own, ...renumbered].sort((a, b) => a.startedAt - b.startedAt);
+  }
+
+  /** A progress notification of the server as its client gets it: under the client's token. */
+  underClientToken(message: Message): Message {
+    const { progressToken } = message;
+    const ids = progressToken === undefined ? undefined : this.#renumbered?.tokenOf(progressToken);
+    return ids?.tokenText === undefined ? message : restoreToken(message, ids.clientToken, ids.tokenText);
   }
 
   override take(id: RequestId | null | undefined): Call | undefined {
     const call = super.take(id);
     if (call === undefined) return undefined;
-    const { progressToken, cancelTimer } = call;
+    const { progressToken, cancelTimer, renumbered } = call;
     if (progressToken !== undefined && this.#byToken.get(progressToken) === call) this.#byToken.delete(progressToken);
     clearTimeout(cancelTimer);
+    if (renumbered !== undefined) this.#renumbered?.remove(call, renumbered);
     this.onTaken?.(call);
     return call;
   }
 
-  /** Removes a call that its server has not answered, and remembers its progress token to recognise late progress. */
+  /** Removes a call that its server has not answered. Its id and its progress token are remembered: both may come late. */
   retire(id: RequestId): Call | undefined {
     const call = this.take(id);
-    if (call?.progressToken === undefined) return call;
+    if (call === undefined) return undefined;
+    this.#retiredIds ??= new BoundedMap(maxRetired);
+    this.#retiredIds.set(id, true);
+    if (call.progressToken === undefined) return call;
     this.#retiredTokens.set(call.progressToken, true);
     return call;
   }
@@ -164,9 +199,14 @@ export class SessionCalls extends CallTable<Call> {
   }
 }
 
+/** The id under which the client knows a call. */
+export const clientIdOf = ({ id, renumbered }: Pick<Call, 'id' | 'renumbered'>): RequestId =>
+  renumbered?.clientId ?? id;
+
 /** Answers a removed call with an error of the gateway. A client of one stream has no reply that knows its challenge. */
-export function failCall({ answer, id, report, forwarded }: Call, cause: Reason, data?: FaultData): void {
+export function failCall(call: Call, cause: Reason, data?: FaultData): void {
+  const { answer, id, report, forwarded } = call;
   const reason = reasonWithChallenge(cause, forwarded);
-  report?.failedBySession(reason, id, !answer.faultsInBand);
+  report?.failedBySession(reason, clientIdOf(call), !answer.faultsInBand);
   answer.fault(reason, data, id);
 }

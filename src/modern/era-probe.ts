@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import type { Backend, BackendEnd } from '../backend/backend.ts';
 import type { BackendOfProbe, OpenForProbe } from '../backend/starting/probed-backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
@@ -7,6 +6,7 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { createMessage, type Message, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { discoverRequest } from '../protocol/modern/envelope.ts';
+import { nextOwnId } from '../protocol/own-ids.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
@@ -54,9 +54,6 @@ const lateDiscoveryMs = 1_000;
  */
 const defaultWitnessAfterMs = 4_000;
 
-/** The first id of a probe is random: a client that gets the process afterwards hardly uses it. Some servers need 32 bits. */
-const firstId = (): number => randomInt(2 ** 30, 2 ** 31 - 2);
-
 /**
  * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility"). The probe has a process
  * that serves nobody yet, since a legacy server may end on a request before `initialize`. It gets `server/discover`, and
@@ -75,8 +72,8 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     resolveOutcome = resolve;
   });
-  const discover = firstId();
-  const initialize = discover + 1;
+  const discover = nextOwnId();
+  const initialize = nextOwnId();
   /** The requests of the probe that the current process may still answer. */
   const unanswered = new Set<RequestId>();
   let isSettled = false;

@@ -1,4 +1,5 @@
 import type { RequestId } from './faults.ts';
+import type { Message } from './message/message.ts';
 
 /** The same id as the other JSON type: "7" for 7. Undefined if there is none. */
 export function otherType(id: RequestId): RequestId | undefined {
@@ -16,3 +17,11 @@ export function openRequest(id: RequestId, open: { has(id: RequestId): boolean }
   const other = otherType(id);
   return other !== undefined && open.has(other) ? other : undefined;
 }
+
+/** Returns those of the open requests that the responses among these messages answer. */
+export const answeredIn = (messages: readonly Message[], open: { has(id: RequestId): boolean }): readonly RequestId[] =>
+  messages.flatMap(({ kind, id }) => (kind === 'response' && id != null ? (openRequest(id, open) ?? []) : []));
+
+/** Returns the id of a message that is a request, in a list; an empty list for any other message. */
+export const requestIdsOf = ({ kind, id }: Message): readonly RequestId[] =>
+  kind === 'request' && id != null ? [id] : [];

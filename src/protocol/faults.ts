@@ -100,7 +100,7 @@ const catalogue = {
   duplicate_id: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: a request with this id is already in flight in this session. Use a new id.',
+    message: 'Invalid request: two requests of the batch have the same id. Use different ids.',
   },
   batch_not_allowed: {
     status: 400,

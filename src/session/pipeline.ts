@@ -4,6 +4,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { ProgressRun, type ServerUnit } from '../protocol/message/progress-run.ts';
+import { mayBeOwnId } from '../protocol/own-ids.ts';
 import { isClientRefused } from '../server/server.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
 import { BackendSupervisor, type SupervisorListener } from './backend/supervisor.ts';
@@ -171,13 +172,13 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
   }
 
   /**
-   * Restores the server's open requests, if their ids cannot be confused with those of another backend. Other requests
-   * are cancelled.
+   * Restores the server's open requests, if they had their own ids, and those cannot be confused with ids of another
+   * backend. Other requests are cancelled.
    */
   #adoptServerRequests(serverRequests: Adoption['serverRequests'], calls: readonly Call[], isFirst: boolean): void {
     for (const { stream, id } of serverRequests) {
       const call = calls.find(({ answer }) => answer.stream === stream);
-      if (isFirst) this.#context.serverRequests.adopt(id, call ?? 'get');
+      if (isFirst && !mayBeOwnId(id)) this.#context.serverRequests.adopt(id, call ?? 'get');
       else this.delivery.add(stream, requestEnded(id).text, false);
     }
   }

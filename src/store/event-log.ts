@@ -6,11 +6,14 @@ import type { Meter } from '../util/telemetry/meter.ts';
 /** A client's request whose answer is a stream, and which its server has not answered yet. */
 export interface PendingCall {
   readonly stream: number;
+  /** The id under which the server knows the request. */
   readonly id: RequestId;
+  /** The client's id, and progress token if any, as JSON texts; absent if the server got them unchanged. */
+  readonly client?: readonly [id: string, token: string | null];
   readonly method: string;
   /** The tool or prompt that the request names. Absent where nobody observes the end of the call. */
   readonly name?: string;
-  /** The request as the client sent it; undefined where it may not be run again. */
+  /** The request as the server got it; undefined where it may not be run again. */
   readonly text: Buffer | undefined;
 }
 

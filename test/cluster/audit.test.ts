@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createAuditFile } from '../support/audit-lines.ts';
 import { startCluster } from '../support/cluster.ts';
 import { everythingFixture } from '../support/gateway.ts';
-import { initialize } from '../support/http-client.ts';
+import { initialize, post } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { call, settle, shortLeases, urlOf } from './fast.ts';
 
@@ -20,12 +20,12 @@ test('a call leaves one line, wherever it came in: with its owner, with the next
   const other = session.at(urlOf(cluster, 1));
   await other.callTool('echo', { text: 'a' }); // answered as JSON, by letter
   await other.callTool('slow', { ms: 300 }); // answered on a stream, by letter
-  await (await other.send(call('twice', 'slow', { ms: 600 }))).drop();
-  await other.send(call('twice', 'echo')); // its id is in flight
+  await (await other.send(call('left', 'slow', { ms: 600 }))).drop();
+  await post(urlOf(cluster, 1), call('lost', 'echo'), { 'Mcp-Session-Id': randomUUID() }); // of no session
   const words = await audit.words(refused + 5);
   expect(words.slice(refused).sort()).toEqual([
     'initialize ok',
-    'tools/call echo fault duplicate_id',
+    'tools/call echo fault unknown_session',
     'tools/call echo ok',
     'tools/call slow ok',
     'tools/call slow ok',

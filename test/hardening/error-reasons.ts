@@ -31,7 +31,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'fault/hangs': ['request_timeout', 'cancelled'],
   'fault/memory-limit': ['memory_limit'],
   'fault/storms': ['too_many_calls'],
-  'hardening/bad-inputs': ['history_lost'],
+  'hardening/bad-inputs': ['duplicate_id', 'history_lost'],
   'hardening/raw-sockets': ['request_too_slow'],
   'hardening/tls': ['plain_http'],
   'http/pipeline/admission': ['claim_missing'],
@@ -46,7 +46,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/metrics': ['no_such_admin_path'],
   'integration/modern-starts': ['server_crash_loop'],
   'integration/reload': ['server_reconfigured'],
-  'integration/sse-face': ['duplicate_id', 'modern_not_served', 'no_listener', 'used_token'],
+  'integration/sse-face': ['modern_not_served', 'no_listener', 'used_token'],
   'integration/complex-answers': ['response_too_complex'],
   'integration/upstream-authorization': [
     'upstream_unauthorized',

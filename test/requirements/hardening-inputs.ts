@@ -14,7 +14,7 @@ export const inputs: readonly Requirement[] = [
   },
   {
     id: 'B05',
-    text: 'A request gets 400 and -32600 if another request in flight in its session has the same id. The ids 1 and "1" are different.',
+    text: 'Requests in flight of one session that have the same id each get their own answer, under the id as it was written. The ids 1 and "1" are different. A batch with an id twice gets 400 and -32600.',
   },
   {
     id: 'B06',

@@ -1,7 +1,9 @@
 import { type BackendEvents, type OpenBackend, reportUnits } from '../../backend/backend.ts';
+import type { RequestId } from '../../protocol/faults.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
 
@@ -36,9 +38,6 @@ export interface StartupPing {
   readonly isOpen: boolean;
 }
 
-/** An id that no client uses. */
-const id = 'mcp-gangway-first';
-
 /**
  * Finds out whether a server answers at all, on a process that a client of a known era can still use afterwards. Only
  * `ping` may come before `initialize` (2025-11-25, basic/lifecycle), and any response of a modern server counts as an
@@ -52,6 +51,7 @@ export function createStartupPing({
   onSilent,
 }: StartupPingOptions): StartupPing {
   const method = era === 'modern' ? 'server/discover' : 'ping';
+  const id = nextOwnId();
   let isFirst = true;
   let sendPing: (() => void) | undefined;
   let state: 'before' | 'sent' | 'over' = 'before';
@@ -109,7 +109,7 @@ export function createStartupPing({
       sendPing = () => {
         state = 'sent';
         awaitAnswer();
-        backend.send(createPing(method));
+        backend.send(createPing(id, method));
       };
       return backend;
     },
@@ -123,7 +123,7 @@ export function createStartupPing({
   };
 }
 
-function createPing(method: string): Message {
+function createPing(id: RequestId, method: string): Message {
   if (method === 'ping') return createMessage({ id, method });
   return discoverRequest(id, { version });
 }

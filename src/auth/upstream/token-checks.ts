@@ -37,7 +37,7 @@ const maxAccepted = 4_096;
 const maxChecks = 64;
 
 /** A request that every server answers without an effect. The check reads only the status of the answer. */
-const ping = '{"jsonrpc":"2.0","id":"mcp-gangway-authorization","method":"ping"}';
+const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
 /** The statuses with which a server of HTTP+SSE refuses a POST to the URL of its stream. */
 const otherTransport: ReadonlySet<number> = new Set([404, 405]);

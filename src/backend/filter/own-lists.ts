@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import type { Backend } from '../backend.ts';
-
-/** The ids of the gateway's own list requests begin with this text, which no client can guess. */
-const ownPrefix = `mcp-gangway-filter-${randomUUID()}-`;
 
 /** A server that does not answer the gateway's list request must not keep a call waiting (P3). */
 const listTimeoutMs = 30_000;
@@ -15,7 +12,6 @@ const listTimeoutMs = 30_000;
 export class OwnLists {
   readonly #send: Backend['send'];
   readonly #open = new Map<RequestId, (response: Buffer | undefined) => void>();
-  #count = 0;
 
   constructor(send: Backend['send']) {
     this.#send = send;
@@ -32,10 +28,10 @@ export class OwnLists {
     call: Message,
     headers: ForwardedHeaders | undefined,
   ): Promise<Buffer | undefined> {
-    const id = `${ownPrefix}${++this.#count}`;
+    const id = nextOwnId();
     const meta = call.isModern ? [`"_meta":${envelopeOf(call)}`] : [];
     const params = [...(cursor === undefined ? [] : [`"cursor":${JSON.stringify(cursor)}`]), ...meta].join();
-    const text = `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{${params}}}`;
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${params}}}`;
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#settle(id, undefined), listTimeoutMs);
       this.#open.set(id, (response) => {

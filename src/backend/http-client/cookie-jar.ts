@@ -5,11 +5,11 @@ interface Cookie {
   readonly value: string;
   readonly path: string;
   readonly isSecure: boolean;
-  /** In milliseconds since 1970; undefined for as long as the backend lives. */
+  /** In milliseconds since 1970; undefined for as long as the jar lives. */
   readonly expiresAt: number | undefined;
 }
 
-/** The cookies of a jar, for the backend that continues its session. They can open the session: a secret (P12). */
+/** The cookies of a jar, for the next owner of its session. They can open the session: a secret (P12). */
 export type CookieState = readonly (readonly [name: string, cookie: Cookie])[];
 
 /** Balancers set one or two cookies. Every request carries all of them, and the session record too (P8). */
@@ -22,7 +22,7 @@ const maxJarLength = 8 * 1024;
 const pairForm = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([\x21-\x3a\x3c-\x7e]*)$/;
 
 /**
- * The cookies that a server has set for one backend (RFC 6265). They go back to the same origin, since load balancers
+ * The cookies that a server has set for one session (RFC 6265). They go back to the same origin, since load balancers
  * recognise by them which server has the session. `Domain` is ignored: a backend sends nothing to another host.
  */
 export class CookieJar {

@@ -6,6 +6,7 @@ import { ownRequest, revisionOf } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import { modernErrorCodes } from '../../protocol/revisions.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { MirroredParametersByClient } from '../mirrored-parameters.ts';
@@ -58,7 +59,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     params: object,
     forwarded: ForwardedHeaders,
   ): Promise<ModernPostOutcome> => {
-    const request = ownRequest(`gangway ${method}`, method, { ...params }, { version });
+    const request = ownRequest(nextOwnId(), method, { ...params }, { version });
     const canceller = new Canceller();
     const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);
     const ignore = (): void => undefined;

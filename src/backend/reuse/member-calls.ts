@@ -1,35 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { type RenumberedRequest, renumber } from '../../protocol/modern/renumber.ts';
+import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
+import { RequestNumbers } from '../../protocol/own-ids.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
-import type { MemberCall, ProcessMember, RenumberedIds } from './process-member.ts';
+import type { MemberCall, ProcessMember } from './process-member.ts';
 import { readSubscription } from './process-settings.ts';
-
-/**
- * The gateway's own numbers for requests to a process. Some servers read ids as 32-bit integers, so the numbers begin
- * where clients hardly count to, and end below 2^31.
- */
-const firstNumber = 2 ** 30;
-const firstDigits = String(firstNumber).length;
-
-/** Gives each request of a process a number that is never used twice. */
-export class RequestNumbers {
-  #last = firstNumber - 1;
-
-  next(): number {
-    this.#last += 1;
-    return this.#last;
-  }
-
-  /**
-   * True if a server may take an id for one of these numbers. A session must not use such an id at the server. Some
-   * servers take "1073741824" for 1073741824.
-   */
-  static mayBe(id: RequestId | undefined): boolean {
-    if (typeof id === 'number') return id >= firstNumber;
-    return id !== undefined && id.length >= firstDigits && Number(id) >= firstNumber;
-  }
-}
 
 /** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
 const maxLateTokens = 64;
@@ -127,11 +102,3 @@ export class MemberCalls {
     for (const { graceTimer } of this.byId.values()) clearTimeout(graceTimer);
   }
 }
-
-/** The ids alone: the request itself is not kept. */
-const idsOf = ({ clientId, idText, clientToken, tokenText }: RenumberedRequest): RenumberedIds => ({
-  clientId,
-  idText,
-  clientToken,
-  tokenText,
-});

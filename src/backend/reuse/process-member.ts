@@ -3,6 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { keptUris, maxSubscriptions } from '../../protocol/kept-uris.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
+import type { RenumberedIds } from '../../protocol/modern/renumber.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { type Backend, type BackendEnd, type BackendEvents, type RequestIds, reportUnits } from '../backend.ts';
 
@@ -147,14 +148,6 @@ export interface MemberCall {
   readonly subscription: SubscriptionRequest | undefined;
   /** Set once the session waits no more. The server may still answer, or write messages that name no request. */
   graceTimer: NodeJS.Timeout | undefined;
-}
-
-/** The ids of a request at the session; see `renumber`. */
-export interface RenumberedIds {
-  readonly clientId: RequestId;
-  readonly idText: string;
-  readonly clientToken: RequestId | undefined;
-  readonly tokenText: string | undefined;
 }
 
 /** The start or the end of a resource subscription. */

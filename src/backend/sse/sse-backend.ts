@@ -1,7 +1,9 @@
 // src/backend/sse: servers of the HTTP+SSE transport (2024-11-05).
+import { requestIdsOf } from '../../protocol/answer-ids.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import {
@@ -15,7 +17,6 @@ import {
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
-import { requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   blocksNextForMs,
@@ -25,6 +26,7 @@ import {
   noRoom,
   OpenRequests,
 } from '../http-client/post-order.ts';
+import { forgottenGraceMs, isSessionKnown, mayBeRepeated } from '../http-client/session-probe.ts';
 import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
 import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
@@ -59,7 +61,9 @@ export interface SseOptions extends Partial<SseStreamLimits> {
 
 /**
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
- * endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`).
+ * endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`). So is
+ * a POST that the server refuses because it no longer knows the session, if it refuses a ping, too. The messages that it
+ * has not accepted are then in `undelivered`.
  *
  * Order: as in http-client/post-order.ts. The messages after the first wait until the server has accepted or answered
  * the first, or for `maxBlockingMs`. A cancellation is posted when the server has answered the POST of the cancelled
@@ -76,7 +80,7 @@ export interface SseOptions extends Partial<SseStreamLimits> {
 export function openSse(
   options: SseOptions,
   events: BackendEvents,
-  { headers: clientHeaders }: OpenOptions = {},
+  { headers: clientHeaders = () => noHeaders, cookies = new CookieJar() }: OpenOptions = {},
 ): Backend {
   const {
     url,
@@ -102,12 +106,20 @@ export function openSse(
     maxConnections,
     tokens,
     passesChallenges,
-    cookies: new CookieJar(),
+    cookies,
   });
   const flow = createBackpressureGroup();
   /** The server has accepted a message, or answered one. */
   let hasAccepted = false;
   let dropped = 0;
+  let postedCount = 0;
+  /** Messages that the server has refused because it no longer knows the session. */
+  const refusedPosts: { readonly sequence: number; readonly sending: QueuedMessage }[] = [];
+  /** The POSTs that the server has not answered. */
+  const posting = new Set<Promise<unknown>>();
+  let isForgotten = false;
+  /** The pings that ask whether the server knows the session. Their answers are not for the client. */
+  const probes = new Set<RequestId>();
   let isClosing = false;
   /** Nothing is delivered or accepted any more. */
   let isOver = false;
@@ -118,7 +130,8 @@ export function openSse(
       isOver = true;
       sender.hold();
       const unposted = [...waiting].filter(([, { aborted }]) => !aborted).map(([sending]) => sending);
-      const undelivered = [...unposted, ...sender.takeAll()];
+      const refused = refusedPosts.sort((a, b) => a.sequence - b.sequence).map(({ sending }) => sending);
+      const undelivered = [...refused, ...unposted, ...sender.takeAll()];
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
@@ -129,12 +142,37 @@ export function openSse(
   };
   const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
-  const deliver = (messages: readonly Message[]): void => {
+  const deliver = (received: readonly Message[]): void => {
+    const messages = probes.size === 0 ? received : received.filter(({ id }) => id == null || !probes.delete(id));
     openPosts.noteAnswers(messages);
-    if (!isOver) events.onMessages(messages);
+    if (!isOver && messages.length > 0) events.onMessages(messages);
   };
   const onNoise = (text: Buffer, more?: number): void => {
     if (!isOver) events.onNoise(text, more);
+  };
+
+  /** Asks the server with a ping. */
+  const isForgottenAt = async (endpoint: URL): Promise<boolean> => {
+    const id = nextOwnId();
+    probes.add(id);
+    const isKnown = await isSessionKnown({ connection, url: endpoint, session: { headers: {} }, clientHeaders }, id);
+    if (!isKnown) probes.delete(id);
+    return !isKnown;
+  };
+
+  /** The server no longer knows the session: the other POSTs get the same answer, and the backend ends. */
+  const endForgotten = (sequence: number, sending: QueuedMessage): void => {
+    refusedPosts.push({ sequence, sending });
+    if (isForgotten) return;
+    isForgotten = true;
+    sender.hold();
+    const detail = `${url.origin} no longer knows the session.`;
+    const others = settlesWithin(Promise.all(posting), forgottenGraceMs);
+    detach(
+      'backend',
+      others.then(() => finish({ reason: 'exited', detail })),
+      fault,
+    );
   };
 
   /** Reports a failed POST to its unanswered requests. */
@@ -160,6 +198,7 @@ export function openSse(
   const postTo = (endpoint: URL, sending: QueuedMessage): PostProgress => {
     const { message, headers } = sending;
     const ids = requestIdsOf(message);
+    const sequence = postedCount++;
     const isFirst = !hasAccepted;
     const slot = ids.length === 0 || openRequests.acquire();
     const { cancels } = message;
@@ -182,6 +221,7 @@ export function openSse(
         canceller: opened.canceller,
         unanswered: opened.unanswered,
         ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
+        ...(!isFirst && { isForgotten: () => isForgottenAt(endpoint) }),
         onMessages: deliver,
         onNoise,
         onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
@@ -196,10 +236,16 @@ export function openSse(
         const isUnauthorized = posted.reason === 'server_unauthorized';
         detach('backend', finish({ reason: 'failed', detail: posted.detail, isUnauthorized, noToken: posted.noToken }));
       }
+      if (!posted.ok && posted.isForgotten && mayBeRepeated(message)) return endForgotten(sequence, sending);
       if (!posted.ok && hasAccepted) reportFailedPost(ids, opened.unanswered, posted);
       hasAccepted = true;
     });
-    detach('backend', serverAccepted, fault);
+    posting.add(serverAccepted);
+    detach(
+      'backend',
+      serverAccepted.finally(() => posting.delete(serverAccepted)),
+      fault,
+    );
     if (isFirst)
       detach(
         'backend',
@@ -214,7 +260,7 @@ export function openSse(
   const limits = { answerTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openSseStream(
     url,
-    { connection, flow, limits, headers: clientHeaders?.() ?? noHeaders },
+    { connection, flow, limits, headers: clientHeaders() },
     {
       onMessages: deliver,
       onNoise,

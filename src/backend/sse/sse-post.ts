@@ -1,3 +1,4 @@
+import { answeredIn } from '../../protocol/answer-ids.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
@@ -10,9 +11,9 @@ import type { Canceller } from '../http-client/canceller.ts';
 import { EventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
-import { answeredIn } from '../http-client/message-ids.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
+import { isForgottenStatus, isMethodMissing, mayMeanForgotten } from '../http-client/session-probe.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 
 /** The error for the requests of a failed POST. The detail is one sentence for the operator, without contents. */
@@ -20,6 +21,8 @@ export interface SsePostFailure {
   readonly ok: false;
   readonly reason: Reason;
   readonly detail: string;
+  /** The server no longer knows the session, and has not accepted the message. */
+  readonly isForgotten?: boolean;
   /** The message was not sent, because the gateway has no token for it. */
   readonly noToken?: NoTokenReason | undefined;
 }
@@ -43,6 +46,8 @@ export interface SsePostOptions {
    */
   readonly limitMs?: number;
   readonly maxLineBytes: number;
+  /** Asks the server whether it has forgotten the session. Absent before the session has begun. */
+  readonly isForgotten?: (() => Promise<boolean>) | undefined;
   /** Messages in the response to the POST, as some servers send them. */
   onMessages(messages: readonly Message[]): void;
   onNoise(text: Buffer, more?: number): void;
@@ -91,17 +96,21 @@ const isAccepted = ({ status }: HttpResponse): boolean => status >= 200 && statu
  */
 async function readRefusal(answer: HttpResponse, message: Message, parts: SsePostOptions): Promise<SsePostOutcome> {
   const { status, headers, body } = answer;
-  const { connection, flow, maxLineBytes, unanswered, onMessages } = parts;
+  const { connection, flow, maxLineBytes, unanswered, onMessages, isForgotten } = parts;
+  const detail = `A POST was answered with status ${status}.`;
   const isChallenge = connection.noteChallenge(answer, parts.headers);
   if (message.method === 'initialize' || (isChallenge && !mayBeOrdinaryError(status, headers))) await body.drain();
   else {
     const messages = await readRefusalMessages(answer, flow, maxLineBytes);
+    const isDoubt = isForgottenStatus(status) || messages.some(mayMeanForgotten);
+    if (isDoubt && !messages.some(isMethodMissing) && (await isForgotten?.()) === true)
+      return { ok: false, reason: 'server_refused', detail, isForgotten: true };
     if (answeredIn(messages, unanswered).length > 0) {
       onMessages(messages);
       if (unanswered.size === 0) return { ok: true };
     }
   }
-  return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
+  return { ok: false, reason: reasonOfStatus(status), detail };
 }
 
 async function readAnswer(answer: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {

@@ -1,7 +1,7 @@
+import { answeredIn } from '../../protocol/answer-ids.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { Canceller } from '../http-client/canceller.ts';
-import { answeredIn } from '../http-client/message-ids.ts';
 import { abandonAfterMs } from '../http-client/post-order.ts';
 
 /** How long the response to a POST may stay open after the server has answered its request; then it is aborted. */

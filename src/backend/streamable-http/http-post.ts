@@ -1,3 +1,4 @@
+import { answeredIn } from '../../protocol/answer-ids.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
@@ -17,14 +18,13 @@ import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
-import { answeredIn } from '../http-client/message-ids.ts';
 import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import { isForgottenStatus, isMethodMissing, mayMeanForgotten } from '../http-client/session-probe.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 import { endpointIn, explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
 import type { DropRepeats } from './repeated-messages.ts';
 import { readResumableStream } from './resumable-stream.ts';
 import type { ServerSession } from './server-session.ts';
-import { isForgottenStatus, isMethodMissing, mayMeanForgotten } from './session-probe.ts';
 
 /** Options common to all POSTs to one server. */
 export interface HttpPostOptions {

@@ -1,15 +1,12 @@
 import { parseOwn } from '../../protocol/json/scalar.ts';
 
 import type { RequestIds } from '../backend.ts';
-import type { CookieState } from '../http-client/cookie-jar.ts';
 
 /** State with which another backend can continue a session at the server. It opens the session: a secret (P12). */
 export interface ResumeState {
   /** The id of the server's session, where the server gave one. */
   readonly id?: string | undefined;
   readonly version?: string | undefined;
-  /** The cookies of the server or its balancer, which recognises by them which server has the session. */
-  readonly cookies?: CookieState | undefined;
   /** The last event that was read of the standalone stream. */
   readonly cursor?: string | undefined;
   /** The streams that answer requests, and the last event read of each. */

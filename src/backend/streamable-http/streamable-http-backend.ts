@@ -1,4 +1,5 @@
 // src/backend/streamable-http: Streamable HTTP servers of the legacy era, whose streams and sessions are resumed.
+import { requestIdsOf } from '../../protocol/answer-ids.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
@@ -19,7 +20,6 @@ import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
-import { requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   abandonAfterMs,
@@ -30,6 +30,7 @@ import {
   noRoom,
   OpenRequests,
 } from '../http-client/post-order.ts';
+import { forgottenGraceMs, isSessionKnown, mayBeRepeated } from '../http-client/session-probe.ts';
 import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
 import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
@@ -37,7 +38,6 @@ import { type HttpPost, type HttpPostEnd, type OutgoingPost, requestEventStream,
 import { createRepeatFilter } from './repeated-messages.ts';
 import { createResumeStateReporter, parseResumeState, type ResumeState } from './resume-state.ts';
 import { ServerSession } from './server-session.ts';
-import { isSessionKnown } from './session-probe.ts';
 import { createStandaloneStream } from './standalone-stream.ts';
 
 /** Options of a Streamable HTTP server and the limits of its backend. */
@@ -69,24 +69,8 @@ export interface StreamableHttpOptions {
   onPostFailed?(detail: string, dropped: number): void;
 }
 
-/** After the server has forgotten the session: how long the other open POSTs may take to get the same answer. */
-const forgottenGraceMs = 500;
-
 /** How long the server may take to end its session. */
 const deleteTimeoutMs = 2_000;
-
-/**
- * How often the loss of a session may be the reason to send one message again. A server that refuses the same message in
- * each new session means the message.
- */
-const maxRepeats = 2;
-const repeats = new WeakMap<Message, number>();
-
-function mayBeRepeated(message: Message): boolean {
-  const count = repeats.get(message) ?? 0;
-  repeats.set(message, count + 1);
-  return count < maxRepeats;
-}
 
 const refusedInEachSession = (where: string) =>
   ({
@@ -120,13 +104,13 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * - A request whose POST ends without an answer waits for the answer on the standalone stream, while that is open.
  * - If `initialize` fails, the server counts as not started (`failed`).
  * - Requests go to the origin of `url` alone, and only redirects there are followed. Cookies that the server sets go back
- *   to it, also from the backend that continues the session.
+ *   to it.
  * - No request is made before the first message.
  */
 export function openStreamableHttp(
   options: StreamableHttpOptions,
   events: BackendEvents,
-  { headers: clientHeaders = () => noHeaders, resume }: OpenOptions = {},
+  { headers: clientHeaders = () => noHeaders, resume, cookies = new CookieJar() }: OpenOptions = {},
 ): Backend {
   const {
     url,
@@ -141,7 +125,6 @@ export function openStreamableHttp(
     onPostFailed,
     tokens,
   } = options;
-  const cookies = new CookieJar(() => session.hasBegun && stateReporter.changed());
   const connection = openAuthorizedConnection({
     origin: url.origin,
     headers,
@@ -213,7 +196,6 @@ export function openStreamableHttp(
   const stateReporter = createResumeStateReporter(
     () => ({
       ...session.state,
-      cookies: cookies.state,
       cursor: standalone.cursor,
       streams: [...posts].flatMap(positionsOf),
     }),
@@ -393,10 +375,9 @@ export function openStreamableHttp(
 
   /** Continues where another backend stopped. */
   const continueSession = ({ state, pending, delivered }: Resume): void => {
-    const { cursor: from, streams, cookies: kept, ...known } = parseResumeState(state);
+    const { cursor: from, streams, ...known } = parseResumeState(state);
     const repeats = createRepeatFilter(delivered);
     session.resume(known);
-    cookies.restore(kept);
     const unansweredIds = new Set(pending);
     for (const stream of streams) {
       const ids = stream.ids.filter((id) => unansweredIds.delete(id));

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { PageWalk } from '../../protocol/list-page.ts';
@@ -15,6 +14,7 @@ import {
   withId,
 } from '../../protocol/message/message.ts';
 import type { ListMethod } from '../../protocol/methods/methods.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
@@ -58,8 +58,6 @@ interface Asked {
   cancel(why: string): void;
 }
 
-/** The view's own requests have ids that no client can guess. */
-const ownPrefix = `mcp-gangway-view-${randomUUID()}-`;
 /** Pages that the view reads by itself of one list (P8). */
 const maxPages = 20;
 
@@ -68,7 +66,6 @@ export class FanOut {
   readonly #options: FanOutOptions;
   /** Cancels the requests of the client that several servers have. */
   readonly #open = new Map<RequestId, () => void>();
-  #count = 0;
   #learning: Promise<void> | undefined;
   readonly #late: LateLists;
 
@@ -195,8 +192,8 @@ export class FanOut {
   }
 
   /** A new id for a request of the view. */
-  newId(): string {
-    return `${ownPrefix}${++this.#count}`;
+  newId(): RequestId {
+    return nextOwnId();
   }
 
   #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {

@@ -26,7 +26,7 @@ export interface RoutedMessage {
 
 /**
  * Keeps apart what the servers of a view send to one client. Two servers count their requests alike, so requests and
- * their progress tokens get names of the view.
+ * their progress tokens get numbers of the view.
  */
 export class MemberMessages {
   readonly #names: readonly string[];
@@ -50,7 +50,7 @@ export class MemberMessages {
     const { cancels } = message;
     if (cancels === undefined) return message;
     // The server's own id could be that of a request of another server.
-    const clientId = this.#clientIds.get(keyOf(index, cancels)) ?? this.#newName(index);
+    const clientId = this.#clientIds.get(keyOf(index, cancels)) ?? this.#newId();
     return changedMessage(message, spliceCancelledId(message.text, JSON.stringify(clientId)), { cancels: clientId });
   }
 
@@ -73,23 +73,24 @@ export class MemberMessages {
     return { index: origin.index, message: changedMessage(notification, text, { progressToken: origin.own }) };
   }
 
-  #newName(index: number): string {
-    return `${this.#names[index]}-${++this.#count}`;
+  #newId(): RequestId {
+    this.#count += 1;
+    return this.#count;
   }
 
   #request(message: Message, index: number): Message {
-    const name = this.#newName(index);
+    const id = this.#newId();
     const own = message.id as RequestId;
-    this.#requests.set(name, { index, own });
-    this.#clientIds.set(keyOf(index, own), name);
+    this.#requests.set(id, { index, own });
+    this.#clientIds.set(keyOf(index, own), id);
     const { progressToken } = message;
     const meta: [string, string][] = [[serverKey, JSON.stringify(this.#names[index])]];
     if (progressToken !== undefined) {
-      this.#tokens.set(name, { index, own: progressToken });
-      meta.push(['progressToken', JSON.stringify(name)]);
+      this.#tokens.set(id, { index, own: progressToken });
+      meta.push(['progressToken', JSON.stringify(id)]);
     }
-    const changes = progressToken === undefined ? {} : { progressToken: name };
-    return withId(changedMessage(message, putMembers(message, 'meta', meta), changes), name);
+    const changes = progressToken === undefined ? {} : { progressToken: id };
+    return withId(changedMessage(message, putMembers(message, 'meta', meta), changes), id);
   }
 
   /** The logger of a log message begins with the name of its server. */

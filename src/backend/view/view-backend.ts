@@ -25,6 +25,7 @@ import type {
   RequestIds,
 } from '../backend.ts';
 import type { FilterRules } from '../filter/filter-rules.ts';
+import { CookieJar } from '../http-client/cookie-jar.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
 import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';
@@ -228,10 +229,12 @@ class ViewBackend implements Backend, MemberListener {
     const { identity, members, serverOf, timeoutMs, startTimeoutMs, cancelGraceMs } = this.#options;
     this.#gates.noteInitialize(initialize);
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
-    const opening = this.#opening && { ...this.#opening, resume: undefined };
+    const shared = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
       const server = serverOf(name);
       const pages = this.#routes.pagesOf(index);
+      // The cookies of one server are not for another one.
+      const opening = { ...shared, cookies: new CookieJar() };
       const options = { name, index, opening, initialize, startTimeoutMs, cancelGraceMs, pages, listener: this };
       return server === undefined ? [] : [new Member({ ...options, server })];
     });

@@ -9,6 +9,7 @@ import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
+import { CookieJar } from '../http-client/cookie-jar.ts';
 import { authorizeHandshake } from '../identity/authorized-handshake.ts';
 import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import { OrderedDelivery } from '../in-order.ts';
@@ -52,7 +53,7 @@ export interface WebSocketOptions {
  * - The end of the connection is the end of the backend (`exited`). So is a server that violates the WebSocket protocol
  *   or leaves `maxUnansweredPings` unanswered.
  * - There is no process (P10): `close` asks the server to close and closes the connection after `closeGraceMs`.
- * - No redirect is followed.
+ * - No redirect is followed. Cookies that the server sets with the handshake go back to it with the next one.
  * - The handshake has the client's headers of the time when the backend is opened, and a token of `tokens`. After a 401
  *   the next backend has another token.
  */
@@ -72,11 +73,12 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   } = options;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const { WebSocket } = loadLibrary('ws');
+  const { cookies = new CookieJar() } = opening;
   const handshake = tokens && authorizeHandshake(tokens, opening.headers?.() ?? noHeaders);
   const peer = new WebSocket(url, subprotocol, {
     ...tls,
     ...webSocketLimits(maxLineBytes, closeGraceMs),
-    headers: { ...headers, ...(handshake?.headers ?? opening.headers?.()) },
+    headers: cookies.addTo({ ...headers, ...(handshake?.headers ?? opening.headers?.()) }, url),
     followRedirects: false,
     skipUTF8Validation: true, // the message is read like those of all transports: other bytes become U+FFFD
     finishRequest(request) {
@@ -131,7 +133,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     if (socket.connecting) socket.once('connect', limit);
     else limit();
   };
-  peer.once('unexpected-response', (_, { statusCode = 0 }) => {
+  peer.once('unexpected-response', (_, { statusCode = 0, headers: answered }) => {
+    cookies.take(answered, url);
     if (statusCode === 401) handshake?.refused();
     endConnection({
       reason: 'failed',
@@ -140,6 +143,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     });
   });
   peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
+    cookies.take(answered, url);
     if (answered['sec-websocket-protocol'] !== subprotocol) {
       const detail = `${where} did not accept the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;
       return endConnection({ reason: 'failed', detail });

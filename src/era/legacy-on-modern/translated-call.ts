@@ -23,8 +23,8 @@ export interface TranslatedCallHost {
   /**
    * Registers the call for the answer to a new question. Returns the question's id, which is unique at this translator.
    */
-  openQuestion(call: TranslatedCall): string;
-  closeQuestion(id: string): void;
+  openQuestion(call: TranslatedCall): RequestId;
+  closeQuestion(id: RequestId): void;
   /** Reserves memory for the call; false if there is none left. The memory is returned when the call is over. */
   reserveBytes(bytes: number): boolean;
   /** The call was answered, or will not be for this reason. */
@@ -63,7 +63,7 @@ export class TranslatedCall implements CallAnswer {
   /** The round that waits for the client's answers. */
   #round: InputRequired | undefined;
   /** The keys of the unanswered questions, by the questions' ids. */
-  readonly #openQuestions = new Map<string, string>();
+  readonly #openQuestions = new Map<RequestId, string>();
   #answers = new Map<string, string>();
   #isOver = false;
 
@@ -79,7 +79,7 @@ export class TranslatedCall implements CallAnswer {
   }
 
   /** Takes the client's answer to a question. */
-  settle(questionId: string, answer: Message): void {
+  settle(questionId: RequestId, answer: Message): void {
     const key = this.#openQuestions.get(questionId);
     const round = this.#round;
     if (key === undefined || round === undefined) return;

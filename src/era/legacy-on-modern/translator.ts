@@ -88,9 +88,9 @@ export class Translator implements Backend {
       server: options.server,
       output: this.#output,
       openQuestion: (call) => {
-        const id = `mcp-gangway-input-${++this.#lastQuestion}`;
-        this.#questions.set(id, call);
-        return id;
+        this.#lastQuestion += 1;
+        this.#questions.set(this.#lastQuestion, call);
+        return this.#lastQuestion;
       },
       reserveBytes: (bytes) => this.#reserveBytes(bytes),
       closeQuestion: (id) => {
@@ -105,7 +105,7 @@ export class Translator implements Backend {
     if (message.kind === 'request') return this.#handleRequest(message, headers);
     if (message.kind === 'notification') return this.#notify(message, headers);
     const { id } = message;
-    if (id != null) this.#questions.get(id)?.settle(String(id), message);
+    if (id != null) this.#questions.get(id)?.settle(id, message);
     return 'sent';
   }
 

@@ -52,7 +52,8 @@ const keptMs = 65_000;
 export class GroupCall {
   readonly #host: GroupCallHost;
   readonly #groupRequest: GroupRequest;
-  #id: RequestId;
+  #id: number;
+  #name: string;
   readonly #sent: RenumberedRequest;
   readonly #questions = new OpenQuestions();
   #slot: PoolSlot | undefined;
@@ -70,6 +71,7 @@ export class GroupCall {
     this.#host = host;
     this.#groupRequest = groupRequest;
     this.#id = host.newId();
+    this.#name = host.nameOf(this.#id);
     const { request, form, answer, forwarded } = groupRequest;
     this.#sent = form.sent(request, this.#id);
     this.#stream = new CallStream({
@@ -116,7 +118,8 @@ export class GroupCall {
     { round, value }: RequestStateContent<ParkedCall>,
     answers: ReadonlyMap<string, Buffer>,
   ): Promise<void> {
-    this.#id = value.call;
+    this.#id = value.id;
+    this.#name = value.call;
     this.#round = round;
     this.#delivered = parseStreamPosition(value.told);
     this.#questions.noteAnswered(value.answered);
@@ -134,7 +137,7 @@ export class GroupCall {
     this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
     const group = {
       ...this.#groupOptions(0),
-      round: { call: value.call, name: `${value.call} ${round}`, digest },
+      round: { call: value.id, name: `${value.call} ${round}`, digest },
     };
     const refused = await sendNotifications(open.handle, messages, group, this.#groupRequest.forwarded);
     if (refused === 'unknown_session') return this.#handleLoss('outcome_unknown');
@@ -216,7 +219,8 @@ export class GroupCall {
     const slot = this.#slot as PoolSlot;
     const parked: ParkedCall = {
       place: slot.key,
-      call: this.#id,
+      call: this.#name,
+      id: this.#id,
       after: formatStreamPosition(after),
       told: formatStreamPosition(this.#stream.newest as EventId),
       open: open.map(({ key, id }) => [key, id]),
@@ -231,7 +235,7 @@ export class GroupCall {
       if (answer.isOver) return this.#abandon(slot, 'The client no longer waits for the answer.');
       const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keepOutcome({ response, status: 200 }, this.#host.idleMs + keptMs);
-      slot.noteParked(this.#id, this.#host.idleMs);
+      slot.noteParked(this.#name, this.#host.idleMs);
       this.#host.onParked(slot, this.#groupRequest);
       answer.response(response, 200);
     } catch (cause) {

@@ -13,7 +13,9 @@ import type { PoolSlot } from './slot.ts';
 /** The services that the calls of a server's groups share. */
 export interface GroupCallHost {
   /** Returns an id that no other call of any instance has. */
-  newId(): string;
+  newId(): number;
+  /** A name for the request with this id, which no request of any instance shares. */
+  nameOf(id: number): string;
   /** True if the calls of one session run at the same time: all are of one user, and the server has one process. */
   runsTogether(): boolean;
   /** Seals the state of a parked call; undefined if it would be too long. Rejects with `StoreUnavailable`. */

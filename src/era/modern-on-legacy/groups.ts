@@ -1,5 +1,5 @@
 // src/era/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import type { Answer } from '../../call/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -67,6 +67,9 @@ export interface GroupCaller {
 /** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
 const unresumedMs = 30_000;
 
+/** Larger ids can be those of the gateway itself; see `mayBeOwnId`. */
+const maxId = 2 ** 30 - 1;
+
 /** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
 const maxSlots = 1_000;
 
@@ -83,9 +86,10 @@ export class Groups {
   readonly #slots = new BoundedMap<string, PoolSlot>(maxSlots);
   /** The newest answers to `initialize`, by the group and the declared capabilities. Nobody else gets them (P11). */
   readonly #opened = new BoundedMap<string, Omit<OpenSlot, 'handle'>>(maxSlots);
-  /** The prefix of this instance's request ids; other instances have another one. */
-  readonly #idPrefix = randomBytes(6).toString('base64url');
-  #lastId = 0;
+  /** Makes the ids of this instance's requests unique among all instances, as names. */
+  readonly #instance = randomBytes(6).toString('base64url');
+  /** Random: the requests of several instances meet in one session. One whose id is in use is renumbered there. */
+  #lastId = randomInt(maxId);
   #hasIsolatedCalls = false;
   readonly #listeners: GroupSubscriptions;
   readonly #tools = new GroupTools((owner, cursor) =>
@@ -268,6 +272,7 @@ export class Groups {
       outcomes,
       idleMs: requestIdleMs,
       newId: () => this.#newId(),
+      nameOf: (id) => this.#nameOf(id),
       runsTogether: () => this.#options.poolMax === 1 && this.#options.isolation() !== 'shared',
       seal: ({ request, member }, round, value) => {
         const content: RequestStateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
@@ -302,9 +307,13 @@ export class Groups {
     }
   }
 
-  #newId(): string {
-    this.#lastId += 1;
-    return `mcp-gangway-${this.#idPrefix}-${this.#lastId}`;
+  #newId(): number {
+    this.#lastId = (this.#lastId % maxId) + 1;
+    return this.#lastId;
+  }
+
+  #nameOf(id: number): string {
+    return `${this.#instance}-${id}`;
   }
 
   /**
@@ -321,7 +330,7 @@ export class Groups {
       answer,
       slot,
       forwarded: group.forwarded,
-      name: this.#newId(),
+      name: this.#nameOf(this.#newId()),
       topic: groupTopic(this.#options.server, group),
       onOver: () => {
         if (this.#isAlone(group)) this.#endSlotSession(slot);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { Reason } from '../../protocol/faults.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { newestLegacy } from '../../protocol/known-revisions.ts';
@@ -53,7 +53,6 @@ export interface OpenSlot {
 /** The pause between two attempts while another request or instance opens or ends the slot's session. */
 const pauseMs = 50;
 
-const initializeId = 'mcp-gangway-open';
 const initialized = createMessage({ method: 'notifications/initialized' });
 
 /**
@@ -68,7 +67,7 @@ export class PoolSlot {
   #known: Omit<OpenSlot, 'handle'> | undefined;
   #newest: OpenSlot | undefined;
   /** The calls that wait for their clients, and when they are given up. */
-  readonly #parked = new Map<RequestId, number>();
+  readonly #parked = new Map<string, number>();
   #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
 
   /** @param onOpened called with the server's answer to `initialize` when the session was opened or found */
@@ -145,12 +144,12 @@ export class PoolSlot {
   }
 
   /** A call waits for its client, for at most this long. */
-  noteParked(call: RequestId, forMs: number): void {
+  noteParked(call: string, forMs: number): void {
     this.#parked.set(call, performance.now() + forMs);
   }
 
   /** A call goes on, or is over. */
-  noteResumed(call: RequestId): void {
+  noteResumed(call: string): void {
     this.#parked.delete(call);
   }
 
@@ -231,7 +230,5 @@ function initializeMessage({ capabilitiesText, infoText }: PoolSlotParts, versio
   const protocolVersion = JSON.stringify(newestLegacy.name);
   const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
   const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
-  return readGatewayMessage(
-    Buffer.from(`{"jsonrpc":"2.0","id":"${initializeId}","method":"initialize","params":${params}}`),
-  );
+  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`));
 }

@@ -18,13 +18,25 @@ export interface ClientId {
   readonly idText: string;
 }
 
-/** A request as the server gets it, and the replaced parts. */
-export interface RenumberedRequest extends ClientId {
-  readonly request: Message;
+/** The replaced parts of a request. */
+export interface RenumberedIds extends ClientId {
   /** The progress token, and its JSON text; undefined if the client requested no progress. */
   readonly clientToken: RequestId | undefined;
   readonly tokenText: string | undefined;
 }
+
+/** A request as the server gets it, and the replaced parts. */
+export interface RenumberedRequest extends RenumberedIds {
+  readonly request: Message;
+}
+
+/** The replaced parts alone: the request itself is not kept. */
+export const idsOf = ({ clientId, idText, clientToken, tokenText }: RenumberedRequest): RenumberedIds => ({
+  clientId,
+  idText,
+  clientToken,
+  tokenText,
+});
 
 /**
  * Replaces the id of a request, and its progress token if there is one.

@@ -1,5 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
 import { GuardedEvents } from '../../backend/contain-faults.ts';
+import { CookieJar } from '../../backend/http-client/cookie-jar.ts';
 import { isRefusedConnection, maxRefusedMs } from '../../backend/http-client/reconnect-pause.ts';
 import { RestartPolicy } from '../../backend/starting/restart-policy.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
@@ -51,6 +52,9 @@ const ownerPauseMs = 50;
 /** The longest that a client waits for a remote server to come back. Then it gets a fault and can retry. */
 const maxWaitMs = 15_000;
 
+/** Some balancers set another cookie with each answer. So long the record waits for more. */
+const cookieDelayMs = 250;
+
 /** The events of a session's backend: a fault in their handling ends the session. */
 class SessionEvents extends GuardedEvents {
   readonly #context: SessionContext;
@@ -89,10 +93,12 @@ export class BackendSupervisor implements BackendEvents {
   #isPaused = false;
   readonly #restartPolicy: RestartPolicy;
   readonly #affinity: StateAffinity;
+  /** Undefined until a remote server is opened. */
+  #cookies: CookieJar | undefined;
+  #cookieTimer: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The messages that bring the next backend to the client's state, and the number of replayed requests so far. */
+  /** The messages that bring the next backend to the client's state. */
   #replay: ReturnType<ClientState['replay']> = nothingToReplay;
-  #replayCount = 0;
   /** True if the first backend of an earlier owner was resumed. The server's session is then the original one. */
   #isStillFirst = false;
   /** True for a process that gets the client's credentials in its environment. */
@@ -102,7 +108,7 @@ export class BackendSupervisor implements BackendEvents {
   /** Starts the lost server again, once a request brings the credentials for it. */
   #start: (() => void) | undefined;
   /** Replayed requests that the server has not answered. Their answers go to no client. */
-  #replayIds: ReadonlySet<string> = nothingToReplay.ids;
+  #replayIds: ReadonlySet<RequestId> = nothingToReplay.ids;
 
   constructor(context: SessionContext, listener: SupervisorListener) {
     const { server } = context.parts;
@@ -251,12 +257,12 @@ export class BackendSupervisor implements BackendEvents {
 
   /** Starts the server again to replace a lost backend, also one of another instance. */
   restore(): void {
-    const { client, epoch } = this.#context;
+    const { client } = this.#context;
     const isRetry = this.#state === 'restoring';
     if (!isRetry && this.#state !== 'hibernating' && this.#restartPolicy.countLoss()) return this.#endInCrashLoop();
     // Read once for all attempts: later messages of the client wait.
     if (!isRetry) {
-      this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayCount}`);
+      this.#replay = client.replay();
       const isWaking = this.#state === 'hibernating';
       // The backend of an earlier owner was not lost here.
       const isOwnLoss = !isWaking && (this.#context.earlier === undefined || this.#replacements > 0);
@@ -284,6 +290,7 @@ export class BackendSupervisor implements BackendEvents {
     this.#state = 'closed';
     this.#start = undefined;
     clearTimeout(this.#timer);
+    clearTimeout(this.#cookieTimer);
     this.#affinity.close();
     this.#unsent?.takeAll();
     await Promise.all([this.#ending, this.#backend?.close(how)]);
@@ -297,6 +304,22 @@ export class BackendSupervisor implements BackendEvents {
     }
   }
 
+  /** The cookies that the server has set for the session, here or at an earlier owner. */
+  #jar(): CookieJar {
+    const { client, record } = this.#context;
+    if (this.#cookies !== undefined) return this.#cookies;
+    const jar = new CookieJar(() => {
+      client.cookies = jar.state;
+      this.#cookieTimer ??= setTimeout(() => {
+        this.#cookieTimer = undefined;
+        record.amend();
+      }, cookieDelayMs).unref();
+    });
+    jar.restore(client.cookies);
+    this.#cookies = jar;
+    return jar;
+  }
+
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     const context = this.#context;
     const { server, principal, permit } = context.parts;
@@ -305,7 +328,9 @@ export class BackendSupervisor implements BackendEvents {
     const { session } = context.name;
     const { isGroup } = context.client;
     const affinity = this.#affinity.mark;
-    const options = { headers: () => this.#newestHeaders, principal, session, resume, affinity, holder, isGroup };
+    const cookies = server.isRemote ? this.#jar() : undefined;
+    const headers = (): ForwardedHeaders => this.#newestHeaders;
+    const options = { headers, principal, session, resume, affinity, holder, isGroup, cookies };
     return server.open(new SessionEvents(events, context), options);
   }
 

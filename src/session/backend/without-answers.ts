@@ -1,3 +1,4 @@
+import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 
 /**
@@ -6,11 +7,9 @@ import type { Message } from '../../protocol/message/message.ts';
  */
 export function removeResponses(
   messages: readonly Message[],
-  ids: ReadonlySet<string>,
-): { readonly others: readonly Message[]; readonly unanswered: ReadonlySet<string> } {
+  ids: ReadonlySet<RequestId>,
+): { readonly others: readonly Message[]; readonly unanswered: ReadonlySet<RequestId> } {
   const unanswered = new Set(ids);
-  const others = messages.filter(
-    ({ kind, id }) => !(kind === 'response' && typeof id === 'string' && unanswered.delete(id)),
-  );
+  const others = messages.filter(({ kind, id }) => !(kind === 'response' && id != null && unanswered.delete(id)));
   return { others, unanswered };
 }

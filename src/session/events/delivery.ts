@@ -143,7 +143,7 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.#writer.add(stream, data, last, effects);
     this.#added += 1;
     if (effects?.live !== undefined) this.streams.hold(stream, this.#added, effects.live);
-    const id = effects?.settles;
+    const id = effects?.clientId ?? effects?.settles;
     if (id !== undefined && stream !== getStream)
       this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
   }

@@ -1,4 +1,4 @@
-import { Answer, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
+import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
 import type { SessionCalls } from '../../call/session-calls.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -32,7 +32,7 @@ export class LoggedTarget implements AnswerTarget {
   open(answer: Answer): void {
     const { attemptStreams, primes } = this.#context;
     const { attempt, ids } = answer;
-    this.number = this.#delivery.streams.open(answer.connect(), ids);
+    this.number = this.#delivery.streams.open(answer.connect(), answer.clientIds);
     if (attempt !== undefined) attemptStreams.remember(attempt, this.number);
     this.#opens = ids;
     if (primes) this.#add(noData, false);
@@ -51,11 +51,11 @@ export class LoggedTarget implements AnswerTarget {
     if (count < texts.count) this.#delivery.addRun(this.number as number, texts.slice(count));
   }
 
-  respond(response: Message, isLast: boolean): void {
+  respond(response: Message, isLast: boolean, id: RequestId | undefined): void {
     const text = eventText(response, this.#context.limits.maxEventBytes);
     const live = text === response.text ? undefined : response.text;
     const endsStream = isLast && this.number !== getStream; // the GET stream never ends
-    this.#add(text, endsStream, response.id ?? undefined, live);
+    this.#add(text, endsStream, id, live, response.id ?? undefined);
   }
 
   flush(): void {
@@ -66,13 +66,13 @@ export class LoggedTarget implements AnswerTarget {
     this.#context.drop('undeliverable');
   }
 
-  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Buffer): void {
+  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Buffer, clientId?: RequestId): void {
     const stream = this.number as number;
     const opens = this.#opens && pendingCalls(this.#context.calls, stream, this.#opens);
     this.#opens = undefined;
     this.isLogged = true;
     if (opens === undefined && settles === undefined) return this.#delivery.add(stream, text, last);
-    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles, live });
+    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles, live, clientId });
   }
 }
 
@@ -84,20 +84,22 @@ export function answerOnStream(
   context: SessionContext,
   delivery: EventDelivery,
   stream: number,
-  ids: readonly RequestId[],
+  requests: Pick<AnswerOptions, 'ids' | 'renumbered'>,
 ): Answer {
   const { upgradeAfterMs: commitAfterMs } = context.limits;
-  return new Answer(new LoggedTarget(context, delivery, stream), { policy: legacyPolicy, ids, commitAfterMs });
+  const target = new LoggedTarget(context, delivery, stream);
+  return new Answer(target, { policy: legacyPolicy, ...requests, commitAfterMs });
 }
 
 /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
 export function pendingCalls(calls: SessionCalls, stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
   const pending = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
-  return pending.map(({ id, method, request, report }) => ({
+  return pending.map(({ id, method, request, report, renumbered }) => ({
     stream,
     id,
     method,
     text: request?.text,
+    ...(renumbered !== undefined && { client: [renumbered.idText, renumbered.tokenText ?? null] as const }),
     ...(report?.name !== undefined && { name: report.name }),
   }));
 }

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import type { Answer } from '../../call/answer.ts';
+import type { Answer, AnswerOptions } from '../../call/answer.ts';
 import type { OpeningAnswer } from '../../call/call-answer.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
+import type { Reply, RequestAttempt } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { SessionContext } from '../session-context.ts';
@@ -15,11 +15,8 @@ import { answerOnStream, eventText } from './logged-target.ts';
 /** How many accepted requests are remembered for retries of ingresses: many more than wait for an owner at once. */
 const maxRemembered = 512;
 
-/**
- * The id of an `initialize` that the gateway sends for a client that sends none. Its answer is not for the client. No
- * client can know the id.
- */
-export const ownInitializeId = randomUUID();
+/** The id of an `initialize` that the gateway sends for a client that sends none. Its answer is not for the client. */
+export const ownInitializeId = nextOwnId();
 
 const nothing = Buffer.alloc(0);
 
@@ -31,8 +28,10 @@ const nothing = Buffer.alloc(0);
 export class OneStream {
   readonly #context: SessionContext;
   readonly #delivery: EventDelivery;
-  /** The newest accepted requests, oldest first. A retry of one needs no second answer. */
-  readonly #accepted = new BoundedMap<RequestId, true>(maxRemembered);
+  /** The newest accepted attempts, oldest first. A retry of one needs no second answer. */
+  readonly #accepted = new BoundedMap<string, true>(maxRemembered);
+  /** The requests that earlier owners have accepted, whose attempts are not known. */
+  readonly #adopted = new BoundedMap<RequestId, true>(maxRemembered);
   /** POSTs that wait for the store. */
   #unconfirmed: { readonly since: number; answer(isStored: boolean): void }[] = [];
 
@@ -42,8 +41,8 @@ export class OneStream {
   }
 
   /** The answer to the requests of one POST. */
-  answer(ids: readonly RequestId[]): Answer {
-    return answerOnStream(this.#context, this.#delivery, getStream, ids);
+  answer({ ids, renumbered }: Pick<AnswerOptions, 'ids' | 'renumbered'>): Answer {
+    return answerOnStream(this.#context, this.#delivery, getStream, { ids, renumbered });
   }
 
   /**
@@ -51,7 +50,7 @@ export class OneStream {
    * @param pending those of them that are in flight
    */
   accept(ids: readonly RequestId[], pending: readonly PendingCall[], reply: Reply): void {
-    this.rememberAccepted(ids);
+    if (reply.attempt !== undefined) this.#accepted.set(reply.attempt.id, true);
     // An event without data only marks a position in the log. Clients never see it.
     if (pending.length > 0) this.#delivery.add(getStream, nothing, false, { opens: pending });
     this.#delivery.flush();
@@ -89,14 +88,15 @@ export class OneStream {
     for (const { since, answer } of this.#unconfirmed) if (since <= latest) answer(false);
   }
 
-  /** Remembers accepted requests of this or an earlier owner. */
+  /** Remembers requests that an earlier owner has accepted. */
   rememberAccepted(ids: readonly RequestId[]): void {
-    for (const id of ids) this.#accepted.set(id, true);
+    for (const id of ids) this.#adopted.set(id, true);
   }
 
-  /** True if these requests were accepted: their answers are on the stream, or will be. */
-  hasAccepted(ids: readonly RequestId[]): boolean {
-    return ids.length > 0 && ids.every((id) => this.#accepted.has(id));
+  /** True if an earlier attempt of a POST was accepted: the answers are on the stream, or will be. */
+  hasAccepted(ids: readonly RequestId[], attempt: RequestAttempt | undefined): boolean {
+    if (attempt?.previousIds.some((id) => this.#accepted.has(id)) === true) return true;
+    return ids.length > 0 && ids.every((id) => this.#adopted.has(id));
   }
 
   /** The answer to `initialize`. It goes to the stream too, and the POST is told whether the session exists. */

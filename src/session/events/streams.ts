@@ -19,6 +19,7 @@ import { eventsPerRead } from '../../store/read-pages.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
+import { clientIdIn } from '../record/adoption.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ResumeOutcome } from '../session-events.ts';
 import { type CursorOwner, getStream, StreamCursor } from './cursor.ts';
@@ -70,7 +71,8 @@ export class Streams implements CursorOwner {
     this.log = log;
     this.#listener = listener;
     const { earlier, epoch } = context;
-    for (const { stream, id } of earlier?.pending ?? []) this.#ids.set(stream, [...(this.#ids.get(stream) ?? []), id]);
+    for (const call of earlier?.pending ?? [])
+      this.#ids.set(call.stream, [...(this.#ids.get(call.stream) ?? []), clientIdIn(call)]);
     // A store that lost its newest data does not know all streams of earlier owners. A later owner therefore starts at
     // its epoch, so that no client takes a stream for its own.
     this.#hadGet = earlier !== undefined;

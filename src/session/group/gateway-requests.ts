@@ -1,20 +1,17 @@
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 
 /** Asks the server of a group for all its log messages. Each client then filters them by request. */
-export const logLevelRequest = createMessage({
-  id: 'mcp-gangway-log-level',
-  method: 'logging/setLevel',
-  params: { level: 'debug' },
-});
+export const logLevelRequest = (): Message =>
+  createMessage({ id: nextOwnId(), method: 'logging/setLevel', params: { level: 'debug' } });
 
 /** Tells the server of a group that no client listens to a resource any more. */
-export const unsubscribeRequest = (uri: string, number: number): Message =>
-  createMessage({ id: `mcp-gangway-unsubscribe-${number}`, method: 'resources/unsubscribe', params: { uri } });
+export const unsubscribeRequest = (uri: string): Message =>
+  createMessage({ id: nextOwnId(), method: 'resources/unsubscribe', params: { uri } });
 
 /** Its answer shows that the server has read everything before it. */
-export const pingRequest = (number: number): Message =>
-  createMessage({ id: `mcp-gangway-ping-${number}`, method: 'ping' });
+export const pingRequest = (): Message => createMessage({ id: nextOwnId(), method: 'ping' });
 
 /** The answer to a request of the gateway itself, which goes to no client. */
 export class GatewayAnswer implements SessionAnswer {

@@ -24,7 +24,6 @@ export class SubscriptionLeases {
   readonly #now: () => number;
   /** The expiry time by resource, then by holder. */
   readonly #leases = new Map<string, Map<string, number>>();
-  #lastNumber = 0;
 
   /**
    * @param client subscriptions of an earlier owner's server get a lease until their listeners can have renewed theirs
@@ -75,7 +74,7 @@ export class SubscriptionLeases {
       for (const [holder, expiresAt] of leases)
         if (expiresAt <= this.#now() && this.#end(uri, holder)) unheld.push(uri);
     }
-    return unheld.map((uri) => unsubscribeRequest(uri, ++this.#lastNumber));
+    return unheld.map(unsubscribeRequest);
   }
 
   #renew(uri: string, holder: string): void {

@@ -1,8 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { parseOwn } from '../../protocol/json/scalar.ts';
 import { type Message, readOne } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
+import type { RenumberedIds } from '../../protocol/modern/renumber.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
@@ -14,6 +16,7 @@ import { readBackendCheckpoint } from './client-state.ts';
 export interface PendingCallState extends PendingCall {
   /** The request as it was sent; undefined if it was not kept. */
   readonly request: Message | undefined;
+  readonly renumbered: RenumberedIds | undefined;
   /** The server's other names for the call, beside its id. */
   readonly progressToken: RequestId | undefined;
   readonly taskId: string | undefined;
@@ -22,6 +25,18 @@ export interface PendingCallState extends PendingCall {
   /** The newest progress that was reported for the call. */
   readonly lastProgress: number | undefined;
 }
+
+/** The client's ids of a pending call that was renumbered; undefined for any other. */
+export function renumberedIn({ client }: Pick<PendingCall, 'client'>): RenumberedIds | undefined {
+  if (client === undefined) return undefined;
+  const [idText, token] = client;
+  const tokenText = token ?? undefined;
+  const clientToken = tokenText === undefined ? undefined : (parseOwn(tokenText) as RequestId);
+  return { clientId: parseOwn(idText) as RequestId, idText, clientToken, tokenText };
+}
+
+/** The id under which the client knows a pending call. */
+export const clientIdIn = (call: PendingCall): RequestId => renumberedIn(call)?.clientId ?? call.id;
 
 /** A request of a lost server that nothing in the log cancels. */
 export interface PendingServerRequest {
@@ -58,14 +73,19 @@ export async function prepareAdoption(
   const calls = log.pending.map((call) => {
     const onStream = findings.get(call.stream);
     const request = call.text && readOne(call.text);
-    const { progressToken, taskId } = request ?? noNames;
+    const renumbered = renumberedIn(call);
+    const ownToken = renumbered?.tokenText === undefined ? undefined : call.id;
+    const { taskId, progressToken = ownToken } = request ?? noNames;
+    // The log has what the client got, under the client's token.
+    const token = renumbered === undefined ? progressToken : renumbered.clientToken;
     return {
       ...call,
       request,
       progressToken,
       taskId,
+      renumbered,
       hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || methodOf(call.method).mayAsk),
-      lastProgress: progressToken === undefined ? undefined : onStream?.progress.get(progressToken),
+      lastProgress: token === undefined ? undefined : onStream?.progress.get(token),
     };
   });
   const serverRequests = streams.flatMap((stream) =>

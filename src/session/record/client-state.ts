@@ -1,4 +1,5 @@
-import type { Reason } from '../../protocol/faults.ts';
+import type { CookieState } from '../../backend/http-client/cookie-jar.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { withLegacyRevision } from '../../protocol/handshake.ts';
 import { parseOwn } from '../../protocol/json/scalar.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
@@ -7,6 +8,7 @@ import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { readLogLevel } from '../../protocol/modern/log-levels.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';
@@ -44,6 +46,8 @@ export class ClientState {
   readonly topic: string | undefined;
   /** How far the GET stream was delivered. A listener without an event id begins here. */
   getCursor: LogPosition | undefined;
+  /** The cookies that the server has set for the session. */
+  cookies: CookieState | undefined;
   /** The backend's checkpoint, if another backend can resume from it. */
   backend: BackendCheckpoint | undefined;
   /** The scopes that the client's requests needed; undefined if none did. See `UsedScopes`. */
@@ -72,6 +76,7 @@ export class ClientState {
     if (isGroup) this.#initialized = initializedNotification;
     this.getCursor = state?.getCursor;
     this.backend = state?.backend;
+    this.cookies = state?.cookies;
     if (saved === undefined || saved.clientSaid.length === 0) return;
     const { initialized, logLevel, subscriptions } = parseOwn(saved.clientSaid) as ClientSettings;
     if (initialized !== undefined) this.#initialized = detachedCopy(initialized);
@@ -101,10 +106,10 @@ export class ClientState {
    * same object while its content is the same, and is written only when it changes.
    */
   save(): SavedClient {
-    const { topic, getCursor, backend } = this;
+    const { topic, getCursor, backend, cookies } = this;
     const kind = { isOneStream: this.isOneStream || undefined, isGroup: this.isGroup || undefined, topic };
     const usedScopes = this.usedScopes?.size ? [...this.usedScopes] : undefined;
-    const state: SavedState = { getCursor, ...kind, backend, usedScopes };
+    const state: SavedState = { getCursor, ...kind, backend, usedScopes, cookies };
     this.#savedSettings ??= this.#serializeSettings();
     return { clientState: shareUsual(JSON.stringify(state)), clientSaid: this.#savedSettings };
   }
@@ -171,10 +176,10 @@ export class ClientState {
   }
 
   /** The messages that bring an initialized server to the client's state; `ids` are those of the requests. */
-  replay(newId: () => string): { readonly messages: readonly Message[]; readonly ids: ReadonlySet<string> } {
-    const ids = new Set<string>();
+  replay(): { readonly messages: readonly Message[]; readonly ids: ReadonlySet<RequestId> } {
+    const ids = new Set<RequestId>();
     const requests = [...(this.#logLevel ? [this.#logLevel] : []), ...this.#subscriptions.values()].map((text) => {
-      const id = newId();
+      const id = nextOwnId();
       ids.add(id);
       return spliceId(text, JSON.stringify(id));
     });
@@ -196,6 +201,7 @@ interface SavedState extends ClientKind {
   readonly getCursor?: LogPosition | undefined;
   readonly backend?: BackendCheckpoint | undefined;
   readonly usedScopes?: readonly string[] | undefined;
+  readonly cookies?: CookieState | undefined;
 }
 
 /** The part that changes with the client's settings at its server. */

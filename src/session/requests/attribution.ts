@@ -62,6 +62,7 @@ export class Attribution implements UnsolicitedSink {
       : policy.attribute(first, calls, this.#delivery.streams.hasGet, undefined);
     const isPlain =
       typeof destination === 'object' &&
+      destination.renumbered === undefined &&
       destination.rerunAfter === undefined &&
       texts.longest <= limits.maxEventBytes &&
       destination.answer.run?.(texts) === true;
@@ -162,7 +163,8 @@ export class Attribution implements UnsolicitedSink {
     if (dropReason !== undefined) this.drop(dropReason, message.text);
     if (message.kind === 'request')
       this.#forwardRequest(message, dropReason === undefined ? destination : undefined, relatedRequests);
-    else if (dropReason === undefined && this.#isNewProgress(message, destination)) this.send(destination, message);
+    else if (dropReason === undefined && this.#isNewProgress(message, destination))
+      this.send(destination, calls.underClientToken(message));
   }
 
   /** The reason why a message cannot be passed on; undefined if it can. */

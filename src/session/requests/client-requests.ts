@@ -3,12 +3,15 @@ import type { SessionAnswer } from '../../call/call-answer.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { overdueReason } from '../../call/call-table.ts';
 import { isHarmless } from '../../call/rerun.ts';
-import { type Call, failCall } from '../../call/session-calls.ts';
+import { type Call, clientIdOf, failCall } from '../../call/session-calls.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { cancelled, type Message } from '../../protocol/message/message.ts';
+import { spliceCancelledId } from '../../protocol/json/splice.ts';
+import { cancelled, changedMessage, type Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
+import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
+import { mayBeOwnId, nextOwnId } from '../../protocol/own-ids.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import { faultBeforeStart, type SessionEndReason } from '../end-reason.ts';
@@ -25,6 +28,14 @@ import type { PendingCallState } from '../record/adoption.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
 import { ListenerGate } from './listener-gate.ts';
+
+/** The requests of one POST, as the server gets them. */
+interface SentRequests {
+  readonly requests: readonly Message[];
+  readonly ids: readonly RequestId[];
+  /** The client's ids of those that were renumbered, by the server's; undefined for none. */
+  readonly renumbered: ReadonlyMap<RequestId, RenumberedIds> | undefined;
+}
 
 /** What a request brings beside its message. */
 type CallContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
@@ -46,7 +57,6 @@ export class ClientRequests {
   readonly #leases: SubscriptionLeases | undefined;
   /** True once this owner has asked the server for its log messages, on behalf of a group. */
   #hasRequestedLogs = false;
-  #pingCount = 0;
 
   constructor(context: SessionContext, supervisor: BackendSupervisor, delivery: EventDelivery, oneStream?: OneStream) {
     const { client, calls, policy } = context;
@@ -67,7 +77,7 @@ export class ClientRequests {
     if (client.hasRoots)
       context.earlyRoots = new EarlyRoots({
         calls,
-        ping: (onOver) => this.call([pingRequest(++this.#pingCount)], new GatewayAnswer(onOver)),
+        ping: (onOver) => this.call([pingRequest()], new GatewayAnswer(onOver)),
       });
     if (!client.acceptsServerRequests) return;
     this.#inputGate = new InputGate({
@@ -98,7 +108,7 @@ export class ClientRequests {
       if (calls.size === 0) this.#context.end('idle');
       return reply.accepted();
     }
-    if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
+    if (again && oneStream?.hasAccepted(ids, reply.attempt)) return oneStream.confirm(ids, reply);
     if (this.#listenerGate?.admits(post, reply) === false) return;
     const modern = oneStream && messages.find(({ isModern }) => isModern);
     if (modern !== undefined) {
@@ -109,8 +119,6 @@ export class ClientRequests {
     if (second !== undefined) return reply.fault('already_initialized', requestId(second));
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
-    const repeated = ids.find((id) => calls.has(id));
-    if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#inputGate?.admits(post, reply) === false) return;
     if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
@@ -121,7 +129,7 @@ export class ClientRequests {
     if (calls.size + ids.length > policy.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && this.#rounds?.admits(group.round) === false)
       return reply.fault('bad_request_state', null);
-    const continued = calls.get(group?.round?.call);
+    const continued = group?.round && this.#callOfGroup(group.round.call);
     if (continued !== undefined) continued.logLevel = group?.logLevel;
     for (const message of messages) {
       if (message.kind === 'request') continue;
@@ -130,11 +138,46 @@ export class ClientRequests {
     }
     if (group?.logLevel !== undefined) this.#requestLogs();
     if (requests.length === 0) reply.accepted();
-    else if (oneStream === undefined) this.call(requests, this.#createAnswer(ids, isBatch, reply), reply, group);
     else {
-      this.call(requests, oneStream.answer(ids), reply);
-      oneStream.accept(ids, pendingCalls(calls, getStream, ids), reply);
+      const sent = this.#renumber(requests);
+      if (oneStream === undefined)
+        return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply, group);
+      this.call(sent.requests, oneStream.answer(sent), reply);
+      oneStream.accept(ids, pendingCalls(calls, getStream, sent.ids), reply);
     }
+  }
+
+  /**
+   * The requests as the server gets them. An id that is in use at the server, or that may be one of the gateway's own, is
+   * replaced by a number, and so is the progress token beside it.
+   */
+  #renumber(requests: readonly Message[]): SentRequests {
+    const { calls } = this.#context;
+    const mustNot = (request: Message): boolean => {
+      const id = requestId(request);
+      return calls.isInUse(id) || mayBeOwnId(id) || mayBeOwnId(request.progressToken);
+    };
+    if (!requests.some(mustNot)) return { requests, ids: requests.map(requestId), renumbered: undefined };
+    const renumbered = new Map<RequestId, RenumberedIds>();
+    const sent = requests.map((original) => {
+      if (!mustNot(original)) return original;
+      const numbered = renumber(original, this.#newId());
+      renumbered.set(requestId(numbered.request), idsOf(numbered));
+      return numbered.request;
+    });
+    return { requests: sent, ids: sent.map(requestId), renumbered };
+  }
+
+  /** An earlier owner of the session has counted by itself, so its pending calls may have a number. */
+  #newId(): number {
+    const id = nextOwnId();
+    return this.#context.calls.isInUse(id) ? this.#newId() : id;
+  }
+
+  /** The call of a group with this id. Nobody's call is taken for another one. */
+  #callOfGroup(id: RequestId): Call | undefined {
+    const found = this.#context.calls.ofClient(id);
+    return found.length === 1 ? found[0] : undefined;
   }
 
   /**
@@ -146,19 +189,24 @@ export class ClientRequests {
     const { calls, attemptStreams } = this.#context;
     const delivery = this.#delivery;
     const ids = requests.map(requestId);
-    const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
+    const isOfAttempt = ({ answer }: Call): boolean => answer.isFor?.(reply.attempt) !== false;
+    const running = ids.flatMap((id) => calls.ofClient(id).filter(isOfAttempt).slice(-1));
     for (const { answer } of running) answer.supersede?.();
     const stream =
       running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
       attemptStreams.streamOf(reply.attempt);
     if (stream !== undefined) delivery.streams.join(stream, reply);
     if (stream !== undefined || running.length === 0) return stream !== undefined;
-    const answer = this.#createAnswer(ids, isBatch, reply);
+    const others = requests.filter((request) => !running.some((call) => clientIdOf(call) === requestId(request)));
+    const again = this.#renumber(others);
+    const renumbered = new Map(again.renumbered);
+    for (const call of running) if (call.renumbered !== undefined) renumbered.set(call.id, call.renumbered);
+    const all = [...running.map(({ id }) => id), ...again.ids];
+    const answer = this.#createAnswer({ ids: all, renumbered }, isBatch, reply);
     for (const call of running) call.answer = answer;
-    const others = requests.filter((request) => !running.some(({ id }) => id === requestId(request)));
-    for (const request of others)
+    for (const request of again.requests)
       if (!isHarmless(request)) answer.fault('outcome_unknown', undefined, requestId(request));
-    this.call(others.filter(isHarmless), answer, reply);
+    this.call(again.requests.filter(isHarmless), answer, reply);
     return true;
   }
 
@@ -199,15 +247,23 @@ export class ClientRequests {
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
   adopt(pending: readonly PendingCallState[]): readonly Call[] {
-    this.#oneStream?.rememberAccepted(pending.map(({ id }) => id));
+    this.#oneStream?.rememberAccepted(pending.map(clientIdOf));
     const answers = new Map<number, Answer>();
-    const idsOn = (number: number) => pending.filter(({ stream }) => stream === number).map(({ id }) => id);
-    return pending.map(({ stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress }) => {
-      const answer = answers.get(stream) ?? answerOnStream(this.#context, this.#delivery, stream, idsOn(stream));
+    const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
+    const answerOn = (number: number): Answer => {
+      const all = pending.filter(({ stream }) => stream === number);
+      const renumbered = all.filter(isRenumbered).map((each) => [each.id, each.renumbered as RenumberedIds] as const);
+      const ids = all.map(({ id }) => id);
+      return answerOnStream(this.#context, this.#delivery, number, { ids, renumbered: new Map(renumbered) });
+    };
+    return pending.map((state) => {
+      const { stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress, renumbered } = state;
+      const answer = answers.get(stream) ?? answerOn(stream);
       answers.set(stream, answer);
       const now = performance.now();
       const call: Call = {
         id,
+        renumbered,
         method,
         progressToken,
         taskId,
@@ -232,7 +288,8 @@ export class ClientRequests {
     calls.retire(call.id);
     failCall(call, reason);
     delivery.flush();
-    if (call.answer.stream !== undefined) delivery.sendUnlogged(call.answer.stream, faultMessage(reason, call.id));
+    if (call.answer.stream !== undefined)
+      delivery.sendUnlogged(call.answer.stream, faultMessage(reason, clientIdOf(call)));
   }
 
   /** The session ends. Requests that wait at a gate have not reached its server. */
@@ -264,13 +321,13 @@ export class ClientRequests {
     }
   }
 
-  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
+  #createAnswer({ ids, renumbered }: Pick<SentRequests, 'ids' | 'renumbered'>, isBatch: boolean, reply: Reply): Answer {
     const { limits, parts } = this.#context;
     // A refusal of the server has to keep its status, which an open stream would not allow.
     const isPassedOn = parts.server.authorizesClients === true;
     const commitAfterMs = isPassedOn ? Math.max(limits.upgradeAfterMs, limits.commitAfterMs) : limits.upgradeAfterMs;
     const target = new LoggedTarget(this.#context, this.#delivery);
-    return new Answer(target, { policy: legacyPolicy, reply, ids, isBatch, commitAfterMs });
+    return new Answer(target, { policy: legacyPolicy, reply, ids, renumbered, isBatch, commitAfterMs });
   }
 
   /**
@@ -282,7 +339,7 @@ export class ClientRequests {
     if (this.#hasRequestedLogs || client.hasLogLevel) return;
     this.#hasRequestedLogs = true;
     if (!Object.hasOwn(Object(handshake?.capabilities), 'logging')) return;
-    this.call([logLevelRequest], discardingAnswer);
+    this.call([logLevelRequest()], discardingAnswer);
   }
 
   #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {
@@ -295,6 +352,7 @@ export class ClientRequests {
       activeAt: now,
       startedAt: now,
       id: requestId(request),
+      renumbered: answer.renumberedIds?.(requestId(request)),
       method,
       progressToken: request.progressToken,
       taskId: request.taskId,
@@ -311,12 +369,14 @@ export class ClientRequests {
   /** Passes on a notification or response of the client. Returns the reason if it could not be taken. */
   #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
     const { serverRequests, client, record } = this.#context;
-    const forServer = message.kind === 'response' ? serverRequests.settle(message) : message;
-    if (forServer === undefined) {
+    const answered = message.kind === 'response' ? serverRequests.settle(message) : message;
+    if (answered === undefined) {
       this.#context.drop('unknown_client_response');
       return undefined;
     }
-    if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
+    const { cancels } = message;
+    const forServer = cancels === undefined ? answered : this.#cancel(message, cancels);
+    if (forServer === undefined) return undefined;
     if (message.method === taskStatus) serverRequests.tasks.update(message);
     if (client.noteSent(message)) record.amend();
     const sent = this.#supervisor.send(forServer, forwarded);
@@ -324,13 +384,23 @@ export class ClientRequests {
     return sent === 'full' ? 'server_busy' : undefined;
   }
 
-  /** Notes that the client cancels a call. False if the server must not be told. */
-  #cancel(id: RequestId): boolean {
-    const call = this.#context.calls.get(id);
-    if (call === undefined) return true; // answered already; the server ignores an unknown id
-    if (call.method === 'initialize') return false; // 2025-11-25, basic/utilities/cancellation: never
-    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), this.#context.limits.cancelGraceMs);
-    return true;
+  /**
+   * Notes that the client cancels a call: of two with one id, the newest that is not cancelled yet. Returns the
+   * cancellation for the server; undefined if the server must not be told.
+   */
+  #cancel(cancellation: Message, clientId: RequestId): Message | undefined {
+    const { calls, limits, policy } = this.#context;
+    const open = calls.ofClient(clientId);
+    // Answered already. The server ignores an unknown id, if it is not one of the gateway's own.
+    if (open.length === 0) return mayBeOwnId(clientId) ? undefined : cancellation;
+    const newest = open.findLast(({ cancelTimer }) => cancelTimer === undefined) ?? open.at(-1);
+    const call = policy.isShared ? this.#callOfGroup(clientId) : newest;
+    // 2025-11-25, basic/utilities/cancellation: `initialize` is never cancelled.
+    if (call === undefined || call.method === 'initialize') return undefined;
+    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), limits.cancelGraceMs);
+    if (call.renumbered === undefined) return cancellation;
+    const text = spliceCancelledId(cancellation.text, JSON.stringify(call.id));
+    return changedMessage(cancellation, text, { cancels: call.id });
   }
 }
 

@@ -4,6 +4,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, changedMessage, createMessage, type Message, withId } from '../../protocol/message/message.ts';
+import { mayBeOwnId, ownIdForClient } from '../../protocol/own-ids.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The most open requests of one server; more are a fault of the server (P8). */
@@ -26,8 +27,8 @@ export interface CancelledRequest {
 
 /**
  * The requests of the server (sampling, elicitation, roots, ping) that its client has not answered yet. Those of the
- * first backend keep their ids. A later backend counts from the start again, so its requests get ids of the gateway. An
- * answer to a lost backend must never reach its successor (docs/design.md, D5).
+ * first backend keep their ids. A later backend counts from the start again, so its requests get numbers of the gateway.
+ * An answer to a lost backend must never reach its successor (docs/design.md, D5).
  */
 export class ServerRequests {
   /** Tasks that the client has begun for its server. */
@@ -36,7 +37,13 @@ export class ServerRequests {
   readonly #open = new SparseMap<RequestId, OpenRequest>();
   /** Maps the server's id to the id that the client sees. */
   readonly #clientIds = new SparseMap<RequestId, RequestId>();
+  readonly #epoch: number;
   #renamedCount = 0;
+
+  /** @param epoch of the session's owner */
+  constructor(epoch: number) {
+    this.#epoch = epoch;
+  }
 
   /** The number of requests that wait for their client. */
   get size(): number {
@@ -53,8 +60,8 @@ export class ServerRequests {
     if (this.#open.size >= maxOpen) return undefined;
     // A second client can be asked the same. One answer of both is enough.
     const known = this.#clientIds.get(serverId);
-    const renamed = (): RequestId => `mcp-gangway-${incarnation}-${++this.#renamedCount}`;
-    const clientId = known ?? (incarnation === '' ? serverId : renamed());
+    const keepsId = incarnation === '' && !mayBeOwnId(serverId);
+    const clientId = known ?? (keepsId ? serverId : ownIdForClient(this.#epoch, ++this.#renamedCount));
     this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
     if (destination !== 'get') destination.report?.waitsForClient();

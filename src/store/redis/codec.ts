@@ -26,7 +26,7 @@ export const formatRequestId = (id: PendingCall['id']): string => JSON.stringify
  * @param index the index of the request among those that the event opened
  */
 export function formatPending(call: PendingCall, opened: LogPosition, index: number): Buffer {
-  const { stream, method, name, text } = call;
+  const { stream, method, name, text, client } = call;
   const line = JSON.stringify([
     opened.epoch,
     opened.seq,
@@ -34,7 +34,8 @@ export function formatPending(call: PendingCall, opened: LogPosition, index: num
     stream,
     method,
     text !== undefined,
-    ...(name === undefined ? [] : [name]),
+    ...(name === undefined && client === undefined ? [] : [name ?? null]),
+    ...(client === undefined ? [] : [client]),
   ]);
   return Buffer.concat([Buffer.from(`${line}\n`), text ?? Buffer.alloc(0)]);
 }
@@ -56,9 +57,10 @@ export function parseState(newestStream: ScriptReply, tails: ScriptReply, pendin
 
 function parsePending(id: string, value: Buffer): { call: PendingCall; order: readonly [number, number, number] } {
   const end = value.indexOf(0x0a);
-  const [epoch, seq, index, stream, method, hasText, name] = JSON.parse(value.toString('utf8', 0, end));
+  const [epoch, seq, index, stream, method, hasText, name, client] = JSON.parse(value.toString('utf8', 0, end));
   const text = hasText ? value.subarray(end + 1) : undefined;
-  const call = { stream, id: JSON.parse(id), method, text, ...(typeof name === 'string' && { name }) };
+  const named = typeof name === 'string' && { name };
+  const call = { stream, id: JSON.parse(id), method, text, ...named, ...(client !== undefined && { client }) };
   return { call, order: [epoch, seq, index] };
 }
 

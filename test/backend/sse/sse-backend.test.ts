@@ -230,7 +230,8 @@ describe('a POST that fails', () => {
   const failing = (fail: (response: ServerResponse) => void) =>
     openLive(
       {
-        onPost: ({ text, response }) => (text === initialize ? accept({ response }) : fail(response)),
+        onPost: ({ text, response }) =>
+          text === initialize || text.includes('"ping"') ? accept({ response }) : fail(response),
       },
       { postTimeoutMs: 300 },
     );
@@ -250,6 +251,47 @@ describe('a POST that fails', () => {
     expect(failures).toEqual([expect.stringMatching(/ 0$/), expect.stringMatching(/ 1$/)]);
     expect(failures.join()).not.toContain('secret');
     expect(server.requests.filter((line) => line.includes('elsewhere'))).toEqual([]);
+    expect(ends).toEqual([]);
+  });
+
+  test.each([
+    ['404', 404, 'Session not found'],
+    ['400', 400, 'No transport found for sessionId'],
+    ['an error in JSON-RPC', 400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Unknown session"}}'],
+  ])(
+    '[P3] by %s, also for a ping, is the loss of the session although the stream is open: the messages can be sent again',
+    async (_, status, body) => {
+      const { send, end, unanswered } = await openLive({
+        onPost: ({ text, response }) =>
+          text === initialize
+            ? accept({ response })
+            : void response
+                .writeHead(status, { 'content-type': body[0] === '{' ? 'application/json' : 'text/plain' })
+                .end(body),
+      });
+      send(initialize);
+      send(request(5));
+      send(note);
+      const { reason, undelivered } = await end();
+      expect([reason, unanswered.items]).toEqual(['exited', []]);
+      expect(undelivered?.map(({ message }) => JSON.parse(message.text.toString()))).toEqual([request(5), note]);
+    },
+  );
+
+  test('by a server that answers a ping meanwhile is an error, and the answer to the ping is for nobody', async () => {
+    const { send, messages, unanswered, ends, stream } = await openLive({
+      onPost: ({ text, response }) => {
+        const { id, method } = JSON.parse(text);
+        if (text === initialize || method === 'ping') accept({ response });
+        else void response.writeHead(404).end();
+        if (method === 'ping') stream.write(event('message', JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+      },
+    });
+    send(initialize);
+    send(request(5));
+    expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_refused' });
+    stream.write(event('message', JSON.stringify(note)));
+    expect(JSON.parse(await messages.next())).toEqual(note);
     expect(ends).toEqual([]);
   });
 

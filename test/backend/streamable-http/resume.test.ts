@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { CookieJar } from '../../../src/backend/http-client/cookie-jar.ts';
 import {
   createResumeStateReporter,
   parseResumeState,
@@ -35,18 +36,25 @@ const resumedBy = (answers: Record<string, (write: (text: string) => void) => vo
 
 const known = { id: sessionId, version: '2025-11-25' };
 
-async function goOn(manners: Manners, state: ResumeState, pending: (string | number)[], taken: object[] = []) {
+async function goOn(
+  manners: Manners,
+  state: ResumeState,
+  pending: (string | number)[],
+  taken: object[] = [],
+  cookies?: CookieJar,
+) {
   const server = await startHttpServer(manners);
   const resume = {
     state: JSON.stringify(state),
     pending,
     delivered: taken.map(asMessage),
   };
-  return { server, ...openBackend((events) => openStreamableHttp({ url: server.url }, events, { resume })) };
+  return { server, ...openBackend((events) => openStreamableHttp({ url: server.url }, events, { resume, cookies })) };
 }
 
-test('[P12] cookies of the server are in the state, and go back to it from the next backend', async () => {
+test('cookies of the server go back to it, also from the next backend of the session', async () => {
   const states: ResumeState[] = [];
+  const cookies = new CookieJar();
   const first = await startHttpServer({
     onInitialize: ({ message, response }) =>
       json(response, answerTo(message, welcome), { 'mcp-session-id': sessionId, 'set-cookie': 'node=one; Path=/' }),
@@ -55,6 +63,7 @@ test('[P12] cookies of the server are in the state, and go back to it from the n
     openStreamableHttp(
       { url: first.url },
       { ...events, onState: (state) => void states.push(parseResumeState(state)) },
+      { cookies },
     ),
   );
   send(initialize);
@@ -62,7 +71,9 @@ test('[P12] cookies of the server are in the state, and go back to it from the n
   send(initialized);
   await first.posts.next();
   expect((await first.posts.next()).request.headers.cookie).toBe('node=one');
-  const next = await goOn({}, states.at(-1) as ResumeState, []);
+  const kept = new CookieJar();
+  kept.restore(cookies.state);
+  const next = await goOn({}, states.at(-1) as ResumeState, [], [], kept);
   next.send(request(1));
   expect((await next.server.posts.next()).request.headers.cookie).toBe('node=one');
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
+import { CookieJar } from '../../../src/backend/http-client/cookie-jar.ts';
 import { openWebSocket } from '../../../src/backend/websocket/websocket-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
@@ -41,6 +42,33 @@ describe('a server on WebSocket', () => {
     send('1');
     await messages.next();
     expect(handshakes[0]).toMatchObject({ 'x-own': 'o', 'x-client': 'c' });
+  });
+
+  test('gets its cookies back with the next handshake of the session, also those of a refusal, and no other connection has them', async () => {
+    let refusals = 1;
+    const { url, handshakes } = await listen(echo, {
+      verifyClient: (_, accept) => {
+        if (refusals === 0) accept(true);
+        else accept(false, 503, 'busy', { 'Set-Cookie': 'node=one; Path=/' });
+        refusals -= 1;
+      },
+    });
+    const cookies = new CookieJar();
+    const openAgain = (jar?: CookieJar) =>
+      openBackend((events) =>
+        openWebSocket({ url, closeGraceMs: 100 }, events, { cookies: jar, headers: () => ({ Cookie: 'own=a' }) }),
+      );
+    expect((await openAgain(cookies).end()).reason).toBe('failed');
+    refusals = 0;
+    const kept = new CookieJar();
+    kept.restore(cookies.state);
+    for (const jar of [kept, undefined]) {
+      const { send, messages } = openAgain(jar);
+      send('1');
+      await messages.next();
+      refusals = 0;
+    }
+    expect(handshakes.map(({ cookie }) => cookie)).toEqual(['own=a; node=one', 'own=a']);
   });
 
   test('[P1] [F16] may break lines in a message, send it in fragments, as binary, or as nothing at all', async () => {

@@ -137,7 +137,7 @@ describe('a lost backend', () => {
     fake.backend.says(welcome);
     expect(sent(fake.backend).slice(1)).toEqual([
       initialized,
-      { jsonrpc: '2.0', id: expect.any(String), method: 'logging/setLevel' },
+      { jsonrpc: '2.0', id: expect.any(Number), method: 'logging/setLevel' },
       note(1),
       note(2),
     ]);

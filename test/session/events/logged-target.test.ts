@@ -49,7 +49,7 @@ function createStreams({ primes = false, maxEventBytes = 300 } = {}) {
       commitAfterMs: 2 ** 30,
       ...options,
     });
-  const adopt = (ids: readonly RequestId[]) => answerOnStream(context, log, 5, ids);
+  const adopt = (ids: readonly RequestId[]) => answerOnStream(context, log, 5, { ids });
   return { context, adopt, createAnswer, call, added, opened, telemetry };
 }
 

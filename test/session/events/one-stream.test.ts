@@ -70,8 +70,11 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
     if (typeof found === 'string') throw new Error(found);
     return found;
   };
-  const post = (message: unknown, again = false): FakeReply => {
-    const reply = createFakeReply();
+  /** @param attempts the ids of this attempt and of earlier ones, newest first */
+  const post = (message: unknown, again = false, attempts: readonly string[] = []): FakeReply => {
+    const [id, ...previousIds] = attempts;
+    const others = { isDetached: false, isObsolete: false, onGivenUp: () => undefined };
+    const reply = Object.assign(createFakeReply(), id !== undefined && { attempt: { id, previousIds, ...others } });
     session().post({ messages: [message].flat().map(readMessage), isBatch: Array.isArray(message), again }, reply);
     return reply;
   };
@@ -175,12 +178,14 @@ describe('a session of one stream', () => {
 
   it('answers a retried request only once', async () => {
     const { sink, post, fake } = await opened();
-    await post(request(7)).answered();
-    expect(await post(request(7), true).answered()).toEqual({ kind: 'accepted' });
+    await post(request(7), false, ['a1']).answered();
+    expect(await post(request(7), true, ['a2', 'a1']).answered()).toEqual({ kind: 'accepted' });
     fake.backend.says(response(7));
     await waitFor(() => sink.messages.length === 2);
-    expect(await post(request(7), true).answered()).toEqual({ kind: 'accepted' });
-    expect(await post(request(8), true).answered()).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
+    expect(await post(request(7), true, ['a3', 'a2', 'a1']).answered()).toEqual({ kind: 'accepted' });
+    const unknown = { kind: 'fault', reason: 'outcome_unknown' };
+    expect(await post(request(8), true, ['b2', 'b1']).answered()).toMatchObject(unknown);
+    expect(await post(request(7), true, ['c2', 'c1']).answered()).toMatchObject(unknown); // another POST with that id
     expect(fake.backend.sent.items.filter(({ id }) => id === 7)).toHaveLength(1);
     expect(sink.messages).toHaveLength(2);
   });

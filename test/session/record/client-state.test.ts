@@ -9,13 +9,12 @@ const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
 
 function createFixture() {
   const state = new ClientState(text({ jsonrpc: '2.0', id: 0, method: 'initialize' }));
-  let ids = 0;
   return {
     state,
     answered: (method: string, params: unknown, response = ok) =>
       state.noteAnswered(method, text({ jsonrpc: '2.0', id: 7, method, params }), response),
     replayed: () => {
-      const { messages, ids: used } = state.replay(() => `r${++ids}`);
+      const { messages, ids: used } = state.replay();
       return { messages: messages.map(({ text }) => JSON.parse(text.toString())), ids: [...used] };
     },
   };
@@ -40,15 +39,18 @@ describe('the client state of a session', () => {
     answered('logging/setLevel', { level: 'error' });
     answered('resources/subscribe', { uri: 'a:2' });
     state.noteSent(readMessage(initialized));
-    expect(replayed()).toEqual({
+    const { messages, ids } = replayed();
+    expect({ messages, ids }).toEqual({
       messages: [
         initialized,
-        { jsonrpc: '2.0', id: 'r1', method: 'logging/setLevel', params: { level: 'error' } },
-        { jsonrpc: '2.0', id: 'r2', method: 'resources/subscribe', params: { uri: 'a:1' } },
-        { jsonrpc: '2.0', id: 'r3', method: 'resources/subscribe', params: { uri: 'a:2' } },
+        { jsonrpc: '2.0', id: ids[0], method: 'logging/setLevel', params: { level: 'error' } },
+        { jsonrpc: '2.0', id: ids[1], method: 'resources/subscribe', params: { uri: 'a:1' } },
+        { jsonrpc: '2.0', id: ids[2], method: 'resources/subscribe', params: { uri: 'a:2' } },
       ],
-      ids: ['r1', 'r2', 'r3'],
+      ids,
     });
+    expect(ids.map((id) => typeof id)).toEqual(['number', 'number', 'number']);
+    expect(new Set(ids).size).toBe(3);
   });
 
   it('is empty until messages are sent or answered, and never has refused ones', () => {
@@ -81,8 +83,9 @@ describe('the client state of a session', () => {
       '{ "method":"resources/subscribe","params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345 ,"jsonrpc":"2.0"}',
     );
     state.noteAnswered('resources/subscribe', request, ok);
-    expect(state.replay(() => 'r').messages[0]?.text.toString()).toBe(
-      '{ "method":"resources/subscribe","params":{"uri":"\\u0061","n":1e400, "id":3},"id" : "r" ,"jsonrpc":"2.0"}',
+    const { messages, ids } = state.replay();
+    expect(messages[0]?.text.toString()).toBe(
+      `{ "method":"resources/subscribe","params":{"uri":"\\u0061","n":1e400, "id":3},"id" : ${[...ids][0]} ,"jsonrpc":"2.0"}`,
     );
   });
 
@@ -121,19 +124,20 @@ describe('the client state that another owner restores', () => {
     answered('resources/subscribe', { uri: 'a:1' });
     answered('resources/subscribe', { uri: 'ü"\\:2' });
     const next = new ClientState(state.initialize, state.save());
-    let ids = 0;
-    const { messages } = next.replay(() => `r${++ids}`);
-    expect(messages.map(({ text }) => JSON.parse(text.toString()))).toEqual(replayed().messages);
+    const withoutId = ({ id: _, ...rest }: { readonly id?: unknown }) => rest;
+    const { messages } = next.replay();
+    const expected = replayed().messages.map(withoutId);
+    expect(messages.map(({ text }) => withoutId(JSON.parse(text.toString())))).toEqual(expected);
     next.noteAnswered('resources/unsubscribe', text({ id: 1, method: 'x', params: { uri: 'a:1' } }), ok);
-    expect(next.replay(() => 'r').messages).toHaveLength(3);
-    expect(state.replay(() => 'r').messages).toHaveLength(4);
+    expect(next.replay().messages).toHaveLength(3);
+    expect(state.replay().messages).toHaveLength(4);
   });
 
   it('[P1] keeps the text of each message', () => {
     const { state } = createFixture();
     const written = '{ "jsonrpc":"2.0","method":"notifications/initialized",  "params":{"n":1e400} }';
     state.noteSent(readMessage(written));
-    const [replayed] = new ClientState(state.initialize, state.save()).replay(() => 'r').messages;
+    const [replayed] = new ClientState(state.initialize, state.save()).replay().messages;
     expect(replayed?.text.toString()).toBe(written);
   });
 
@@ -148,9 +152,9 @@ describe('the client state that another owner restores', () => {
     ['no bytes', { clientState: Buffer.alloc(0), clientSaid: Buffer.alloc(0) }],
   ])('is empty if %s was saved', (_, saved) => {
     const state = new ClientState(text({}), saved);
-    expect([state.replay(() => 'r').messages, state.getCursor]).toEqual([[], undefined]);
+    expect([state.replay().messages, state.getCursor]).toEqual([[], undefined]);
     const empty = new ClientState(text({}), state.save());
-    expect([empty.replay(() => 'r').messages, empty.getCursor]).toEqual([[], undefined]);
+    expect([empty.replay().messages, empty.getCursor]).toEqual([[], undefined]);
   });
 
   it('[C-16] separates the part that changes with each GET from the large part, which stays the same object until it changes', () => {
@@ -174,7 +178,7 @@ describe('the client state that another owner restores', () => {
     answered('logging/setLevel', { level: 'error', _meta: { padding: 'x'.repeat(4_000_000) } });
     answered('resources/subscribe', { uri: `test://${'x'.repeat(2_048)}` });
     expect(state.save().clientSaid.length).toBeLessThan(1_000);
-    const replayed = state.replay(() => 'r').messages.map((message) => JSON.parse(message.text.toString()).params);
+    const replayed = state.replay().messages.map((message) => JSON.parse(message.text.toString()).params);
     expect(replayed).toEqual([{ level: 'error' }, { uri: 'test://a' }]);
   });
 

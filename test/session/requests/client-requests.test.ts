@@ -78,13 +78,79 @@ describe('messages of a client in a session', () => {
     expect([first.given, second.given, calls.size]).toEqual([undefined, { kind: 'accepted' }, 2]);
   });
 
-  it('[P3] with an id in flight, or twice in a batch, are refused as a whole', () => {
+  it('[P3] with an id twice in a batch are refused as a whole', () => {
     const { calls, backend, post } = createFixture();
-    post([request(1)]);
-    expect(post([request(1)]).given).toEqual(fault('duplicate_id', 1));
-    expect(post([note(), request(2), request(1)], true).given).toEqual(fault('duplicate_id', 1));
     expect(post([request(5), request(5)], true).given).toEqual(fault('duplicate_id', null));
-    expect([backend.sent.items.length, calls.size]).toEqual([1, 1]);
+    expect([backend.sent.items.length, calls.size]).toEqual([0, 0]);
+  });
+
+  const numbers = (sent: readonly object[]) => sent.map((message) => (message as { id?: unknown }).id as number);
+  const progressing = (id: number | string, progressToken: number | string) =>
+    request(id, 'tools/call', { _meta: { progressToken } });
+
+  it('[P2] [P3] with an id in flight get a number at the server, and each answer goes to its own POST', () => {
+    const { calls, backend, post } = createFixture();
+    const first = post([request(1)]);
+    const second = post([request(1)]);
+    const text = post([request('1')]);
+    const [one, number, other] = numbers(backend.sent.items);
+    expect([one, typeof number, other]).toEqual([1, 'number', '1']);
+    expect(number).toBeGreaterThanOrEqual(2 ** 30);
+    expect(number).toBeLessThan(2 ** 31);
+    for (const id of [number as number, 1, '1'])
+      calls.take(id)?.answer.response(readMessage({ jsonrpc: '2.0', id, result: { id } }));
+    expect(first.given).toMatchObject({ json: { id: 1, result: { id: 1 } } });
+    expect(second.given).toMatchObject({ json: { id: 1, result: { id: number } } });
+    expect(text.given).toMatchObject({ json: { id: '1', result: { id: '1' } } });
+  });
+
+  it.each([
+    ['an id', request(2 ** 30 + 7)],
+    ['an id as text', request(String(2 ** 30 + 7))],
+    ['a progress token', progressing(1, 2 ** 30 + 7)],
+  ])('[P2] with %s that can be one of the gateway itself get another number at the server', (_, message) => {
+    const { calls, backend, post } = createFixture();
+    const reply = post([message]);
+    const [number] = numbers(backend.sent.items) as [number];
+    expect(String(number)).not.toBe(String(message.id));
+    const [sent] = backend.sent.items as [{ params: { _meta?: { progressToken: unknown } } }];
+    expect(sent.params._meta?.progressToken ?? number).toBe(number);
+    calls.take(number)?.answer.response(readMessage({ jsonrpc: '2.0', id: number, result: {} }));
+    expect(reply.given).toMatchObject({ json: { id: message.id } });
+  });
+
+  it('[P2] with the id of a call that the gateway has ended get a number, so that its late answer is not theirs', () => {
+    const { calls, inbound, backend, post } = createFixture();
+    post([request(1)]);
+    inbound.fail(calls.get(1) as Call, 'request_timeout');
+    const reply = post([request(1)]);
+    expect(calls.take(1)).toBeUndefined(); // a late answer
+    const [, number] = numbers(backend.sent.items) as [number, number];
+    calls.take(number)?.answer.response(readMessage({ jsonrpc: '2.0', id: number, result: {} }));
+    expect(reply.given).toMatchObject({ json: { id: 1 } });
+  });
+
+  it('[P3] that fail, fail under the id of the client', () => {
+    const { calls, inbound, backend, post } = createFixture();
+    post([request(1)]);
+    const second = post([request(1)]);
+    const [, number] = numbers(backend.sent.items) as [number, number];
+    inbound.fail(calls.get(number) as Call, 'server_exited');
+    expect(second.given).toEqual(fault('server_exited', 1));
+  });
+
+  it('[P2] that cancel an id twice in flight cancel the newest call, then the other one, and no call of the gateway', () => {
+    const { backend, post } = createFixture();
+    const cancel = (requestId: number) => post([note('notifications/cancelled', { requestId })]);
+    post([request(1)]);
+    post([request(1)]);
+    const [, number] = numbers(backend.sent.items) as [number, number];
+    const cancelled = () => backend.sent.items.slice(2).map((each) => (each as { params?: object }).params);
+    cancel(1);
+    cancel(1);
+    cancel(number);
+    cancel(77); // answered before
+    expect(cancelled()).toEqual([{ requestId: number }, { requestId: 1 }, { requestId: 77 }]);
   });
 
   it('[F26] [P8] over the limit of calls in flight are refused as a whole, and accepted again after an answer', () => {
@@ -129,7 +195,7 @@ describe('messages of a client in a session', () => {
     expect(changes).toEqual([]);
     post([note('notifications/initialized')]);
     expect(changes).toEqual([client.save().clientSaid]); // it is told, after the change, so that the record follows
-    expect(client.replay(() => 'r').messages.map(({ method }) => method)).toEqual(['notifications/initialized']);
+    expect(client.replay().messages.map(({ method }) => method)).toEqual(['notifications/initialized']);
   });
 
   it('[F12] [P8] keep their text only if they may run again', () => {
@@ -248,6 +314,7 @@ describe('calls that an earlier owner left unanswered', () => {
       taskId: undefined,
       hasAsked: false,
       lastProgress: undefined,
+      renumbered: undefined,
     };
     const [call] = inbound.adopt([{ stream: 4, id: 1, method: 'tools/call', ...left }]);
     expect(calls.get(1)).toBe(call);

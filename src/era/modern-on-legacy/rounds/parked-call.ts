@@ -18,8 +18,10 @@ export interface ServerQuestion {
 export interface ParkedCall {
   /** The slot key of the session that runs the call. */
   readonly place: string;
+  /** The name of the call, which no other call of any instance has. */
+  readonly call: string;
   /** The id of the call in that session. */
-  readonly call: RequestId;
+  readonly id: number;
   /**
    * `after`: a replay after this event delivers the oldest open question again. `told`: the newest event that the
    * client got.

@@ -1,4 +1,4 @@
-import { isReason, type Reason, type RequestId } from '../../../protocol/faults.ts';
+import { isReason, type Reason } from '../../../protocol/faults.ts';
 import { parseOwn } from '../../../protocol/json/scalar.ts';
 import { type Message, readGatewayMessage } from '../../../protocol/message/message.ts';
 import type { RoundOutcomeStore } from '../../../store/shared/outcomes.ts';
@@ -20,9 +20,9 @@ export class RoundOutcome {
   readonly #digest: string;
 
   /** @param digest the digest of the answers; see `toLegacyAnswers` */
-  constructor(outcomes: RoundOutcomeStore, call: RequestId, round: number, digest: string) {
+  constructor(outcomes: RoundOutcomeStore, call: string, round: number, digest: string) {
     this.#outcomes = outcomes;
-    this.#call = String(call);
+    this.#call = call;
     this.#round = round;
     this.#digest = digest;
   }

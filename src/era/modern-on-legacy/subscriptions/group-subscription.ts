@@ -11,6 +11,7 @@ import {
   readFilter,
   type SubscriptionFilter,
 } from '../../../protocol/modern/subscription-filter.ts';
+import { nextOwnId } from '../../../protocol/own-ids.ts';
 import { renewLeasesMs } from '../../../session/group/subscription-leases.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../../session/session-handle.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
@@ -59,7 +60,6 @@ export class GroupSubscription {
   /** Changes from before the acknowledgement; undefined after it. */
   #early: (Message | undefined)[] | undefined = [];
   #timer: NodeJS.Timeout | undefined;
-  #lastId = 0;
   #isOver = false;
 
   constructor(options: GroupSubscriptionOptions) {
@@ -172,9 +172,8 @@ export class GroupSubscription {
     params: object,
     leases: Pick<GroupRequestOptions, 'holder' | 'renews' | 'joins'>,
   ): Promise<Reason | 'refused' | undefined> {
-    const { name, forwarded } = this.#options;
-    const id = `${name} ${++this.#lastId}`;
-    const message = createMessage({ id, method, params });
+    const { forwarded } = this.#options;
+    const message = createMessage({ id: nextOwnId(), method, params });
     return new Promise((resolve) => {
       const reply = new SessionReply(
         {

@@ -1,3 +1,4 @@
+import type { RequestId } from '../../faults.ts';
 import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
 import { findRange, scalarAt, valueAt } from '../../json/splice.ts';
@@ -61,13 +62,13 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
  * Writes a question as a request to a legacy client. A question to answer at a URL has an `elicitationId` there
  * (2025-11-25, client/elicitation), which the modern era removed. The id of the request takes its place.
  */
-export function toLegacyRequest({ method, params }: InputQuestion, id: string): Message {
+export function toLegacyRequest({ method, params }: InputQuestion, id: RequestId): Message {
   const idText = JSON.stringify(id);
   const name = JSON.stringify(method);
   if (params === undefined) return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name}}`));
   const isAtUrl = valueAt(params, ['mode'])?.toString() === '"url"';
   const rest = isAtUrl ? withoutMember(params, ['elicitationId']).toString() : params.toString();
-  const paramsText = isAtUrl ? `{"elicitationId":${idText},${rest.slice(1)}` : rest;
+  const paramsText = isAtUrl ? `{"elicitationId":${JSON.stringify(`input-${id}`)},${rest.slice(1)}` : rest;
   return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name},"params":${paramsText}}`));
 }
 

@@ -80,12 +80,13 @@ function eventToJson(event: NewEvent | StoredEvent, parts: Parts): Json {
   return [...json, settles ?? null, (opens ?? []).map((call) => callToJson(call, parts))];
 }
 
-const callToJson = ({ stream, id, method, name, text }: PendingCall, parts: Parts): Json => [
+const callToJson = ({ stream, id, method, name, text, client }: PendingCall, parts: Parts): Json => [
   stream,
   id,
   method,
   name ?? null,
   parts.add(text),
+  ...(client === undefined ? [] : [client]),
 ];
 
 const takeoversToJson = ({ count, lastMs }: StoredSession['takeovers']): Json => [count, finite(lastMs)];

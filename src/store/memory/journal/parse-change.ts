@@ -113,9 +113,9 @@ function eventFromJson(json: Known, bytes: Bytes): NewEvent {
   return { ...event, ...(settles !== null && { settles }), ...(calls.length > 0 && { opens: calls }) };
 }
 
-function callFromJson([stream, id, method, name, length]: Known, bytes: Bytes): PendingCall {
+function callFromJson([stream, id, method, name, length, client]: Known, bytes: Bytes): PendingCall {
   const text = bytes.takeIfPresent(length);
-  return { stream, id, method, ...(name !== null && { name }), text };
+  return { stream, id, method, ...(name !== null && { name }), text, ...(client !== undefined && { client }) };
 }
 
 const takeoversFromJson = ([count, lastMs]: Known): StoredSession['takeovers'] => ({

@@ -1,16 +1,35 @@
+import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { nextOwnId } from '../../protocol/own-ids.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
-import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
-import type { ServerSession } from './server-session.ts';
+import { type HttpConnection, type HttpResponse, postHeaders } from './http-connection.ts';
 
 /** Options of the probe. */
 export interface SessionProbeOptions {
   readonly url: URL;
   readonly connection: HttpConnection;
-  readonly session: ServerSession;
+  /** The headers that name the session. */
+  readonly session: { readonly headers: Readonly<Record<string, string>> };
   clientHeaders(): ForwardedHeaders;
+}
+
+/** After the server has forgotten the session: how long the other open POSTs may take to get the same answer. */
+export const forgottenGraceMs = 500;
+
+/**
+ * How often the loss of a session may be the reason to send one message again. A server that refuses the same message in
+ * each new session means the message.
+ */
+const maxRepeats = 2;
+const repeats = new WeakMap<Message, number>();
+
+/** True if a message may be sent again because the server has forgotten the session. Counts the times. */
+export function mayBeRepeated(message: Message): boolean {
+  const count = repeats.get(message) ?? 0;
+  repeats.set(message, count + 1);
+  return count < maxRepeats;
 }
 
 /** How long the server may take to show whether it knows the session. */
@@ -18,9 +37,6 @@ const timeoutMs = 5_000;
 
 /** Only the start of the answer is read. */
 const maxAnswerBytes = 16 * 1024;
-
-/** Not a client's message. Its id is a number, since some servers know no others; no client counts so far. */
-const ping = Buffer.from('{"jsonrpc":"2.0","id":1999999999,"method":"ping"}');
 
 /** How servers call a session that they do not know, or that has not begun. */
 const lostSession = /session|initiali[sz]/i;
@@ -46,18 +62,18 @@ export const isForgottenStatus = (status: number): boolean =>
  * Asks a server that refused a message or a stream, or answered in an odd way, whether it knows the session. For an
  * unknown session, as after a restart, many servers answer 400 where the specification has 404, or 200 with an error.
  * False only if the server refuses a ping in the same way. Never rejects.
+ * @param id of the ping, whose answer may come on another stream
  */
-export async function isSessionKnown({
-  connection,
-  url,
-  session,
-  clientHeaders,
-}: SessionProbeOptions): Promise<boolean> {
+export async function isSessionKnown(
+  { connection, url, session, clientHeaders }: SessionProbeOptions,
+  id: RequestId = nextOwnId(),
+): Promise<boolean> {
   const headers = { ...clientHeaders(), ...postHeaders, ...session.headers };
   const signal = AbortSignal.timeout(timeoutMs);
+  const body = createMessage({ id, method: 'ping' }).text;
   try {
-    const { status, body } = await connection.request({ method: 'POST', url, headers, body: ping, signal });
-    const answer = await readStart(body);
+    const { status, body: answered } = await connection.request({ method: 'POST', url, headers, body, signal });
+    const answer = await readStart(answered);
     if (unrelatedStatuses.has(status) || isResult(answer) || answer.includes(String(methodNotFound))) return true;
     return !isForgottenStatus(status) && !lostSession.test(answer.slice(0, maxSearched));
   } catch {
