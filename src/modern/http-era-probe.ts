@@ -4,6 +4,7 @@ import { responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { discoverRequest } from '../protocol/modern/envelope.ts';
 import { detach } from '../util/boundary.ts';
+import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { EraProbe, ProbeOptions, ProbeOutcome } from './era-probe.ts';
 
 /** Options of a probe over HTTP. */
@@ -45,13 +46,13 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
   };
   const settle = (found: ProbeOutcome): Promise<void> => {
     isSettled = true;
-    clearTimeout(timer);
+    limit.clear();
     clearTimeout(silence);
     resolveOutcome(found); // has no effect if there is an outcome
     return endAll();
   };
   const settleNow = (found: ProbeOutcome): void => detach('shared_process', settle(found));
-  let timer = setTimeout(() => settleNow({ era: undefined, end: undefined }), timeoutMs);
+  let limit = new TimeLimit(() => settleNow({ era: undefined, end: undefined }), timeoutMs);
 
   /** The ends of both connections, once they have failed. */
   const failed: { modern?: BackendEnd; legacy?: BackendEnd } = {};
@@ -77,9 +78,9 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
           if (response === undefined || isSettled) return;
           const { era } = response.isError ? readDiscovery(response) : { era: 'legacy' as const };
           if (era === 'modern') return settleNow({ era, isDoubtful: false });
-          clearTimeout(timer);
+          limit.clear();
           const waitMs = failed.modern === undefined ? lateDiscoveryMs : 0;
-          timer = setTimeout(() => settleNow({ era, isDoubtful: response.isError }), waitMs);
+          limit = new TimeLimit(() => settleNow({ era, isDoubtful: response.isError }), waitMs);
         },
         onNoise: () => undefined,
         onUnanswered: () => undefined, // the backend ends

@@ -5,6 +5,7 @@ import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
 import { ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type Backend, type BackendEnd, type OpenBackend, type RequestIds, reportUnits } from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
 
@@ -24,7 +25,7 @@ const maxNotices = 100;
 interface HeldAnswer {
   readonly response: Message;
   readonly related: RequestIds | undefined;
-  readonly timer: NodeJS.Timeout;
+  readonly limit: TimeLimit;
 }
 
 /**
@@ -83,7 +84,7 @@ class MatchedBackend extends BackendDecorator {
   }
 
   override close(how?: Parameters<Backend['close']>[0]): ReturnType<Backend['close']> {
-    for (const { timer } of this.#held.values()) clearTimeout(timer);
+    for (const { limit } of this.#held.values()) limit.clear();
     this.#held.clear();
     return this.backend.close(how);
   }
@@ -125,7 +126,7 @@ class MatchedBackend extends BackendDecorator {
   }
 
   #replaceHeld(id: RequestId, answer: Message): Message {
-    clearTimeout(this.#held.get(id)?.timer);
+    this.#held.get(id)?.limit.clear();
     this.#held.delete(id);
     return answer;
   }
@@ -144,8 +145,8 @@ class MatchedBackend extends BackendDecorator {
       return this.#replaceHeld(request, own);
     }
     if (this.#held.has(request)) return undefined;
-    const timer = setTimeout(() => this.#deliverHeld(request), graceMs);
-    this.#held.set(request, { response: own, related, timer });
+    const limit = new TimeLimit(() => this.#deliverHeld(request), graceMs);
+    this.#held.set(request, { response: own, related, limit });
     return undefined;
   }
 
@@ -153,7 +154,7 @@ class MatchedBackend extends BackendDecorator {
   #deliverHeld(id: RequestId): boolean {
     const held = this.#held.get(id);
     if (held === undefined) return false;
-    clearTimeout(held.timer);
+    held.limit.clear();
     this.#held.delete(id);
     if (!this.#open.delete(id)) return false;
     this.events.onMessages([held.response], held.related);

@@ -3,6 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { scanObject } from '../../protocol/json/scan.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
 import { nextOwnId } from '../../protocol/own-ids.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Backend } from '../backend.ts';
 
 /** A server that does not answer the gateway's list request must not keep a call waiting (P3). */
@@ -33,9 +34,9 @@ export class OwnLists {
     const params = [...(cursor === undefined ? [] : [`"cursor":${JSON.stringify(cursor)}`]), ...meta].join();
     const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${params}}}`;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#settle(id, undefined), listTimeoutMs);
+      const limit = new TimeLimit(() => this.#settle(id, undefined), listTimeoutMs);
       this.#open.set(id, (response) => {
-        clearTimeout(timer);
+        limit.clear();
         resolve(response);
       });
       if (this.#send(readGatewayMessage(Buffer.from(text)), headers) !== 'sent') this.#settle(id, undefined);

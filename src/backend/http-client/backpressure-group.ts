@@ -1,4 +1,5 @@
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { ResponseBody } from './response-body.ts';
 
 /** A body was silent for too long. */
@@ -31,12 +32,12 @@ export function createBackpressureGroup(): BackpressureGroup {
   return {
     read(body, onChunk, idleMs = 0) {
       return new Promise((resolve, reject) => {
-        let timer: NodeJS.Timeout | undefined;
+        let limit: TimeLimit | undefined;
         let pendingChunk: Promise<void> | undefined;
         const limitIdle = (): void => {
-          clearTimeout(timer);
+          limit?.clear();
           if (idleMs === 0 || isPaused || pendingChunk !== undefined) return;
-          timer = setTimeout(() => body.destroy(new IdleTimeoutError(`nothing for ${idleMs} ms`)), idleMs);
+          limit = new TimeLimit(() => body.destroy(new IdleTimeoutError(`nothing for ${idleMs} ms`)), idleMs);
         };
         const apply = (): void => {
           body[isPaused || pendingChunk !== undefined ? 'pause' : 'resume']();
@@ -63,7 +64,7 @@ export function createBackpressureGroup(): BackpressureGroup {
           },
           onEnd(cause) {
             appliers.delete(apply);
-            clearTimeout(timer);
+            limit?.clear();
             const end = (): void => (cause === undefined ? resolve() : reject(cause));
             if (pendingChunk === undefined) end();
             else detach('backend', pendingChunk.then(end));

@@ -31,7 +31,8 @@ export interface HttpResponse {
 export interface HttpConnection {
   /**
    * Rejects if no head of a response comes. Only a redirect that keeps the method and the origin (307, 308) is followed.
-   * Any other one is a response like any other.
+   * Any other one is a response like any other. A POST that the server refuses with 429 or 503 is sent again after the
+   * time of `Retry-After`, if that is short.
    */
   request(options: {
     readonly method: 'GET' | 'POST' | 'DELETE';
@@ -52,6 +53,13 @@ export interface HttpConnection {
 
 /** A request is redirected at most this often. A longer way is a loop. */
 const maxRedirects = 5;
+
+/** A POST waits this long for a server that names a time, and so often. Clients of longer times get the refusal. */
+const maxRetryAfterMs = 5_000;
+const maxRefusals = 3;
+
+/** A server that names no time to wait gets this one, so that it is not asked in a loop. */
+const minRetryAfterMs = 100;
 
 /** Node.js allows 16 KiB, which long session ids, cookies and the headers of proxies can exceed (P8). */
 const maxHeadBytes = 64 * 1024;
@@ -100,21 +108,27 @@ export function openHttpConnection({
     request({ method, url: firstUrl, headers: own, body = null, signal }) {
       const headers = { ...common, ...own };
       return new Promise((resolve, reject) => {
-        const send = (url: URL, redirects: number): void => {
+        const send = (url: URL, redirects: number, refusals: number): void => {
           if (signal.aborted) return reject(createAbortError());
           const onHead = (response: HttpResponse): void => {
             cookies?.take(response.headers, url);
+            const retryAfterMs = method === 'POST' && refusals < maxRefusals ? readRetryAfter(response) : undefined;
+            if (retryAfterMs !== undefined) {
+              detach('backend', response.body.drain());
+              setTimeout(() => send(url, redirects, refusals + 1), retryAfterMs).unref();
+              return;
+            }
             const target = redirects < maxRedirects ? redirectTarget(response) : undefined;
             if (target === undefined) return resolve(response);
             detach('backend', response.body.drain());
-            send(target, redirects + 1);
+            send(target, redirects + 1, refusals);
           };
           const path = url.pathname + url.search;
           const allHeaders = cookies === undefined ? headers : cookies.addTo(headers, url);
           const handler = new ResponseHandler({ url, signal, resolve: onHead, reject });
           pool.dispatch({ path, method, headers: allHeaders, body }, handler);
         };
-        send(firstUrl, 0);
+        send(firstUrl, 0, 0);
       });
     },
     noteChallenge({ status, headers }, forwarded) {
@@ -130,6 +144,16 @@ export function openHttpConnection({
 }
 
 const createAbortError = (): Error => new (loadLibrary('undici').errors.RequestAbortedError)();
+
+/**
+ * How long to wait before a refused request is sent again, in milliseconds (RFC 9110, section 10.2.3). Undefined if the
+ * server names no time, or a long one. It has not run what it refuses with 429 or 503.
+ */
+function readRetryAfter({ status, headers: { 'retry-after': value } }: HttpResponse): number | undefined {
+  if ((status !== 429 && status !== 503) || value === undefined) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return ms <= maxRetryAfterMs ? Math.max(ms, minRetryAfterMs) : undefined; // no number is not below the limit
+}
 
 /** Returns where a request must go instead, if the method, the body and the origin stay the same. */
 function redirectTarget({ status, headers: { location }, url }: HttpResponse): URL | undefined {

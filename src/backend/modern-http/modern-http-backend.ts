@@ -1,9 +1,11 @@
 // src/backend/modern-http: Streamable HTTP servers of the modern era (2026-07-28).
+
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { modernEra } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
@@ -205,7 +207,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     const release = reserveBytes(message.text.length);
     const canceller = new Canceller();
     notifications.add(canceller);
-    const timer = setTimeout(() => canceller.abort(), postTimeoutMs);
+    const limit = new TimeLimit(() => canceller.abort(), postTimeoutMs);
     const drop = (detail: string): void => {
       if (isOver) return;
       dropped += 1;
@@ -229,7 +231,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
           : explainConnectFailure(cause, where),
       );
     } finally {
-      clearTimeout(timer);
+      limit.clear();
       notifications.delete(canceller);
       release();
     }

@@ -8,6 +8,7 @@ import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
 import { nextOwnId } from '../../protocol/own-ids.ts';
 import { modernErrorCodes } from '../../protocol/revisions.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { MirroredParametersByClient } from '../mirrored-parameters.ts';
 import {
@@ -61,11 +62,11 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
   ): Promise<ModernPostOutcome> => {
     const request = ownRequest(nextOwnId(), method, { ...params }, { version });
     const canceller = new Canceller();
-    const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);
+    const limit = new TimeLimit(() => canceller.abort(), ownTimeoutMs);
     const ignore = (): void => undefined;
     const own = { canceller, waitsForServer: false, onAccepted: ignore, onNotifications: ignore, onNoise: ignore };
     const outcome = await postModernRequest({ ...own, ...createPost(request, forwarded) }, parts);
-    clearTimeout(timer);
+    limit.clear();
     return outcome;
   };
 

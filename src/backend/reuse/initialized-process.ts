@@ -7,6 +7,7 @@ import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { RequestNumbers } from '../../protocol/own-ids.ts';
 import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
 import { InputTurns } from './input-turns.ts';
 import { MemberCalls } from './member-calls.ts';
@@ -299,9 +300,9 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   async isReady(): Promise<boolean> {
     if (this.#hasEnded) return false;
     return await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), maxPingMs);
+      const limit = new TimeLimit(() => resolve(false), maxPingMs);
       const onAnswer = (): void => {
-        clearTimeout(timer);
+        limit.clear();
         resolve(!this.#hasEnded);
       };
       if (!this.#request('ping', undefined, onAnswer)) resolve(false);

@@ -1,8 +1,10 @@
 // src/backend/socket: servers that speak lines on a TCP or Unix socket.
+
 import { connect } from 'node:net';
 import { reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
@@ -72,7 +74,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     });
   };
 
-  const connectTimer = setTimeout(() => {
+  const connectLimit = new TimeLimit(() => {
     endConnection({
       reason: 'failed',
       detail: `${where} did not accept the connection within ${connectTimeoutMs} ms.`,
@@ -80,7 +82,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   }, connectTimeoutMs);
   socket.once('connect', () => {
     isConnected = true;
-    clearTimeout(connectTimer);
+    connectLimit.clear();
     if (!isClosing) onStarted?.();
   });
   const takeChunk = (chunk: Buffer): void => {
@@ -114,7 +116,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   });
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => {
-      clearTimeout(connectTimer);
+      connectLimit.clear();
       const reportEnd = (): void => {
         isEndReported = true;
         const ownEnd = end ?? { reason: 'exited', detail: `The connection to ${where} broke.` };

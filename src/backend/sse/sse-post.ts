@@ -5,6 +5,7 @@ import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, readServerTexts, reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
@@ -66,7 +67,7 @@ export async function postToSseServer(url: URL, message: Message, parts: SsePost
     hasExpired = true;
     canceller.abort();
   };
-  const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
+  const limit = limitMs === undefined ? undefined : new TimeLimit(expire, limitMs);
   try {
     const headers = { ...parts.headers, ...postHeaders };
     const body = flattenLineBreaks(message.text);
@@ -77,7 +78,7 @@ export async function postToSseServer(url: URL, message: Message, parts: SsePost
       return { ok: false, reason: 'server_silent', detail: `A POST was not answered within ${limitMs} ms.` };
     return canceller.aborted ? { ok: true } : brokenPost(cause);
   } finally {
-    clearTimeout(timer);
+    limit?.clear();
   }
 }
 

@@ -2,6 +2,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type Message, reportNoise } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type BackendEnd, closedByGateway } from '../backend.ts';
 import {
   explainConnectFailure,
@@ -69,7 +70,7 @@ export function openSseStream(
   const reader = new EventReader({ maxEventBytes: maxLineBytes });
   let endpoint: string | undefined;
   let end: BackendEnd | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let timeLimit: TimeLimit | undefined;
 
   let resolveEnd: (end: BackendEnd) => void;
   const ended = new Promise<BackendEnd>((resolve) => {
@@ -77,13 +78,13 @@ export function openSseStream(
   });
   const endStream = (reason: BackendEnd): void => {
     end ??= reason;
-    clearTimeout(timer);
+    timeLimit?.clear();
     controller.abort();
     resolveEnd(end); // at once: a request whose connection is still being made ignores the abort
   };
   const limit = (ms: number, reason: BackendEnd): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => endStream(reason), ms);
+    timeLimit?.clear();
+    timeLimit = new TimeLimit(() => endStream(reason), ms);
   };
 
   let streamUrl = url;
@@ -92,7 +93,7 @@ export function openSseStream(
     if (!read.ok) return endStream({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
     if (endpoint === undefined) {
       endpoint = read.url.href;
-      clearTimeout(timer);
+      timeLimit?.clear();
       events.onEndpoint(read.url);
     } else if (endpoint !== read.url.href) {
       // The server has begun another session, which knows nothing of the messages sent to the first.

@@ -6,6 +6,7 @@ import { modernEra } from '../../protocol/known-revisions.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { QueuedMessage, RequestIds } from '../backend.ts';
 import {
   explainConnectFailure,
@@ -315,7 +316,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   };
 
   const run = async (): Promise<HttpPostEnd> => {
-    let timer: NodeJS.Timeout | undefined;
+    let limit: TimeLimit | undefined;
     try {
       if ('cursor' in source) {
         resolveAccepted();
@@ -328,7 +329,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
         if (end !== undefined) return end;
       }
       if (ids.length === 0) {
-        timer = setTimeout(() => {
+        limit = new TimeLimit(() => {
           isExpired = true;
           canceller.abort();
         }, parts.postTimeoutMs);
@@ -346,7 +347,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       const detail = explainConnectFailure(cause, where);
       return { outcome: 'failed', reason, detail, noToken, cause, isUnreachable: isUnsentAfter(cause) };
     } finally {
-      clearTimeout(timer);
+      limit?.clear();
       resolveAccepted();
     }
   };

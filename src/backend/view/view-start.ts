@@ -1,5 +1,6 @@
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { BackendEnd } from '../backend.ts';
 import type { UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
@@ -32,12 +33,12 @@ const slowFailureMs = 1_000;
 export class ViewStart {
   readonly #options: ViewStartOptions;
   readonly #startedAtMs = performance.now();
-  #timer: NodeJS.Timeout | undefined;
+  #limit: TimeLimit | undefined;
   #isOver = false;
 
   constructor(options: ViewStartOptions) {
     this.#options = options;
-    this.#timer = setTimeout(() => contain('backend', () => this.#handleTimeout()), options.timeoutMs);
+    this.#limit = new TimeLimit(() => contain('backend', () => this.#handleTimeout()), options.timeoutMs);
     for (const member of options.members) member.start();
   }
 
@@ -61,13 +62,13 @@ export class ViewStart {
 
   close(): void {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#limit?.clear();
   }
 
   #handleTimeout(): void {
     const { members, absences } = this.#options;
     for (const { isStarting, name } of members) if (isStarting) absences.note(name, 'start');
-    this.#timer = undefined;
+    this.#limit = undefined;
     this.#answer();
   }
 
@@ -75,7 +76,7 @@ export class ViewStart {
     const { members, absences } = this.#options;
     const isAwaited = ({ isStarting, name }: Member): boolean => isStarting && !absences.has(name, 'start');
     // The time for the first servers may be over already.
-    if (this.#timer === undefined || !members.some(isAwaited)) this.#answer(end);
+    if (this.#limit === undefined || !members.some(isAwaited)) this.#answer(end);
   }
 
   #answer(end?: BackendEnd): void {

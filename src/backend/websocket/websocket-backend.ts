@@ -1,4 +1,5 @@
 // src/backend/websocket: servers on a WebSocket.
+
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawData } from 'ws';
@@ -7,6 +8,7 @@ import { reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
@@ -119,11 +121,11 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     });
   };
 
-  let connectTimer: NodeJS.Timeout | undefined;
+  let connectLimit: TimeLimit | undefined;
   const limitConnect = (ms: number, option: string): void => {
-    clearTimeout(connectTimer);
+    connectLimit?.clear();
     const detail = `${where} did not accept the WebSocket connection within ${ms} ms (${option}).`;
-    connectTimer = setTimeout(() => endConnection({ reason: 'failed', detail }), ms);
+    connectLimit = new TimeLimit(() => endConnection({ reason: 'failed', detail }), ms);
   };
   limitConnect(connectTimeoutMs, '--defaults.advanced.connectTimeout');
   const limitHandshake = (socket: Socket): void => {
@@ -154,7 +156,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   });
   peer.once('open', () => {
     isOpened = true;
-    clearTimeout(connectTimer);
+    connectLimit?.clear();
     if (isPaused) peer.pause();
     onStarted?.();
     for (const text of unsent) peer.send(text, { binary: false });
@@ -172,7 +174,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   });
   const closed = new Promise<void>((resolve) => {
     peer.once('close', (code) => {
-      clearTimeout(connectTimer);
+      connectLimit?.clear();
       deliver();
       const reportEnd = (): void => {
         const ownEnd = end ?? explainClose(code, where);

@@ -2,6 +2,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../session/session-handle.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { SessionReply } from './session-reply.ts';
 
 /** Sends a session, as its client, messages that need no answer. Resolves with the reason if they were refused. */
@@ -29,10 +30,10 @@ export function sendRequest(
 ): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const settle = (response?: Buffer): void => {
-      clearTimeout(timer);
+      limit.clear();
       resolve(response);
     };
-    const timer = setTimeout(settle, ownTimeoutMs);
+    const limit = new TimeLimit(() => settle(), ownTimeoutMs);
     const reply = new SessionReply(
       {
         message: ({ kind, text }) => {

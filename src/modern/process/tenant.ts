@@ -9,6 +9,7 @@ import type { SessionPermit } from '../../quota/session-permit.ts';
 import type { Server } from '../../server/server.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { SharedChanges } from '../changes/shared-changes.ts';
 import type { SharedServerEvent } from '../shared-server-events.ts';
 import type { CancelRequest, RequestOrigin } from './shared-calls.ts';
@@ -165,10 +166,10 @@ export class Tenant {
     const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
     return new Promise((resolve) => {
       const settle = (text?: Buffer): void => {
-        clearTimeout(timer);
+        limit.clear();
         resolve(text);
       };
-      const timer = setTimeout(() => {
+      const limit = new TimeLimit(() => {
         cancel();
         settle();
       }, listTimeoutMs);

@@ -217,3 +217,55 @@ test('[P8] cookies are kept up to a number and a size, the newest ones', () => {
   next.restore(jar.state);
   expect(next.addTo({}, url)).toEqual({ cookie });
 });
+
+test.each([
+  ['429 with seconds', 429, '0'],
+  ['503 with seconds', 503, '0'],
+  ['429 with a date', 429, 'Wed, 21 Oct 2015 07:28:00 GMT'],
+])('a POST that is refused with %s is sent again, with its body', async (_, status, retryAfter) => {
+  const bodies: string[] = [];
+  const { connection, url } = await setUp(async (request, response) => {
+    let text = '';
+    for await (const chunk of request.setEncoding('utf8')) text += chunk;
+    bodies.push(text);
+    if (bodies.length > 2) response.writeHead(200).end();
+    else response.writeHead(status, { 'Retry-After': retryAfter }).end('later');
+  });
+  const { signal } = new AbortController();
+  const body = Buffer.from('call');
+  const answer = await connection.request({ method: 'POST', url, headers: {}, body, signal });
+  expect([answer.status, bodies]).toEqual([200, ['call', 'call', 'call']]);
+});
+
+test.each([
+  ['a long time', 'POST', 429, '3600'],
+  ['no time', 'POST', 429, undefined],
+  ['what is no time', 'POST', 503, 'soon'],
+  ['a short time, by another status', 'POST', 500, '0'],
+  ['a short time, for a GET', 'GET', 429, '0'],
+] as const)('a refusal that names %s is passed on at once', async (_, method, status, retryAfter) => {
+  let requests = 0;
+  const { connection, url } = await setUp((_request, response) => {
+    requests += 1;
+    response.writeHead(status, retryAfter === undefined ? {} : { 'Retry-After': retryAfter }).end();
+  });
+  const answer = await connection.request({ method, url, headers: {}, signal: new AbortController().signal });
+  expect([answer.status, requests]).toEqual([status, 1]);
+});
+
+test('a server that refuses each time gets a POST four times, and one that is cancelled meanwhile no more', async () => {
+  let requests = 0;
+  const { connection, url } = await setUp((_request, response) => {
+    requests += 1;
+    response.writeHead(429, { 'Retry-After': '0' }).end();
+  });
+  const post = (signal: AbortSignal) => connection.request({ method: 'POST', url, headers: {}, signal });
+  expect((await post(new AbortController().signal)).status).toBe(429);
+  expect(requests).toBe(4);
+  const controller = new AbortController();
+  const cancelled = post(controller.signal);
+  await waitFor(() => requests === 5);
+  controller.abort();
+  await expect(cancelled).rejects.toThrow('abort');
+  expect(requests).toBe(5);
+});

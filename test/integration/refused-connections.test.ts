@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startGateway } from '../support/gateway.ts';
+import { initialize, type Message, post } from '../support/http-client.ts';
+import { postModern } from '../support/modern-client.ts';
+import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
+import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
+import { argumentsFor, startRemoteServer } from './remote-server.ts';
+
+/** Promised are two seconds; the rest is for a machine that is busy. Without the promise, clients wait for 15 s. */
+const maxMs = 6_000;
+
+const requests = [
+  ['tools/list', {}],
+  ['tools/call', { name: 'echo', arguments: { text: 'x' } }],
+  ['resources/list', {}],
+  ['resources/read', { uri: 'test://static' }],
+  ['prompts/list', {}],
+] as const;
+
+/** Sends each kind of request to a gateway. Resolves with the answers and their times, in milliseconds. */
+type Ask = (url: string) => Promise<(stop: () => Promise<void>) => Promise<readonly Message[]>>;
+
+const inTime = async <T>(answer: Promise<T>): Promise<T> => {
+  const startedAt = performance.now();
+  const found = await answer;
+  expect(performance.now() - startedAt).toBeLessThan(maxMs);
+  return found;
+};
+
+const clients: readonly (readonly [string, Ask])[] = [
+  [
+    'Streamable HTTP',
+    async (url) => {
+      const session = await initialize(url);
+      return async (stop) => {
+        await stop();
+        const asked = requests.map(([method, params]) => inTime(session.request(method, params)));
+        return (await Promise.all(asked)).flatMap(({ json, messages }) => json ?? messages.at(-1) ?? []);
+      };
+    },
+  ],
+  [
+    'HTTP+SSE',
+    async (url) => {
+      const client = await connectOld(new URL(url).origin);
+      return async (stop) => {
+        await stop();
+        return Promise.all(requests.map(([method, params]) => inTime(client.request(method, params))));
+      };
+    },
+  ],
+  [
+    'WebSocket',
+    async (url) => {
+      const client = await connectWebSocket(webSocketUrlOf(url));
+      await client.initialize();
+      return async (stop) => {
+        await stop();
+        return Promise.all(requests.map(([method, params]) => inTime(client.request(method, params))));
+      };
+    },
+  ],
+  [
+    '2026-07-28',
+    async (url) => {
+      await postModern(url, 'tools/list');
+      return async (stop) => {
+        await stop();
+        const asked = requests.map(([method, params]) => inTime(postModern(url, method, params)));
+        return (await Promise.all(asked)).flatMap(({ json, messages }) => json ?? messages.at(-1) ?? []);
+      };
+    },
+  ],
+];
+
+const kinds = ['tcp', 'unix', 'sse', 'http', 'ws', 'modern', 'modern-tcp', 'both'];
+
+async function startServer(kind: string) {
+  if (kind !== 'unix') return startRemoteServer(kind);
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-refused-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return startRemoteServer(kind, join(folder, 'server.sock'));
+}
+
+const reasons = /^server_|^outcome_unknown$/;
+
+test.each(kinds.flatMap((kind) => clients.map(([client, ask]) => ({ kind, client, ask }))))(
+  '[P3] a server on $kind that has stopped: every request of a client of $client gets the reason at once',
+  async ({ kind, ask }) => {
+    const server = await startServer(kind);
+    onTestFinished(() => server.stop());
+    await using gateway = await startGateway({ args: argumentsFor(server.url) });
+    const run = await ask(gateway.url);
+    const answers = await run(() => server.stop());
+    expect(answers).toHaveLength(requests.length);
+    for (const { error } of answers) expect(error?.data?.reason).toMatch(reasons);
+  },
+);
+
+test.each(kinds)('[P3] a server on %s that never started: every client gets the reason at once', async (kind) => {
+  const server = await startServer(kind);
+  await server.stop();
+  await using gateway = await startGateway({ args: argumentsFor(server.url) });
+  const { url } = gateway;
+  const legacy = await inTime(post(url, initializeRequest('2025-11-25')));
+  expect(legacy.json.error.data.reason).toMatch(reasons);
+  const old = await openOldStream(new URL(url).origin);
+  expect((await inTime(old.post(initializeRequest()))).json.error.data.reason).toMatch(reasons);
+  old.drop();
+  const socket = await connectWebSocket(webSocketUrlOf(url));
+  expect((await inTime(socket.initialize())).error.data.reason).toMatch(reasons);
+  for (const [method, params] of requests)
+    expect((await inTime(postModern(url, method, params))).json.error.data.reason).toMatch(reasons);
+});
