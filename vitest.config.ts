@@ -16,7 +16,7 @@ const long = [
   'test/conformance/{translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{hostile-servers,operator-secrets,stalls}.test.ts',
-  'test/integration/{cross,groups-many,haproxy,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
+  'test/integration/{cross,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
 ];
 
 /** The folders of `src`, and what else needs no built gateway. */

@@ -157,3 +157,36 @@ test('[P8] calls that wait for a list take at most 16 MiB', () => {
   const sent = [1, 2, 3, 4, 5, 6].map((id) => opened.send({ ...call('cp', id), padding: text }));
   expect(sent).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'full']);
 });
+
+describe('the list that the gateway reads by itself', () => {
+  test.each([
+    ['an empty cursor', [''], 1],
+    ['null', [null], 1],
+    ['the same cursor', ['x'], 2],
+    ['two cursors in a circle', ['x', 'y'], 3],
+  ])('ends with %s', async (_, cursors, pages) => {
+    const server = createFakeServer();
+    const opened = openBackend(filterBackends(server.open, deny('rm')));
+    opened.send(call('cp', 1));
+    for (let page = 0; page < pages; page++) {
+      const { id } = await server.backend.sent.next((each) => each.method === 'tools/list' && mayBeOwnId(each.id));
+      const nextCursor = cursors[page % cursors.length];
+      server.backend.says({ jsonrpc: '2.0', id, result: { ...tools('cp'), nextCursor } });
+    }
+    await server.backend.sent.next(({ id }) => id === 1);
+    expect(server.backend.sent.items.filter(({ method }) => method === 'tools/list')).toHaveLength(pages);
+  });
+
+  test.each([
+    ['method not found', { error: { code: -32601, message: 'no' } }],
+    ['an empty result', { result: {} }],
+    ['null for the list', { result: { tools: null } }],
+  ])('is empty by %s: the call is refused as one of an unknown tool', async (_, answer) => {
+    const server = createFakeServer();
+    const opened = openBackend(filterBackends(server.open, deny('rm')));
+    opened.send(call('cp', 1));
+    const { id } = await server.backend.sent.next((each) => mayBeOwnId(each.id));
+    server.backend.says({ jsonrpc: '2.0', id, ...answer });
+    expect(JSON.parse(await opened.messages.next()).error.data.reason).toMatch(/unknown_tool|list_unreadable/);
+  });
+});
