@@ -63,7 +63,7 @@ export class SessionCalls extends CallTable<Call> {
   /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */
   #retiredIds: BoundedMap<RequestId, true> | undefined;
   /** Undefined until a call is renumbered. */
-  #renumbered: RenumberedCalls | undefined;
+  #renumbered: RenumberedCalls<Call> | undefined;
   /** True once the session ends: there are no more calls, and all progress is late. */
   #isClosed = false;
   /** Called for each call that was removed. */
@@ -73,7 +73,7 @@ export class SessionCalls extends CallTable<Call> {
     super.add(call);
     if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
     if (call.renumbered === undefined) return;
-    this.#renumbered ??= new RenumberedCalls();
+    this.#renumbered ??= new RenumberedCalls<Call>();
     this.#renumbered.add(call, call.renumbered);
   }
 

@@ -3,10 +3,10 @@ import type { BackendOfProbe, OpenForProbe } from '../backend/starting/probed-ba
 import type { RequestId } from '../protocol/faults.ts';
 import { initializeRequest } from '../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../protocol/ids/own-ids.ts';
 import { createMessage, type Message, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { discoverRequest } from '../protocol/modern/envelope.ts';
-import { nextOwnId } from '../protocol/own-ids.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';

@@ -2,9 +2,9 @@ import type { BackendEnd, QueuedMessage, RequestIds } from '../backend/backend.t
 import type { Call } from '../call/session-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
+import { mayBeOwnId } from '../protocol/ids/own-ids.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { ProgressRun, type ServerUnit } from '../protocol/message/progress-run.ts';
-import { mayBeOwnId } from '../protocol/own-ids.ts';
 import { isClientRefused } from '../server/server.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
 import { BackendSupervisor, type SupervisorListener } from './backend/supervisor.ts';

@@ -100,18 +100,22 @@ test.each(kinds.flatMap((kind) => clients.map(([client, ask]) => ({ kind, client
   },
 );
 
-test.each(kinds)('[P3] a server on %s that never started: every client gets the reason at once', async (kind) => {
-  const server = await startServer(kind);
-  await server.stop();
-  await using gateway = await startGateway({ args: argumentsFor(server.url) });
-  const { url } = gateway;
-  const legacy = await inTime(post(url, initializeRequest('2025-11-25')));
-  expect(legacy.json.error.data.reason).toMatch(reasons);
-  const old = await openOldStream(new URL(url).origin);
-  expect((await inTime(old.post(initializeRequest()))).json.error.data.reason).toMatch(reasons);
-  old.drop();
-  const socket = await connectWebSocket(webSocketUrlOf(url));
-  expect((await inTime(socket.initialize())).error.data.reason).toMatch(reasons);
-  for (const [method, params] of requests)
-    expect((await inTime(postModern(url, method, params))).json.error.data.reason).toMatch(reasons);
-});
+test.each(kinds)(
+  '[P3] a server on %s that is gone before a client comes: each gets the reason at once',
+  async (kind) => {
+    const server = await startServer(kind);
+    onTestFinished(() => server.stop());
+    await using gateway = await startGateway({ args: argumentsFor(server.url) });
+    await server.stop();
+    const { url } = gateway;
+    const legacy = await inTime(post(url, initializeRequest('2025-11-25')));
+    expect(legacy.json.error.data.reason).toMatch(reasons);
+    const old = await openOldStream(new URL(url).origin);
+    expect((await inTime(old.post(initializeRequest()))).json.error.data.reason).toMatch(reasons);
+    old.drop();
+    const socket = await connectWebSocket(webSocketUrlOf(url));
+    expect((await inTime(socket.initialize())).error.data.reason).toMatch(reasons);
+    for (const [method, params] of requests)
+      expect((await inTime(postModern(url, method, params))).json.error.data.reason).toMatch(reasons);
+  },
+);

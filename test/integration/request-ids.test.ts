@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeFolder } from '../fault/moody.ts';
@@ -109,6 +109,7 @@ describe('the requests of the gateway itself', () => {
 
   function notes() {
     const file = join(makeFolder(), 'requests');
+    writeFileSync(file, '');
     const requests = () =>
       readFileSync(file, 'utf8')
         .split('\n')

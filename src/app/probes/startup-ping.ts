@@ -1,9 +1,9 @@
 import { type BackendEvents, type OpenBackend, reportUnits } from '../../backend/backend.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
 

@@ -5,7 +5,7 @@ import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
-import { helpIfDownloading, helpIfEnded } from '../../ops/health/start-help.ts';
+import { helpForCommand, helpIfDownloading, helpIfEnded } from '../../ops/health/start-help.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
 import { detach } from '../../util/boundary.ts';
@@ -124,7 +124,8 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
     onSilent(method) {
       const { message: detail, help: known } = explainSilence(method, startTimeoutMs);
       const launcher = output.length === 0 ? downloaderOf(config) : undefined;
-      const help = launcher === undefined ? known : helpIfDownloading(launcher);
+      const command = config.address === undefined ? [config.command, ...config.args] : [];
+      const help = launcher === undefined ? helpForCommand(known, command) : helpIfDownloading(launcher);
       telemetry.emit({ type: 'server-silent', server, detail, help, output });
     },
   });

@@ -1,6 +1,6 @@
-import { openRequest } from '../../protocol/answer-ids.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { openRequest } from '../../protocol/ids/answer-ids.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
 import { ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';

@@ -1,8 +1,8 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Backend } from '../backend.ts';
 

@@ -1,8 +1,8 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from './http-connection.ts';
 

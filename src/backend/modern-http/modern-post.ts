@@ -1,7 +1,7 @@
-import { otherType } from '../../protocol/answer-ids.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
+import { otherType } from '../../protocol/ids/answer-ids.ts';
 import {
   type Message,
   readServerTexts,

@@ -1,4 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberValue } from '../../protocol/message/message.ts';
@@ -6,7 +7,6 @@ import { ownRequest, revisionOf } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import { modernErrorCodes } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { Canceller } from '../http-client/canceller.ts';

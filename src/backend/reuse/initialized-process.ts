@@ -1,10 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
-import { RequestNumbers } from '../../protocol/own-ids.ts';
 import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';

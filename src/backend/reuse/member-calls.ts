@@ -1,7 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
-import { RequestNumbers } from '../../protocol/own-ids.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
 import { readSubscription } from './process-settings.ts';

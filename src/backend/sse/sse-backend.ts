@@ -1,9 +1,10 @@
 // src/backend/sse: servers of the HTTP+SSE transport (2024-11-05).
-import { requestIdsOf } from '../../protocol/answer-ids.ts';
+
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { requestIdsOf } from '../../protocol/ids/answer-ids.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import {

@@ -1,5 +1,5 @@
-import { answeredIn } from '../../protocol/answer-ids.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import { answeredIn } from '../../protocol/ids/answer-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { abandonAfterMs } from '../http-client/post-order.ts';

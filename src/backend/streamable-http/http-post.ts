@@ -1,7 +1,7 @@
-import { answeredIn } from '../../protocol/answer-ids.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
+import { answeredIn } from '../../protocol/ids/answer-ids.ts';
 import { modernEra } from '../../protocol/known-revisions.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';

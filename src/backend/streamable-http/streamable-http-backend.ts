@@ -1,7 +1,8 @@
 // src/backend/streamable-http: Streamable HTTP servers of the legacy era, whose streams and sessions are resumed.
-import { requestIdsOf } from '../../protocol/answer-ids.ts';
+
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { requestIdsOf } from '../../protocol/ids/answer-ids.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';

@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { PageWalk } from '../../protocol/list-page.ts';
 import { putMembers } from '../../protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
@@ -14,7 +15,6 @@ import {
   withId,
 } from '../../protocol/message/message.ts';
 import type { ListMethod } from '../../protocol/methods/methods.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { LateLists, type UserAbsences } from './absences.ts';

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { BackendEnd } from '../../backend/backend.ts';
 
 /** Help for output with a known cause. The require stack is empty if the missing file is the one that Node.js runs. */
@@ -27,7 +28,7 @@ export function helpIfEnded(output: readonly string[] = []): string {
 
 /** Help for a server that does not answer. */
 export const helpIfSilent =
-  'A STDIO server must answer on stdout, and flush its output after each message (for Python, set PYTHONUNBUFFERED=1 with --env). If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
+  'A STDIO server must answer on stdout, and flush its output after each message. If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
 
 /** Help for a server that does not answer, but writes text that is not MCP. */
 export const helpIfTalking = `If the text is a menu or a prompt, add the argument that starts the STDIO mode of the server. ${helpIfSilent}`;
@@ -35,6 +36,16 @@ export const helpIfTalking = `If the text is a menu or a prompt, add the argumen
 /** Help for a server that writes to stdout, but ends no line. */
 export const helpIfUnfinished =
   'Each message of a STDIO server must end with a line feed (\\n), and the server must flush its output after it. Correct the server.';
+
+/** Programs that run Python, or what is written in it. */
+const pythonPrograms = /^(?:python[\d.]*|uvx?|pipx|poetry|fastmcp)(?:\.exe)?$|\.pyw?$/;
+
+/** Adds to the help for a silent server what helps where Python runs it: Python holds back what is written to a pipe. */
+export function helpForCommand(help: string, command: readonly string[]): string {
+  const isSilent = help.includes('flush its output');
+  const isPython = command.some((word) => pythonPrograms.test(basename(word)));
+  return isSilent && isPython ? `${help} Python flushes only with PYTHONUNBUFFERED=1: set it with --env.` : help;
+}
 
 /** Help for a command that sends back what it is told. */
 export const helpIfEchoing =

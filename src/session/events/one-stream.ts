@@ -1,9 +1,9 @@
 import type { Answer, AnswerOptions } from '../../call/answer.ts';
 import type { OpeningAnswer } from '../../call/call-answer.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import type { Reply, RequestAttempt } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';

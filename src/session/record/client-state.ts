@@ -1,6 +1,7 @@
 import type { CookieState } from '../../backend/http-client/cookie-jar.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { withLegacyRevision } from '../../protocol/handshake.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { parseOwn } from '../../protocol/json/scalar.ts';
 import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
@@ -8,7 +9,6 @@ import { refusalOfSubscription } from '../../protocol/kept-uris.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { readLogLevel } from '../../protocol/modern/log-levels.ts';
-import { nextOwnId } from '../../protocol/own-ids.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';

@@ -1,10 +1,10 @@
 import type { StreamTarget } from '../../call/session-calls.ts';
 import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import { mayBeOwnId, ownIdForClient } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, changedMessage, createMessage, type Message, withId } from '../../protocol/message/message.ts';
-import { mayBeOwnId, ownIdForClient } from '../../protocol/own-ids.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The most open requests of one server; more are a fault of the server (P8). */

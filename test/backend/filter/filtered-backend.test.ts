@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FilterOptions } from '../../../src/backend/filter/filter-rules.ts';
 import { filterBackends } from '../../../src/backend/filter/filtered-backend.ts';
-import { mayBeOwnId } from '../../../src/protocol/own-ids.ts';
+import { mayBeOwnId } from '../../../src/protocol/ids/own-ids.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 import { openBackend } from '../open-backend.ts';
 

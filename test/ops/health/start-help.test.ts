@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { helpIfEnded } from '../../../src/ops/health/start-help.ts';
+import { helpForCommand, helpIfEnded, helpIfSilent } from '../../../src/ops/health/start-help.ts';
 
 /** What Node.js writes before it ends. */
 const outputOfNode = (...args: string[]): string[] => spawnSync(process.execPath, args).stderr.toString().split('\n');
@@ -22,4 +22,17 @@ it('names the cause if npm did not find the package', () => {
 
 it('advises to run the command if the server wrote nothing', () => {
   expect(helpIfEnded([])).toMatch(/^Run the command manually to see what is missing\..*--env/);
+});
+
+it.each([
+  ['python', ['python3.12', 'server.py'], true],
+  ['a script of its own', ['/srv/server.py'], true],
+  ['uvx', ['uvx', 'mcp-server-time'], true],
+  ['python in a shell', ['sh', '-c', '/usr/bin/python3'], true],
+  ['node', ['node', 'server.mjs'], false],
+  ['npx', ['npx', '-y', 'a-server'], false],
+  ['a URL', [], false],
+])('names PYTHONUNBUFFERED for a silent server only where Python is run: %s', (_, command, isPython) => {
+  expect(helpForCommand(helpIfSilent, command).includes('PYTHONUNBUFFERED=1')).toBe(isPython);
+  expect(helpForCommand(helpIfEnded([]), command)).not.toContain('PYTHONUNBUFFERED');
 });

@@ -5,6 +5,7 @@ import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
+import { helpForCommand } from '../../../ops/health/start-help.ts';
 import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/direct-link.ts';
@@ -114,7 +115,9 @@ async function checkServer(
     return { isFine: true, server, transport, findings };
   } catch (error) {
     const failure = error instanceof ServerUnusableError ? error : new ServerUnusableError((error as Error).message);
-    return { isFine: false, server, failure };
+    const { message, help: known, output, end } = failure;
+    const help = helpForCommand(known, server.address === undefined ? [server.command, ...server.args] : []);
+    return { isFine: false, server, failure: new ServerUnusableError(message, { help, output, ...(end && { end }) }) };
   }
 }
 

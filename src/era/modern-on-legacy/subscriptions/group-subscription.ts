@@ -2,6 +2,7 @@
 import type { Answer } from '../../../call/answer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../../protocol/ids/own-ids.ts';
 import { createMessage, type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
 import { changesMatching } from '../../../protocol/modern/missed-changes.ts';
 import { listenResult } from '../../../protocol/modern/renumber.ts';
@@ -11,7 +12,6 @@ import {
   readFilter,
   type SubscriptionFilter,
 } from '../../../protocol/modern/subscription-filter.ts';
-import { nextOwnId } from '../../../protocol/own-ids.ts';
 import { renewLeasesMs } from '../../../session/group/subscription-leases.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../../session/session-handle.ts';
 import type { Changes } from '../../../store/shared/changes.ts';

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { RequestId } from './faults.ts';
+import type { RequestId } from '../faults.ts';
 
 /**
  * The ids of the gateway's own requests, and of requests that it renumbers (docs/decisions/0173). All are numbers, since

@@ -1,5 +1,5 @@
-import type { RequestId } from './faults.ts';
-import type { Message } from './message/message.ts';
+import type { RequestId } from '../faults.ts';
+import type { Message } from '../message/message.ts';
 
 /** The same id as the other JSON type: "7" for 7. Undefined if there is none. */
 export function otherType(id: RequestId): RequestId | undefined {
