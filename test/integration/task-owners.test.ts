@@ -56,7 +56,7 @@ const expectUnknown = ({ status, json }: Answer): void => {
 };
 
 describe('a task on a process that users share', () => {
-  test.each(['tasks/get', 'tasks/update', 'tasks/cancel', 'tasks/result'])(
+  test.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
     '[S-07] is unknown to another user by %s, as one that there is not',
     async (method) => {
       const taskId = await begin('alice');
@@ -82,10 +82,16 @@ describe('a task on a process that users share', () => {
     ['nothing', null],
   ])('[S-07] named by %s is unknown', async (_, taskId) => expectUnknown(await about('tasks/get', taskId, 'alice')));
 
-  test('[S-07] is in no list', async () => {
-    const { status, json } = await postModern(gateway.url, 'tasks/list', {}, as('alice'));
-    expect([status, json.error.code]).toEqual([404, -32601]);
-  });
+  test.each(['tasks/list', 'tasks/result'])(
+    '[S-07] cannot be found by %s, which the era does not have',
+    async (method) => {
+      const taskId = await begin('alice');
+      for (const name of ['alice', 'bob'] as const) {
+        const { status, json } = await about(method, taskId, name);
+        expect([status, json.error.code, json.error.data.reason]).toEqual([404, -32601, 'method_removed']);
+      }
+    },
+  );
 
   test('[S-07] tells its own subscriber how it is, and nobody else, whatever the server does', async () => {
     const own = await begin('alice');

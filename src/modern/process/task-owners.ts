@@ -53,14 +53,10 @@ export class TaskOwners {
   readonly #byId = new Map<string, TaskOwnership>();
   readonly #counts = new Map<string, number>();
 
-  /**
-   * Returns why a request must not reach the server: it is about a task that its sender does not own, or lists
-   * everybody's tasks.
-   */
+  /** Returns why a request must not reach the server: it is about a task that its sender does not own, or about none. */
   refusal(request: Message, requester: TaskRequester): Reason | undefined {
     const { method } = request;
     if (method?.startsWith(taskMethodPrefix) !== true) return undefined;
-    if (method === 'tasks/list') return 'method_removed';
     return this.ownsNamedTask(request, requester) ? undefined : 'unknown_task';
   }
 
