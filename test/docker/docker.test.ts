@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Exchange, initialize, type Session } from '../support/http-client.ts';
+import { callModern, metaKeys, openModern } from '../support/modern-client.ts';
 import { listProcesses, waitUntilGone } from '../support/processes.ts';
 import { type Waiting, waitFor } from '../support/wait-for.ts';
 import {
@@ -101,6 +102,37 @@ describe('a gateway in a container', () => {
 
     const health = () => container.inspect('{{.State.Health.Status}}');
     await waitFor(async () => (await health()) === 'healthy', { deadlineMs: 60_000, intervalMs: 500 });
+  });
+
+  it('[P2] keeps the modern calls of a client outside of it on one process, at the same time and after a cancelled one', async () => {
+    // Without keys: a published port makes the client's address a private one.
+    const command = ['--', 'node', '/checkout/test/support/traffic-server.mjs'];
+    const container = await start({
+      image,
+      options: [...hardened, ...mounted],
+      args: ['--allow-host', '127.0.0.1', ...command],
+    });
+    // As Python's SDK 2 does when it can answer questions.
+    const meta = { [metaKeys.clientCapabilities]: { elicitation: {}, sampling: {}, roots: {} } };
+    const call = async (name: string, args: object): Promise<{ pid: number; calls: number }> =>
+      JSON.parse((await callModern(container.url, name, args, { meta })).json.result.content[0].text);
+    const first = await call('quick', {});
+    const atOnce = 8;
+    const waitMs = 500;
+    const startedAt = performance.now();
+    const together = await Promise.all(Array.from({ length: atOnce }, () => call('wait', { ms: waitMs })));
+    const tookMs = performance.now() - startedAt;
+    const counting = { name: 'count', arguments: { count: 200, gapMs: 20 } };
+    const cancelled = await openModern(container.url, 'tools/call', counting, {
+      meta: { ...meta, progressToken: 'p' },
+    });
+    await cancelled.nextMessage();
+    cancelled.drop();
+    const last = await call('quick', {});
+    expect(new Set([first, ...together, last].map(({ pid }) => pid)).size).toBe(1);
+    expect(last.calls).toBe(first.calls + atOnce + 2);
+    expect(tookMs, `${atOnce} calls of ${waitMs} ms`).toBeLessThan((atOnce / 2) * waitMs);
+    process.stdout.write(`${atOnce} calls of ${waitMs} ms at once: ${Math.round(tookMs)} ms\n`);
   });
 
   it('runs an npx server, whose cache in a volume makes the next start need no network', async () => {

@@ -50,6 +50,27 @@ const oneProof =
   'metadata. Clients that send a proof nevertheless get 401 `upstream_proof_refused`. With its own OAuth ' +
   '(`auth.oauth`), the gateway checks proofs itself.';
 
+const sdksMcp = 'SDKs at /mcp';
+const sdksSse = 'SDKs at /sse';
+const noNotice =
+  'The SDK sends no `notifications/cancelled`, so the tool runs to its end, with a direct connection, too. The program can ' +
+  'end the session.';
+const noResume =
+  'A call of 2026-07-28 cannot be resumed, so the SDK returns an error after a cut. A client with a session resumes its ' +
+  'calls ([how to choose it](recipes/sdks.md#what-each-sdk-speaks)).';
+const ownLimit =
+  'The SDK does not tell the program that the stream of the call has ended, and waits for the time limit of the call. A ' +
+  'shorter limit helps: `timeout` of the call in TypeScript, `requestTimeout` in Java, a context with a deadline in Go.';
+const noCallResume = 'With a session, mcp-go resumes only the GET stream, so a call that is cut fails.';
+const lostSession =
+  'The session is gone, and the SDK returns its 404 to the program, which must connect again. With ' +
+  '`--replay.store file:DIRECTORY` or `--redis`, the session continues.';
+const newSession = 'One call gets the 404 of the lost session, then the SDK opens another one by itself.';
+const noSseResume =
+  'This transport cannot resume. The SDK closes the client when its stream ends, so the program must connect again. At ' +
+  '`/mcp`, the same SDK continues.';
+const sseReconnects = 'The SDK opens its stream again after 3 s. Calls before that fail, or get no answer.';
+
 /** Every known difference. A difference that no longer occurs fails its test, and must be deleted here. */
 export const allKnownDifferences: readonly KnownDifference[] = [
   ...[
@@ -113,6 +134,42 @@ export const allKnownDifferences: readonly KnownDifference[] = [
       ['OpenAI Agents: list tools: another answer', wholeSchema],
     ].map(([difference = '', reason = '']) => ({ judge: clientsOfLegacy, arm, difference, reason })),
   ),
+  ...[
+    ['Cancelled call', 'Python 1: not told', noNotice],
+    ['Cancelled call', 'mcp-go, `2025-11-25`: not told', noNotice],
+    ['Cancelled call', 'Java: not told', noNotice],
+    ['Call that is cut', 'TypeScript 2, `auto`: no answer', ownLimit],
+    ['Call that is cut', 'Java: no answer', ownLimit],
+    ['Call that is cut', 'mcp-go, `2025-11-25`: error', noCallResume],
+    ...['Python 2', 'FastMCP 4', 'go-sdk', 'mcp-go', 'rmcp, `Auto`'].map((sdk) => [
+      'Call that is cut',
+      `${sdk}: error`,
+      noResume,
+    ]),
+    ['Restart, memory', 'Java: error, then work', newSession],
+    ...[
+      'TypeScript 1',
+      'TypeScript 2',
+      'Python 1',
+      'Python 2, `legacy`',
+      'go-sdk, `2025-11-25`',
+      'mcp-go, `2025-11-25`',
+    ].map((sdk) => ['Restart, memory', `${sdk}: error`, lostSession]),
+  ].map(([arm = '', difference = '', reason = '']) => ({ judge: sdksMcp, arm, difference, reason })),
+  ...[
+    ['Cancelled call', 'Python 1: not told', noNotice],
+    ['Cancelled call', 'mcp-go: not told', noNotice],
+    ['Cancelled call', 'Java: not told', noNotice],
+    ['Call that is cut', 'TypeScript 1: no answer', ownLimit],
+    ['Call that is cut', 'TypeScript 2: no answer', ownLimit],
+    ...['Python 1', 'Python 2', 'FastMCP 4', 'go-sdk'].flatMap((sdk) =>
+      ['Call that is cut', 'Next calls', 'Restart, memory', 'Restart, files', 'Restart, Redis'].map((arm) => [
+        arm,
+        `${sdk}: error`,
+        noSseResume,
+      ]),
+    ),
+  ].map(([arm = '', difference = '', reason = '']) => ({ judge: sdksSse, arm, difference, reason })),
   {
     judge: 'Published servers',
     arm: '2026-07-28',

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import type { JudgeRecord } from './judge.ts';
 import { allKnownDifferences } from './known-differences.ts';
+import { sdkVersions } from './sdks/sdks.ts';
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
 const begin = '<!-- results: written by `npm run judges` -->\n';
@@ -70,9 +71,10 @@ function versionsText(): string {
     const manifest: { dependencies: Readonly<Record<string, string>> } = JSON.parse(
       readFileSync(fileURLToPath(new URL(`../../${folder}/package.json`, import.meta.url)), 'utf8'),
     );
-    return Object.entries(manifest.dependencies).map(([name, version]) => `| ${name} | ${version} |`);
+    return Object.entries(manifest.dependencies);
   });
-  return ['| Judge or other gateway | Version |', '|:--|:--|', ...rows].join('\n');
+  const lines = [...rows, ...Object.entries(sdkVersions)].map(([name, version]) => `| ${name} | ${version} |`);
+  return ['| Judge or other gateway | Version |', '|:--|:--|', ...lines].join('\n');
 }
 
 function sectionOf(judge: string, records: readonly JudgeRecord[], when: string): string {

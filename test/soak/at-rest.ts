@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type createSampler, deadMarks, type Sample } from './samples.ts';
-import { idleMs, keptMs, type Stage } from './stage.ts';
+import { idleMs, keptMs, loadMs, noticedMs, type Stage } from './stage.ts';
 
 /** Connections that nobody uses stay open for a while, on both sides. */
 const lingerMs = 10_000;
@@ -28,6 +28,19 @@ export async function comeToRest(
   };
   while (performance.now() < until && !(await isAtRest())) await delay(1_000);
   await delay(lingerMs);
+}
+
+/** Resolves with a sentence for each instance that still has calls when all clients have left. */
+export async function openCalls(sampler: ReturnType<typeof createSampler>): Promise<readonly string[]> {
+  const until = performance.now() + noticedMs + loadMs;
+  for (;;) {
+    const { gateways } = await sampler.take();
+    const open = gateways.flatMap((used, index) =>
+      (used?.calls ?? 0) > 0 ? [`instance ${index} has ${used?.calls} calls of clients that have left`] : [],
+    );
+    if (open.length === 0 || performance.now() > until) return open;
+    await delay(500);
+  }
 }
 
 /** What is left at the end that was not there at first, a sentence each. */

@@ -96,6 +96,21 @@ export async function bringAbout(kind: FaultKind, tools: FaultTools): Promise<vo
         await delay(random.integer(500, 5_000));
         redis.resume();
       });
+    case 'redis full':
+      return on('Redis full', async () => {
+        await redis.fill();
+        await delay(random.integer(1_000, 6_000));
+        await redis.unfill();
+      });
+    case 'redis full and kill':
+      return on(`Redis full, and kill -9 of ${one}`, async () => {
+        await redis.fill();
+        await delay(random.integer(0, 9_000));
+        await cluster.kill(one);
+        await delay(random.integer(0, 3_000));
+        await redis.unfill();
+        await cluster.restart(one);
+      });
     case 'redis slow':
       return on('Redis slow', async () => {
         const late = { latencyMs: random.integer(20, 400) };

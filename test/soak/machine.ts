@@ -7,7 +7,7 @@ const lateMs = 700;
 const everyMs = 1_000;
 
 /** Faults of ours that make a probe late. */
-const ofGateways: readonly FaultKind[] = ['kill', 'drain', 'freeze', 'stall'];
+const ofGateways: readonly FaultKind[] = ['kill', 'redis full and kill', 'drain', 'freeze', 'stall'];
 const ofRedis: readonly FaultKind[] = ['redis restart', 'redis empty', 'redis pause'];
 
 /**

@@ -7,6 +7,10 @@ export interface SoakOptions {
   readonly seed: number;
   /** 1: about 30 % of a core. */
   readonly load: number;
+  /** How many sessions are recorded, a multiple of twelve. */
+  readonly clients: number;
+  /** How long is between faults, in relation to a long run. */
+  readonly gaps: number;
   /** Only these faults; all unless told otherwise. */
   readonly faults: readonly FaultKind[];
   /** The report; undefined to print it alone. */
@@ -19,10 +23,14 @@ export interface SoakOptions {
 
 export function optionsOfRun(): SoakOptions {
   const { SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER, SOAK_END } = process.env;
+  const minutes = environmentNumber('SOAK_MINUTES', 2, { isFraction: true });
   return {
-    minutes: environmentNumber('SOAK_MINUTES', 2, { isFraction: true }),
+    minutes,
     seed: environmentNumber('SOAK_SEED', Date.now() % 2 ** 32, { least: 0 }),
     load: environmentNumber('SOAK_LOAD', 1, { isFraction: true }),
+    clients: environmentNumber('SOAK_CLIENTS', 12),
+    // A run that only shows that everything works has short ones.
+    gaps: environmentNumber('SOAK_GAPS', minutes < 1 ? 0.2 : 1, { isFraction: true }),
     faults: SOAK_FAULTS === undefined ? faultKinds : faultKinds.filter((kind) => SOAK_FAULTS.split(',').includes(kind)),
     write: SOAK_WRITE,
     folder: SOAK_FOLDER,

@@ -7,7 +7,7 @@ const minute = 60_000;
 const rss = 64 * 1024 * 1024;
 const sampleAt = (atMs: number): Sample => ({
   atMs,
-  gateways: [{ pid: 1, rssBytes: rss, heapBytes: rss, descriptors: 30, children: 1, sessions: 0 }],
+  gateways: [{ pid: 1, rssBytes: rss, heapBytes: rss, descriptors: 30, children: 1, sessions: 0, calls: 0 }],
   redis: undefined,
   orphans: [],
 });

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../resume/random.ts';
 import { outcomesOf, violationsOf } from '../support/log-checker.ts';
+import { lostTicks } from '../support/lost-ticks.ts';
 import { type Plan, startNetProxy } from '../support/net-proxy.ts';
 import { readLogs } from '../support/session-logs.ts';
-import { executionsIn, startTraffic, type Traffic } from '../support/traffic.ts';
+import { executionsIn, startTraffic, type Traffic, type TrafficOptions } from '../support/traffic.ts';
 import type { SessionTranscript } from '../support/transcript.ts';
 import { withDeadline } from '../support/wait-for.ts';
 import { bringAbout, chooseFault } from './faults.ts';
@@ -18,6 +19,8 @@ export interface RoundTools {
   readonly random: Random;
   /** How many calls in a second all traffic of a round makes, about. */
   readonly callsPerSecond: number;
+  /** How many sessions are recorded, a multiple of twelve. */
+  readonly clients: number;
   /** How long is between faults, in relation to a long run. */
   readonly gaps: number;
   readonly kinds: readonly FaultKind[];
@@ -37,7 +40,8 @@ export interface Round {
 const callDeadlineMs = 60_000;
 /** The longest call of the traffic by itself. */
 const longestCallMs = 1_000;
-const tracks = { stdio: 6, remote: 3, old: 3 } as const;
+/** What twelve of the recorded sessions talk to. */
+const tracks = { stdio: 4, own: 2, remote: 3, old: 3 } as const;
 const versions = ['2025-11-25', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
 /** Faults after which an id that was seen need not be in the log. */
 const losing: readonly FaultKind[] = ['redis empty'];
@@ -47,7 +51,7 @@ const losing: readonly FaultKind[] = ['redis empty'];
  * brings faults about meanwhile, and then checks every transcript against the logs and what servers ran.
  */
 export async function runRound(number: number, tools: RoundTools): Promise<Round> {
-  const { stage, ledger, random, callsPerSecond, gaps, kinds, until } = tools;
+  const { stage, ledger, random, callsPerSecond, clients, gaps, kinds, until } = tools;
   const cuts = createRandom(random.integer(0, 2 ** 31));
   let isCutting = false;
   const proxy = await startNetProxy(stage.cluster.balancer.port, {
@@ -55,14 +59,13 @@ export async function runRound(number: number, tools: RoundTools): Promise<Round
     isRecorded: false,
   });
   const beganAt = performance.now();
-  const sessions = Object.values(tracks).reduce((sum, count) => sum + count, 0);
   const callsAtOnce = 2;
-  const pauseMs = Math.max(0, (sessions * callsAtOnce * 1_000) / callsPerSecond - 300);
+  const pauseMs = Math.max(0, (clients * callsAtOnce * 1_000) / callsPerSecond - 300);
   const version = versions[number % versions.length] as string;
   const opened = await Promise.allSettled(
     Object.entries(tracks).map(([server, count]) =>
-      startTraffic(proxy.urlOf(stage.urlOf(server)), {
-        ...{ random: random.fork(), sessions: count, callsAtOnce, callDeadlineMs, version, pauseMs },
+      startPatiently(proxy.urlOf(stage.urlOf(server)), {
+        ...{ random: random.fork(), sessions: (count * clients) / 12, callsAtOnce, callDeadlineMs, version, pauseMs },
         prefix: `r${number}${server}`,
       }),
     ),
@@ -102,6 +105,17 @@ export async function runRound(number: number, tools: RoundTools): Promise<Round
   };
 }
 
+/** Opens the sessions, again if an earlier fault, or a busy machine, is in the way. */
+async function startPatiently(url: string, options: TrafficOptions, attempts = 10): Promise<Traffic> {
+  try {
+    return await startTraffic(url, options);
+  } catch (error) {
+    if (attempts === 1) throw error;
+    await delay(1_000);
+    return startPatiently(url, options, attempts - 1);
+  }
+}
+
 async function stopWithin(traffic: Traffic, ledger: Ledger): Promise<readonly SessionTranscript[]> {
   return withDeadline(traffic.stop(), { deadlineMs: 2 * callDeadlineMs, what: 'traffic to stop' }).catch(
     (error: Error) => {
@@ -119,7 +133,10 @@ async function check(
 ): Promise<void> {
   const [logs, executions] = [await readLogs(stage.cluster.redis), await executionsIn(stage.notes)];
   const own = executions.filter((mark) => mark.startsWith(`mark=r${number}`));
-  const violations = transcripts.length === 0 ? [] : violationsOf({ transcripts, logs, executions: own, isDataLost });
+  const violations =
+    transcripts.length === 0
+      ? []
+      : [...violationsOf({ transcripts, logs, executions: own, isDataLost }), ...transcripts.flatMap(lostTicks)];
   for (const { kind, what } of violations) ledger.fail(`round ${number}: ${kind}: ${what}`);
   for (const transcript of transcripts) {
     const server = /^r\d+([a-z]+)/.exec(transcript.name)?.[1];

@@ -15,6 +15,8 @@ export interface Used {
   /** These are undefined while the gateway cannot be asked: it is frozen, or not there. */
   readonly heapBytes: number | undefined;
   readonly sessions: number | undefined;
+  /** Requests in flight in its sessions. */
+  readonly calls: number | undefined;
 }
 
 /** What Redis holds. */
@@ -84,6 +86,7 @@ async function usedBy(pid: number, adminPort: number, all: readonly ProcessInfo[
       children: all.filter(({ ppid }) => ppid === pid).length,
       heapBytes: scraped?.value('nodejs_heap_size_used_bytes'),
       sessions: scraped?.value('mcp_gangway_sessions'),
+      calls: scraped?.value('mcp_gangway_session_calls'),
     };
   } catch {
     return undefined; // it has just been killed

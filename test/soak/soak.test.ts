@@ -8,7 +8,7 @@ import { mayTakeOver } from '../cluster/patience.ts';
 import { createRandom } from '../resume/random.ts';
 import { initialize } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';
-import { comeToRest, leftOver } from './at-rest.ts';
+import { comeToRest, leftOver, openCalls } from './at-rest.ts';
 import { createLedger } from './ledger.ts';
 import { createLogBook } from './log-book.ts';
 import { watchMachine } from './machine.ts';
@@ -19,7 +19,7 @@ import { createSampler, type Sample } from './samples.ts';
 import { startStage } from './stage.ts';
 import { startTalkers } from './talkers.ts';
 
-const { minutes, seed, load, faults, write, folder: givenFolder, end: endFile } = optionsOfRun();
+const { minutes, seed, load, clients, gaps, faults, write, folder: givenFolder, end: endFile } = optionsOfRun();
 const isToEnd = () => endFile !== undefined && existsSync(endFile);
 const beatMs = 2_500;
 const beatsPerSample = 4;
@@ -84,7 +84,7 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
     return report;
   };
   for (let number = 0; performance.now() < until && !isToEnd(); number++) {
-    const rates = { callsPerSecond: callsPerSecond * load, gaps: isShort ? 0.2 : 1 };
+    const rates = { callsPerSecond: callsPerSecond * load, clients, gaps };
     const tools = { stage, ledger, random: random.fork(), kinds: faults, until, ...rates };
     const round = await runRound(number, tools).catch((error: Error) => ledger.fail(`round ${number}: ${error.stack}`));
     if (round === undefined) continue;
@@ -99,6 +99,7 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
   await watching.stop();
   talkedMs = performance.now() - startedAt;
   ledger.judge(true);
+  for (const what of await openCalls(sampler)) ledger.fail(what);
 
   if (!isShort) await comeToRest(stage, sampler, base);
   sampling.abort();

@@ -16,6 +16,8 @@ export const loadMs = 8_000;
 /** What nobody asks for ends soon, so that it is seen to end. */
 export const idleMs = 45_000;
 export const keptMs = 120_000;
+/** So often a server of the recorded sessions says something that belongs to no call. */
+const tickMs = 500;
 
 const clusterArgs = [
   ...[
@@ -69,7 +71,7 @@ export interface Stage {
   readonly marker: string;
   /** Where servers note what they run; see `executionsIn`. */
   readonly notes: string;
-  /** The endpoint of a server by way of the balancer. */
+  /** The endpoint of a server by way of the balancer: `stdio` has one process for all, and `own` one for each session. */
   urlOf(server: string): string;
   stop(): Promise<void>;
 }
@@ -107,8 +109,10 @@ export async function startStage(folder: string): Promise<Stage> {
     ...more,
   });
   const [command, ...args] = trafficServer(notes);
+  const [, ...ticking] = trafficServer(notes, tickMs);
   const mcpServers = {
-    stdio: { command, args, share: 'all' },
+    stdio: { command, args: ticking, share: 'all' },
+    own: { command, args: ticking, share: 'session' },
     sleepy: { command, args, hibernateAfter: '5s' },
     remote: { url: upstreamProxy.urlOf(upstream.url) },
     old: { url: upstreamProxy.urlOf(`${upstream.baseUrl}/sse`) },

@@ -7,6 +7,7 @@ import { asker } from './asking.ts';
 import type { Ledger } from './ledger.ts';
 import { modern } from './modern.ts';
 import { oldFace } from './old-face.ts';
+import { sdkClient } from './sdk-clients.ts';
 import { canceller, churn, vanisher } from './sessions.ts';
 import { sleeper } from './sleeper.ts';
 import type { Stage } from './stage.ts';
@@ -26,6 +27,7 @@ const talkers: readonly Talker[] = [
   canceller,
   vanisher,
   sleeper,
+  sdkClient,
   oldFace,
 ];
 

@@ -1,12 +1,13 @@
 // A server in little for traffic: every message that it says bears the mark of the call that it belongs to. Its argument, if
 // there is one, is a file to which it appends the mark of each call as it begins to run it: those of all processes.
 // `count` reports progress 1 to `count`, `wait` is answered after `ms`, `quick` at once, `tell` makes it say `count`
-// notifications outside of the call, `hold` is never answered; `tools/list` is harmless to run again.
+// notifications outside of the call, `hold` is never answered; `tools/list` is harmless to run again. A second argument is
+// a time in milliseconds: so often it says the next number of its process, which belongs to no call.
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const [, , notes] = process.argv;
+const [, , notes, tickMs] = process.argv;
 let calls = 0;
 const say = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const answer = (id, mark, more = {}) => {
@@ -34,9 +35,13 @@ const tools = {
   },
 };
 
+let ticks = 0;
+const tick = () => say({ method: 'notifications/ticked', params: { pid: process.pid, n: ++ticks } });
+
 createInterface({ input: process.stdin })
   .on('line', async (line) => {
     const { id, method, params = {} } = JSON.parse(line);
+    if (method === 'notifications/initialized' && Number(tickMs) > 0) setInterval(tick, Number(tickMs));
     if (id === undefined || method === undefined) return;
     const { protocolVersion, name, arguments: args = {}, _meta: { progressToken, mark = args.mark } = {} } = params;
     if (method === 'initialize') {

@@ -53,11 +53,12 @@ export interface Traffic {
   endSessions(): Promise<void>;
 }
 
-/** The command of the server that the traffic needs. `notes` is a file for `executionsIn`. */
-export const trafficServer = (notes?: string): readonly string[] => [
+/** The command of the server that the traffic needs. `notes` is a file for `executionsIn`; `tickMs` is for `lostTicks`. */
+export const trafficServer = (notes?: string, tickMs?: number): readonly string[] => [
   process.execPath,
   `${root}test/support/traffic-server.mjs`,
   ...(notes === undefined ? [] : [notes]),
+  ...(tickMs === undefined ? [] : [`${tickMs}`]),
 ];
 
 /** The marks of the calls that servers began to run, as `Evidence` wants them. */

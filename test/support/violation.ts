@@ -9,11 +9,13 @@
  * - In calls: `two_answers`, `no_answer` and `run_twice`; `untrue_refusal`, a fault that promises that the server was not
  *   reached, for a call that the server has started; `late`, a call without an end within its deadline; `foreign`, a
  *   message that belongs to another call, session or client.
+ * - Outside of calls: `lost`, a message that a client lacks, though it has a later one, and was told of no gap.
  */
 export type ViolationKind =
   | ('order' | 'old_epoch' | 'double' | 'gap' | 'two_contents' | 'malformed' | 'status')
   | ('not_in_log' | 'chain' | 'rewritten')
-  | ('two_answers' | 'no_answer' | 'run_twice' | 'untrue_refusal' | 'late' | 'foreign');
+  | ('two_answers' | 'no_answer' | 'run_twice' | 'untrue_refusal' | 'late' | 'foreign')
+  | 'lost';
 
 /** One violation. */
 export interface Violation {

@@ -1,0 +1,204 @@
+// A client of each SDK at the gateway: it connects, lists and calls, cancels a call, loses its connection in a call, and
+// outlives a restart. Each has a key, a session or none as it likes, and a legacy server over STDIO.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { makeKey } from '../../src/app/commands/key-command.ts';
+import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
+import { keep } from './judge.ts';
+import { allKnownDifferences } from './known-differences.ts';
+import { canRun, installSdks, type Sdk, type SdkEndpoint, sdks } from './sdks/sdks.ts';
+
+/** What a client prints for a step. */
+interface Printed {
+  readonly error?: string;
+  readonly revision?: string;
+  readonly tools?: number;
+  readonly text?: string;
+  readonly progress?: number;
+}
+
+/** A client that is told what to do. */
+interface Client {
+  readonly sdk: Sdk;
+  readonly name: string;
+  /** The way to the gateway, which the test cuts. */
+  readonly proxy: NetProxy;
+  /** Never rejects: a client that says nothing has failed, too. */
+  tell(step: 'connect' | 'list' | 'call' | 'count' | 'cancel'): Promise<Printed>;
+}
+
+/** Far beyond the limit of 15 s that the clients set for a call. */
+const silentMs = 60_000;
+const callLimitMs = 14_000;
+/** So long calls are tried again after a cut or a restart. */
+const recoveryMs = 25_000;
+const clientsAtOnce = 4;
+const stores = ['memory', 'files', 'Redis'] as const;
+
+const available = sdks.filter(canRun);
+const missing = sdks.filter((sdk) => !available.includes(sdk));
+beforeAll(() => installSdks(available), 1_800_000);
+
+for (const { name, language } of missing)
+  test.skip(`${name}: needs ${language.programs.join(' and ')}`, () => undefined);
+
+for (const endpoint of ['mcp', 'sse'] as const) {
+  test.each(stores)(
+    `SDKs at /${endpoint}, sessions in %s`,
+    async (store) => {
+      const judge = `SDKs at /${endpoint}`;
+      const cells: [arm: string, sdk: string, cell: string][] = [];
+      const note = (arm: string, { sdk }: Client, cell: string): void => void cells.push([arm, sdk.name, cell]);
+      const folder = await mkdtemp(join(tmpdir(), 'gangway-sdks-'));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const notes = join(folder, 'notes');
+      await writeFile(notes, '');
+      const isNoted = async (line: string): Promise<boolean> => (await readFile(notes, 'utf8')).includes(`${line}\n`);
+
+      const chosen = available.filter(({ endpoints }) => endpoints.includes(endpoint));
+      const keys = chosen.map((_, index) => makeKey(`client-${index}`));
+      const redis = store === 'Redis' ? await startRedis() : undefined;
+      const storeArgs = {
+        memory: ['--replay.store', 'memory'],
+        files: ['--replay.store', `file:${join(folder, 'store')}`],
+        Redis: ['--redis', redis?.url ?? ''],
+      }[store];
+      const start = (port: number): Promise<Gateway> =>
+        startGateway({
+          port,
+          args: storeArgs,
+          env: { GANGWAY_SHARE: undefined, GANGWAY_API_KEYS: keys.map(({ variable }) => variable).join(',') },
+          command: [process.execPath, `${root}test/judges/sdks/server.mjs`, notes],
+          readyDeadlineMs: silentMs,
+        });
+      const gateway = await start(0);
+      const url = endpoint === 'sse' ? `${gateway.baseUrl}/sse` : gateway.url;
+      const clients = await Promise.all(
+        chosen.map((sdk, index) => startClient(sdk, endpoint, url, keys[index]?.key ?? '', `client-${index}`)),
+      );
+      /** Some of them at once: their limits are short for a machine that is busy with all of them. */
+      const each = async (act: (client: Client) => Promise<void>): Promise<void> => {
+        const left = [...clients];
+        const work = async (): Promise<void> => {
+          for (let client = left.shift(); client !== undefined; client = left.shift()) await act(client);
+        };
+        await Promise.all(Array.from({ length: clientsAtOnce }, work));
+      };
+
+      await each(async (client) => {
+        const { error, revision = '' } = await client.tell('connect');
+        const listed = error === undefined ? await client.tell('list') : { error };
+        const called = listed.error === undefined ? await client.tell('call') : listed;
+        const isRight = listed.tools === 3 && called.text === `echo: ${client.name}`;
+        const cell = isRight ? revision : `fails: ${called.error ?? JSON.stringify([listed, called])}`;
+        if (store === 'memory') note('Connects', client, cell);
+        else expect(cell, client.sdk.name).toBe(revision);
+      });
+      if (store === 'memory') {
+        await each(async (client) => {
+          await client.tell('cancel');
+          const isTold = () => isNoted(`cancelled hold ${client.name}`);
+          const told = await waitFor(isTold, { deadlineMs: 5_000 }).catch(() => false);
+          note('Cancelled call', client, told ? 'told' : 'not told');
+        });
+        await each(async (client) => {
+          const counted = timed(() => client.tell('count'));
+          await waitFor(() => isNoted(`half of count ${client.name}`), { deadlineMs: silentMs });
+          client.proxy.resetAll();
+          note('Call that is cut', client, cellOfCount(await counted));
+        });
+        await each(async (client) => note('Next calls', client, await recovery(client)));
+      }
+      await gateway.stop();
+      await start(gateway.port);
+      await each(async (client) => note(`Restart, ${store}`, client, await recovery(client)));
+
+      for (const [arm, scenario, cell] of cells) keep({ judge, arm, scenario, passed: 1, failed: [], cell });
+      for (const arm of new Set(cells.map(([name]) => name))) {
+        const found = cells
+          .filter(([name, , cell]) => name === arm && !isGood(cell))
+          .map(([, sdk, cell]) => `${sdk}: ${cell}`);
+        const known = allKnownDifferences.filter((difference) => difference.judge === judge && difference.arm === arm);
+        const names = available.map(({ name }) => name);
+        const expected = known
+          .map(({ difference }) => difference)
+          .filter((text) => names.some((name) => text.startsWith(`${name}: `)));
+        expect.soft(found.sort(), arm).toEqual(expected.sort());
+      }
+    },
+    900_000,
+  );
+}
+
+const isGood = (cell: string): boolean => /^(?:20\d\d-\d\d-\d\d|told|answer, 30 of 30|work)$/.test(cell);
+
+interface Timed {
+  readonly printed: Printed;
+  readonly tookMs: number;
+}
+
+async function timed(act: () => Promise<Printed>): Promise<Timed> {
+  const startedAt = performance.now();
+  return { printed: await act(), tookMs: performance.now() - startedAt };
+}
+
+/** How a call with progress ended. */
+function cellOfCount({ printed: { error, progress }, tookMs }: Timed): string {
+  if (error === undefined) return `answer, ${progress} of 30`;
+  return tookMs > callLimitMs ? 'no answer' : 'error';
+}
+
+/** Whether calls work again, at once or after others that fail. */
+async function recovery(client: Client): Promise<string> {
+  const until = performance.now() + recoveryMs;
+  const failures: string[] = [];
+  do {
+    const { printed, tookMs } = await timed(() => client.tell('call'));
+    const failure = tookMs > callLimitMs ? 'no answer' : 'error';
+    if (printed.error === undefined) return failures.length === 0 ? 'work' : `${failures.join(', ')}, then work`;
+    if (failures.at(-1) !== failure) failures.push(failure);
+    process.stdout.write(`${client.sdk.name}: ${printed.error}\n`);
+  } while (performance.now() < until);
+  return failures.join(', ');
+}
+
+async function startClient(sdk: Sdk, endpoint: SdkEndpoint, url: string, key: string, name: string): Promise<Client> {
+  const proxy = await startNetProxy(Number(new URL(url).port), { isRecorded: false });
+  onTestFinished(proxy.close);
+  const [program = '', ...words] = sdk.command({ endpoint, url: proxy.urlOf(url), key, name });
+  const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] });
+  const exited = once(child, 'exit');
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  let complaints = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints = (complaints + text).slice(-2_000);
+  });
+  child.stdin.on('error', () => undefined); // its exit says so
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    sdk,
+    name,
+    proxy,
+    async tell(step) {
+      child.stdin.write(`${step}\n`);
+      try {
+        const { value, done } = await withDeadline(lines.next(), { deadlineMs: silentMs, what: step });
+        if (done === true) return { error: `the client has ended: ${complaints}` };
+        return JSON.parse(value);
+      } catch (error) {
+        return { error: `${error}: ${complaints}` };
+      }
+    },
+  };
+}

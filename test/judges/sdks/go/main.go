@@ -1,0 +1,70 @@
+// Clients of go-sdk and mcp-go, told by lines on stdin what to do: connect, list, call, count, cancel. They print a line
+// of JSON for each. Arguments: `go-sdk` or `mcp-go`, `mcp` or `sse`, the URL, the key, the client's name, and the
+// revision, which is empty for the SDK's default.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// The limit of a call; the SDKs have none of their own.
+const callTime = 15 * time.Second
+
+// What a client does in answer to a line. The tool `echo` answers at once, and `hold` never.
+type sdkClient interface {
+	connect(ctx context.Context) (revision string, err error)
+	list(ctx context.Context) (tools int, err error)
+	call(ctx context.Context, tool string) (text string, err error)
+}
+
+// The progress messages that the client has got.
+var progress atomic.Int64
+
+func main() {
+	sdk, endpoint, url, key, name, revision := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]
+	var of sdkClient = &goSDK{endpoint: endpoint, url: url, key: key, name: name, revision: revision}
+	if sdk == "mcp-go" {
+		of = &mcpGo{endpoint: endpoint, url: url, key: key, name: name, revision: revision}
+	}
+	out := json.NewEncoder(os.Stdout)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		answer, err := run(of, lines.Text())
+		if err != nil {
+			answer = map[string]any{"error": err.Error()}
+		}
+		out.Encode(answer)
+	}
+}
+
+func run(of sdkClient, step string) (map[string]any, error) {
+	switch step {
+	case "connect":
+		// The context of a connection ends its streams, so it has no limit.
+		revision, err := of.connect(context.Background())
+		return map[string]any{"revision": revision}, err
+	case "list":
+		tools, err := of.list(context.Background())
+		return map[string]any{"tools": tools}, err
+	case "cancel":
+		ctx, stop := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		defer stop()
+		of.call(ctx, "hold")
+		return map[string]any{}, nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), callTime)
+	defer stop()
+	progress.Store(0)
+	tool := "echo"
+	if step == "count" {
+		tool = "count"
+	}
+	text, err := of.call(ctx, tool)
+	// go-sdk can pass on the last progress after the answer.
+	time.Sleep(200 * time.Millisecond)
+	return map[string]any{"text": text, "progress": progress.Load()}, err
+}

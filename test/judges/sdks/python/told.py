@@ -1,0 +1,49 @@
+"""What the clients in Python share: lines on stdin say what to do, and a line of JSON is the answer to each.
+
+Arguments: `mcp` or `sse`, the URL, the key, the client's name, and the mode of version 2, which is empty for its default.
+"""
+
+import asyncio
+import json
+import sys
+
+endpoint, url, key, name, mode = sys.argv[1:6]
+headers = {"Authorization": f"Bearer {key}"}
+# The limit of a call; the SDKs have none of their own.
+call_seconds = 15
+
+
+async def run(client):
+    """`client` has connect, list and call(tool, on_progress)."""
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        try:
+            answer = await step(client, line.strip())
+        except BaseException as error:  # SDKs raise groups of exceptions
+            answer = {"error": text_of(error)}
+        print(json.dumps(answer), flush=True)
+
+
+async def step(client, word):
+    if word == "connect":
+        return {"revision": await client.connect()}
+    if word == "list":
+        return {"tools": await client.list()}
+    told = 0
+
+    async def on_progress(*_):
+        nonlocal told
+        told += 1
+
+    if word == "cancel":
+        called = asyncio.create_task(client.call("hold", on_progress))
+        await asyncio.sleep(0.5)
+        called.cancel()
+        await asyncio.wait([called])
+        return {}
+    return {"text": await client.call("count" if word == "count" else "echo", on_progress), "progress": told}
+
+
+def text_of(error):
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(text_of(one) for one in error.exceptions)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,160 @@
+// The SDKs whose clients are judged: how each is installed, and which program is its client.
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const folder = fileURLToPath(new URL('.', import.meta.url));
+const installed = join(folder, 'installed');
+const installMs = 1_500_000;
+
+/** The endpoints of the gateway. */
+export type SdkEndpoint = 'mcp' | 'sse';
+
+/** How a client is started. */
+export interface Started {
+  readonly endpoint: SdkEndpoint;
+  readonly url: string;
+  readonly key: string;
+  /** What it calls itself, in `clientInfo` and in the arguments of its calls. */
+  readonly name: string;
+}
+
+/** A client of an SDK, with its defaults unless its name says otherwise. */
+export interface Sdk {
+  readonly name: string;
+  readonly endpoints: readonly SdkEndpoint[];
+  readonly language: Language;
+  command(started: Started): readonly string[];
+}
+
+interface Language {
+  /** The programs that it needs: a client is skipped where one is missing. */
+  readonly programs: readonly string[];
+  install(): Promise<void>;
+}
+
+/** The packages of the SDKs, with their versions as these files pin them. */
+export const sdkVersions: Readonly<Record<string, string>> = {
+  'PyPI mcp (Python 1)': '1.30.0',
+  'PyPI mcp (Python 2)': '2.3.0',
+  'PyPI fastmcp': '4.2.3',
+  'Go github.com/modelcontextprotocol/go-sdk': '1.8.0',
+  'Go github.com/mark3labs/mcp-go': '1.2.1',
+  'Maven io.modelcontextprotocol.sdk:mcp': '2.1.0',
+  'crates.io rmcp': '3.11.0',
+};
+
+const both = ['mcp', 'sse'] as const;
+
+const typescript: Language = { programs: [], install: async () => undefined };
+
+/** A virtual environment for each version, since they have the same name. */
+const python = (venv: string, requirement: string): Language => ({
+  programs: ['python3'],
+  async install() {
+    const place = join(installed, venv);
+    if (existsSync(join(place, 'complete'))) return;
+    await run('python3', ['-m', 'venv', '--clear', place], { timeout: installMs });
+    await run(join(place, 'bin/pip'), ['install', '--quiet', requirement], { timeout: installMs });
+    mkdirSync(join(place, 'complete'));
+  },
+});
+
+const go: Language = {
+  programs: ['go'],
+  install: async () => {
+    await run('go', ['build', '-o', join(installed, 'go'), '.'], { cwd: join(folder, 'go'), timeout: installMs });
+  },
+};
+
+const java: Language = {
+  programs: ['java', 'mvn'],
+  async install() {
+    const libraries = join(installed, 'java');
+    if (existsSync(libraries)) return;
+    const words = ['--quiet', '--batch-mode', 'dependency:copy-dependencies', `-DoutputDirectory=${libraries}`];
+    await run('mvn', words, { cwd: join(folder, 'java'), timeout: installMs });
+  },
+};
+
+const rust: Language = {
+  programs: ['cargo'],
+  install: async () => {
+    const words = ['build', '--quiet', '--target-dir', join(installed, 'rust')];
+    await run('cargo', words, { cwd: join(folder, 'rust'), timeout: installMs });
+  },
+};
+
+const node = (version: string) => ({
+  language: typescript,
+  command: ({ endpoint, url, key, name }: Started) => [
+    process.execPath,
+    join(folder, 'typescript.mjs'),
+    ...[version, endpoint, url, key, name],
+  ],
+});
+
+const pythonOne = python('python-1', `mcp==${sdkVersions['PyPI mcp (Python 1)']}`);
+const pythonTwo = python('python-2', `mcp==${sdkVersions['PyPI mcp (Python 2)']}`);
+const pythonFastMcp = python('fastmcp', `fastmcp==${sdkVersions['PyPI fastmcp']}`);
+
+const inPython = (language: Language, venv: string, program: string, mode = '') => ({
+  language,
+  command: ({ endpoint, url, key, name }: Started) => [
+    join(installed, venv, 'bin/python'),
+    join(folder, 'python', program),
+    ...[endpoint, url, key, name, mode],
+  ],
+});
+
+const inGo = (sdk: string, revision = '') => ({
+  language: go,
+  command: ({ endpoint, url, key, name }: Started) => [
+    join(installed, 'go'),
+    ...[sdk, endpoint, url, key, name, revision],
+  ],
+});
+
+const inJava = {
+  language: java,
+  command: ({ endpoint, url, key, name }: Started) => [
+    ...['java', '-cp', join(installed, 'java', '*'), join(folder, 'java/Client.java')],
+    ...[endpoint, new URL(url).origin, new URL(url).pathname, key, name],
+  ],
+};
+
+const inRust = (lifecycle: string) => ({
+  language: rust,
+  command: ({ url, key, name }: Started) => [join(installed, 'rust/debug/sdks'), lifecycle, url, key, name],
+});
+
+/** All clients, in the order of the table. */
+export const sdks: readonly Sdk[] = [
+  { name: 'TypeScript 1', endpoints: both, ...node('1') },
+  { name: 'TypeScript 2', endpoints: both, ...node('2') },
+  { name: 'TypeScript 2, `auto`', endpoints: ['mcp'], ...node('2-auto') },
+  { name: 'Python 1', endpoints: both, ...inPython(pythonOne, 'python-1', 'sdk1.py') },
+  { name: 'Python 2', endpoints: both, ...inPython(pythonTwo, 'python-2', 'sdk2.py') },
+  { name: 'Python 2, `legacy`', endpoints: ['mcp'], ...inPython(pythonTwo, 'python-2', 'sdk2.py', 'legacy') },
+  { name: 'FastMCP 4', endpoints: both, ...inPython(pythonFastMcp, 'fastmcp', 'fastmcp4.py') },
+  { name: 'go-sdk', endpoints: both, ...inGo('go-sdk') },
+  { name: 'go-sdk, `2025-11-25`', endpoints: ['mcp'], ...inGo('go-sdk', '2025-11-25') },
+  { name: 'mcp-go', endpoints: both, ...inGo('mcp-go') },
+  { name: 'mcp-go, `2025-11-25`', endpoints: ['mcp'], ...inGo('mcp-go', '2025-11-25') },
+  { name: 'Java', endpoints: both, ...inJava },
+  { name: 'rmcp', endpoints: ['mcp'], ...inRust('default') },
+  { name: 'rmcp, `Auto`', endpoints: ['mcp'], ...inRust('auto') },
+];
+
+/** True if the machine has the programs that an SDK needs. */
+export const canRun = ({ language }: Sdk): boolean =>
+  language.programs.every((program) => spawnSync(program, ['--version']).error === undefined);
+
+/** Installs what these SDKs need, as far as it is not there. */
+export async function installSdks(wanted: readonly Sdk[]): Promise<void> {
+  mkdirSync(installed, { recursive: true });
+  for (const language of new Set(wanted.map((sdk) => sdk.language))) await language.install();
+}
