@@ -133,7 +133,7 @@ async function measureRenewals(fleet) {
   const renewing = longestBlockOf(() => costOf(redis.nodes, renewAll));
   const meanwhile = await fleet.appendOneByOne(Number.POSITIVE_INFINITY, () => isOver);
   const { result: cost, blockedMs } = await renewing;
-  const row = costRow('Session renewed (four times in `--advanced.cluster.recordTtl`)', fleet.sessions, cost);
+  const row = costRow('Session renewed (four times an hour)', fleet.sessions, cost);
   return { row, times: cost.result, calm, meanwhile, blockedMs };
 }
 

@@ -1,18 +1,9 @@
 import type { Option } from '../../src/config/options/option-kinds.ts';
-import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
-import { globalOptions, type OptionTable, orderedPairs, serverOptions } from '../../src/config/options/options.ts';
+import { environmentNameOf, flagOf, variableOf } from '../../src/config/options/option-names.ts';
+import { gatewayLeaves, orderedPairs, serverLeaves } from '../../src/config/options/options.ts';
 import { forms } from '../../src/config/sources/command-line.ts';
 import { apiKeysVariable, configFileVariable, kernelVariable } from '../../src/config/sources/environment-variables.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
-import {
-  gatewayPlaces,
-  isAdvanced,
-  serverPathOf,
-  serverPlaces,
-  shortFlagOf,
-  treePathOf,
-  variableOf,
-} from '../../src/config/tree/places.ts';
 
 /** The example of a configuration file in the reference. A test reads it as a configuration. */
 export const exampleFile = `{
@@ -96,7 +87,7 @@ All options form one tree. The path of an option is its name everywhere:
 | command line | \`--timeouts.sessionIdle 30m\` or \`--timeouts.sessionIdle=30m\` |
 | variable | \`${variableOf('timeouts.sessionIdle')}=30m\` |
 
-Some options also have a short flag, such as \`${flagOf('sessionIdleMs')}\`, and a short variable, such as \`${environmentNameOf('sessionIdleMs')}\`.
+Some options also have a short flag, such as \`${flagOf('timeouts.sessionIdle')}\`, and a short variable, such as \`${environmentNameOf('timeouts.sessionIdle')}\`.
 
 - **Times** have units: \`250ms\`, \`30s\`, \`30m\`, \`1h30m\`, \`7d\`. \`0\` needs no unit.
 - **Sizes** have units: \`512B\`, \`64k\`, \`4MiB\`, \`1GiB\`. All units are powers of 1024.
@@ -111,20 +102,20 @@ Errors never contain the values of options.
 
 ## Gateway options
 
-${optionTable(globalOptions, treePathOf, false)}
+${optionTable(gatewayLeaves, false)}
 
 Some options must not be larger than others:
 
 | Option | Must not be larger than | Otherwise |
 | --- | --- | --- |
-${orderedPairs.map(([smaller, larger, reason]) => `| \`${treePathOf(smaller)}\` | \`${treePathOf(larger)}\` | ${reason} |`).join('\n')}
+${orderedPairs.map(([smaller, larger, reason]) => `| \`${smaller}\` | \`${larger}\` | ${reason} |`).join('\n')}
 
 ## Server options
 
 Write these options in the entry of a server. To set a value for all servers that do not have their own, write it below \`defaults\`: \`defaults.share\`,
 \`--defaults.probes.every 1m\`. \`env\` is merged: the variables of the entry override the others.
 
-${optionTable(serverOptions, (key) => serverPathOf(key) ?? key, false)}
+${optionTable(serverLeaves, false)}
 
 **Environment of a server.** A STDIO server inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER from the gateway.
 \`env\` adds variables.
@@ -153,7 +144,7 @@ A variable consists of \`GANGWAY_\` and the path of the option in capitals: \`li
 - \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas. \`\${file:/path}\` reads keys from a file, one per line.
 - \`${kernelVariable}\` controls how the gateway scans JSON. \`auto\`, the default: with WebAssembly if possible. \`off\`: without WebAssembly. \`on\`: with WebAssembly, or the gateway does not start.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
-- In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
+- In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('listen.port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
 
 ## File
 
@@ -201,14 +192,13 @@ have been replaced. \`config print\` shows the reference instead of a secret or 
 
 These options rarely need a change.
 
-${optionTable(globalOptions, treePathOf, true)}
+${optionTable(gatewayLeaves, true)}
 
-The renewal interval, the safety margin and the time limit for Redis are derived from \`cluster.lease\` unless they are set: a third, a sixth, and a sixth
-but at most 1s. \`advanced.cluster.redisWait\` and \`advanced.cluster.recordTtl\` do not depend on the lease.
+The renewal interval, the safety margin and the time limit for Redis are derived from \`cluster.lease\`: a third, a sixth, and a sixth but at most 1s.
 
 For a server, in its entry or below \`defaults\`:
 
-${optionTable(serverOptions, (key) => serverPathOf(key) ?? key, true)}
+${optionTable(serverLeaves, true)}
 `;
 }
 
@@ -222,55 +212,52 @@ export function renderOptions(): string {
 
 ## Options of the gateway
 
-${briefTable(globalOptions, treePathOf)}
+${briefTable(gatewayLeaves)}
 
 ## Options of a server
 
-${briefTable(serverOptions, (key) => serverPathOf(key) ?? key)}
+${briefTable(serverLeaves)}
 `;
 }
 
 /** A longer first sentence is cut after its first clause. */
 const maxBrief = 80;
 
-function briefTable(table: OptionTable, placeOf: (key: string) => string): string {
+function briefTable(options: ReadonlyMap<string, Option>): string {
   return [
     '| Option | Default | Meaning |',
     '| --- | --- | --- |',
-    ...entriesOf(table, false).map(([key, option]) => {
+    ...entriesOf(options, false).map(([path, option]) => {
       const [sentence = ''] = option.description.split(/(?<=\.)\s/);
       const [clause] = sentence.split(/[:;,] /);
       const meaning = sentence.length > maxBrief ? `${clause?.replace(/\.$/, '')}.` : sentence;
-      return `| \`${placeOf(key)}\` | ${renderDefault(option)} | ${meaning.replaceAll('<', '&lt;')} |`;
+      return `| \`${path}\` | ${renderDefault(option)} | ${meaning.replaceAll('<', '&lt;')} |`;
     }),
   ].join('\n');
 }
 
-/** The options that are advanced, or the others. Options of one branch stand together. */
-const entriesOf = (table: OptionTable, areAdvanced: boolean): [string, Option][] =>
-  Object.entries(table)
-    .filter(([key]) => isAdvanced(key) === areAdvanced)
-    .toSorted(([a], [b]) => rankOf(a) - rankOf(b));
+/** The options that are advanced, or the others. */
+const entriesOf = (options: ReadonlyMap<string, Option>, areAdvanced: boolean): [string, Option][] =>
+  [...options].filter(([, { isAdvanced = false }]) => isAdvanced === areAdvanced);
 
-function optionTable(table: OptionTable, placeOf: (key: string) => string, areAdvanced: boolean): string {
+function optionTable(options: ReadonlyMap<string, Option>, areAdvanced: boolean): string {
   return [
     '| Option | Default | Allowed | Meaning |',
     '| --- | --- | --- | --- |',
-    ...entriesOf(table, areAdvanced).map(([key, option]) => {
-      const short = shortFlagOf(key);
-      const name = `\`${placeOf(key)}\`${short === undefined ? '' : ` \`${short}\``}`;
+    ...entriesOf(options, areAdvanced).map(([path, option]) => {
+      const { short, bounds, choices = [] } = option;
+      const name = `\`${path}\`${short === undefined ? '' : ` \`${short}\``}`;
       const meaning = option.description.replaceAll('<', '&lt;');
-      return `| ${name} | ${renderDefault(option)} | ${option.bounds} | ${meaning} |`.replaceAll('|  |', '| |');
+      return `| ${name} | ${renderDefault(option)} | ${bounds || choices.join(', ')} | ${meaning} |`.replaceAll(
+        '|  |',
+        '| |',
+      );
     }),
   ].join('\n');
 }
 
-/** Options of one branch stand together, in the order of the tree. */
-const order = [...Object.keys(gatewayPlaces), ...Object.keys(serverPlaces)];
-const rankOf = (key: string): number => order.indexOf(key);
-
 function renderDefault({ default: value, format }: Option): string {
   if (typeof value === 'number') return `\`${format?.(value) ?? value}\``;
-  if (Array.isArray(value) && value.length > 0) return 'all';
+  if (Array.isArray(value) && value.length > 0) return value.map((each) => `\`${each}\``).join(', ');
   return typeof value === 'string' || typeof value === 'boolean' ? `\`${value}\`` : 'none';
 }

@@ -4,7 +4,6 @@ import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
-import { branchesOf } from '../config/tree/branches.ts';
 import type { ConnectionMeters } from '../http/connection-events.ts';
 import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
@@ -22,6 +21,7 @@ import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
 import { createCardEndpoints } from './cards/server-cards.ts';
+import { roomOptions } from './room-options.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
@@ -56,7 +56,7 @@ export interface Routes {
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
   const { sessions, stateSealing, accessTo, health, connectionMetersOf, ...admission } = parts;
-  const { limits, timeouts, sse } = branchesOf(config);
+  const { publicUrl } = config.listen;
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
@@ -66,9 +66,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const { marks } = stateSealing;
     const meters = connectionMetersOf(own.name);
     const options = {
-      ...limits,
-      ...timeouts,
-      ...sse,
+      ...roomOptions(config),
       server,
       sessions,
       modern,
@@ -93,7 +91,6 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       }
       if (legacySse === undefined) continue;
       const { stream: streamPath, messages: messagesPath } = legacySse;
-      const { publicUrl } = config;
       const named = new MessagesEndpoint({ streamPath, messagesPath, publicUrl });
       const legacySseOptions = { ...checked, endpoint: named };
       const messagesEndpoint = behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions));
@@ -112,7 +109,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     for (const resourcePath of new Set(resourcePathsOf(config, own).values())) {
       const { originRules } = parts;
       const endpoint = createRelayedMetadataEndpoint({ passthrough, resourcePath, originRules });
-      for (const path of metadataPathsOf(resourcePath, config.publicUrl)) addUnlessTaken(path, endpoint);
+      for (const path of metadataPathsOf(resourcePath, publicUrl)) addUnlessTaken(path, endpoint);
       if (config.servers.length === 1) addUnlessTaken(rootMetadataPath, endpoint);
     }
   }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
 import { storeDirectoryOf } from '../config/store-directory-option.ts';
-import type { Branches } from '../config/tree/branches.ts';
 import type { StoreState } from '../ops/admin/console-hook.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
@@ -44,47 +43,56 @@ type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
  * that cannot be read, and for a directory that cannot be used. The Redis client is loaded only when needed, because
  * loading it takes a large part of a start.
  */
-export async function createStore(
-  config: GatewayConfig,
-  { replay, cluster }: Pick<Branches, 'replay' | 'cluster'>,
-  logger: Logger,
-  telemetry: StoreReports,
-): Promise<OpenStore> {
-  const { redis } = config;
+export async function createStore(config: GatewayConfig, logger: Logger, telemetry: StoreReports): Promise<OpenStore> {
+  const { replay, derived } = config;
+  const { redis } = config.cluster;
   const { meterOf } = telemetry;
   const limits: LogLimits = { ...logLimitsOf(replay), evicted: meterOf?.('eventsEvicted') };
   const counted = <S extends Store>(store: S): S =>
     meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
   if (redis === undefined) {
-    const { recordTtlMs } = cluster;
-    const memoryLimits = { ...limits, maxTotalBytes: replay.logTotalMaxBytes, recordTtlMs };
+    const { recordTtlMs } = derived;
+    const memoryLimits = { ...limits, maxTotalBytes: replay.totalMaxSizeBytes, recordTtlMs };
     const directory = storeDirectoryOf(config);
     if (directory === undefined)
       return { store: counted(createMemoryStore(memoryLimits)), shared: undefined, lasting: undefined };
-    const lasting = counted(openFiles(directory, memoryLimits, { ...replay, ...cluster }, logger, telemetry));
+    const lasting = counted(openFiles(directory, memoryLimits, derived.mailboxMaxBytes, logger, telemetry));
     return { store: lasting, shared: undefined, lasting };
   }
-  const shared = counted(await openRedis(redis, limits, config, cluster, logger, telemetry));
+  const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
   return { store: shared, shared, lasting: shared };
 }
 
-const logLimitsOf = ({ logMaxEvents, logMaxBytes, logMaxAgeMs }: Branches['replay']) => ({
-  maxEvents: logMaxEvents,
-  maxBytes: logMaxBytes,
-  maxAgeMs: logMaxAgeMs,
+const logLimitsOf = ({ maxEvents, maxSizeBytes, maxAgeMs }: GatewayConfig['replay']) => ({
+  maxEvents,
+  maxBytes: maxSizeBytes,
+  maxAgeMs,
 });
 
 /** No other instance shares the store in files, so a lease ends only with the process. */
 const leaseInFilesMs = 365 * 86_400_000;
 
+/**
+ * How often changes in the directory are synced to the disk, in milliseconds. A power failure can lose the changes of
+ * this time, as with `appendfsync everysec` of Redis. If only the process ends, nothing is lost.
+ */
+const storeSyncMs = 1_000;
+
 function openFiles(
   directory: string,
   limits: MemoryLimits,
-  { storeSyncMs: syncMs, mailboxMaxBytes }: Branches['replay'] & Branches['cluster'],
+  mailboxMaxBytes: number,
   logger: Logger,
   { emit }: StoreReports,
 ): FileStore {
-  const store = openFileStore({ directory, limits, syncMs, leaseMs: leaseInFilesMs, mailboxMaxBytes, emit });
+  const store = openFileStore({
+    directory,
+    limits,
+    syncMs: storeSyncMs,
+    leaseMs: leaseInFilesMs,
+    mailboxMaxBytes,
+    emit,
+  });
   const { sessions, bytes, tornBytes, damagedBytes, isOpenToOthers } = store.found;
   logger.info({ store: directory, sessions, bytes, tornBytes }, 'the store resumes with the state in its files');
   if (damagedBytes > 0)
@@ -104,18 +112,18 @@ async function openRedis(
   redis: string,
   limits: LogLimits,
   config: GatewayConfig,
-  { redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes }: Branches['cluster'],
   logger: Logger,
   { emit, meterOf }: StoreReports,
 ): Promise<ClusterStore> {
+  const { redisTimeoutMs, recordTtlMs, mailboxMaxBytes } = config.derived;
   const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));
   return createRedisStore({
     ...connection,
-    prefix: config.redisPrefix,
+    prefix: config.cluster.prefix,
     limits,
-    leaseMs,
+    leaseMs: config.cluster.leaseMs,
     recordTtlMs,
     mailboxMaxBytes,
     onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
@@ -142,13 +150,13 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
  * Creates the store of sessions that live as long as one client connection. No client resumes their events, but a slow
  * client reads them from this store. Its size is the allowed lag plus the largest message of a server.
  */
-export function createConnectedStore(replay: Branches['replay'], maxLineBytes: number): Store {
+export function createConnectedStore({ replay, limits: { server } }: GatewayConfig): Store {
   const limits = logLimitsOf(replay);
-  const maxBytes = limits.maxBytes + maxLineBytes;
+  const maxBytes = limits.maxBytes + server.lineBytes;
   return createMemoryStore({
     ...limits,
     maxBytes,
-    maxTotalBytes: Math.max(replay.logTotalMaxBytes, maxBytes),
+    maxTotalBytes: Math.max(replay.totalMaxSizeBytes, maxBytes),
     recordTtlMs: Number.POSITIVE_INFINITY, // a session ends with its connection, not earlier
   });
 }

@@ -66,8 +66,10 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
   const { health, traceBackends, consoleHook } = watchers;
   const instance = `${hostname()}:${process.pid}`;
   const audit =
-    config.audit === undefined ? undefined : createAudit({ target: config.audit, instance, logger: log.app });
-  const metrics = config.adminPort === 0 ? undefined : new Metrics();
+    config.observe.audit === undefined
+      ? undefined
+      : createAudit({ target: config.observe.audit, instance, logger: log.app });
+  const metrics = config.listen.adminPort === 0 ? undefined : new Metrics();
   const connectionLog = createConnectionLog(log);
   const callSinks = [audit?.receive, metrics && new CallMetrics(metrics).receive, consoleHook?.receive];
   const emit = emitTo([
@@ -119,8 +121,8 @@ function withConsole(find: FindMeter<MetricKey>, consoleHook: ConsoleHook | unde
 
 /** The sinks that write the log of servers and sessions. */
 function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
-  const isAtTerminal = process.stderr.isTTY === true && config.logFormat !== 'json';
-  const redis = config.redis && addressOf(config.redis);
+  const isAtTerminal = process.stderr.isTTY === true && config.observe.logFormat !== 'json';
+  const redis = config.cluster.redis && addressOf(config.cluster.redis);
   const directory = storeDirectoryOf(config);
   const processes = new SessionByProcess();
   const helps = new RepeatedHelp();

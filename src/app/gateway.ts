@@ -9,7 +9,6 @@ import { usesClientCredentials } from '../config/options/client-credential-optio
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import { isView } from '../config/servers/views.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
-import { branchesOf } from '../config/tree/branches.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
@@ -41,6 +40,7 @@ import { loadTracing } from './load-tracing.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
+import { roomOptions } from './room-options.ts';
 import { linkDirectory } from './runtime-directory.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
 import { runView } from './servers/run-view.ts';
@@ -102,6 +102,13 @@ const strangerMessages = {
   public: 'a request came from a public address',
 };
 
+const originOptionsOf = ({ listen }: GatewayConfig) => ({
+  host: listen.host,
+  publicUrl: listen.publicUrl,
+  allowOrigin: listen.allowedOrigins,
+  allowHost: listen.allowedHosts,
+});
+
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, source, environment, log } = parts;
@@ -120,13 +127,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   const health = new ServerHealth();
   const tracing = await loadTracing(version);
-  const consoleHook = config.adminPort === 0 ? undefined : parts.connectConsole?.(config.inspect);
+  const consoleHook = config.listen.adminPort === 0 ? undefined : parts.connectConsole?.(config.observe.showContents);
   const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
-  const branches = branchesOf(config);
-  const { limits, timeouts, sse, replay, cluster: clusterLimits } = branches;
-  const { store, shared, lasting } = await createStore(config, branches, log.store, telemetry);
-  const { recordTtlMs, redisWaitMs: storeWaitMs } = clusterLimits;
+  const options = roomOptions(config);
+  const { store, shared, lasting } = await createStore(config, log.store, telemetry);
+  const { leaseMs, redisWaitMs: storeWaitMs } = config.cluster;
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
@@ -135,19 +141,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
   const cluster = lasting && {
     store: lasting,
-    limits: { ...clusterLimits, ...timeouts, ...sse, storeWaitMs },
+    limits: { ...options, leaseMs, storeWaitMs },
     directLink,
   };
-  const connectedStore = createConnectedStore(replay, limits.maxLineBytes);
+  const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
   const quotas = quotasOf(config, store.rates, reportStoreFailure);
   const sessions = new Sessions({
-    ...limits,
-    ...timeouts,
-    ...sse,
-    ...replay,
-    recordTtlMs,
+    ...options,
     storeWaitMs,
     cluster,
     store,
@@ -158,7 +160,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     currentServer: (name) => set.serverOf(name),
   });
 
-  const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
+  const addToHealth = ({ name, address, probes: { required: isRequired } }: ServerConfig): void =>
     health.add(name, {
       transport: address?.transport ?? 'stdio',
       isRequired,
@@ -207,7 +209,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     await Promise.all([set.close(), store.close(), connectedStore.close()]);
   };
 
-  const originRules = createOriginRules(config);
+  const originRules = createOriginRules(originOptionsOf(config));
   const storeState = storeStateOf(config, { shared, lasting });
   const readinessNow = () => {
     const { kind, isUp } = storeState();
@@ -224,8 +226,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     watch,
     calls,
     emit,
-    addressOf: createAddressReader(config.trustedProxy),
-    isOfProxy: createProxyCheck(config.trustedProxy),
+    addressOf: createAddressReader(config.auth.proxy.addresses),
+    isOfProxy: createProxyCheck(config.auth.proxy.addresses),
     connectionMetersOf: (server) =>
       meterOf && { streams: meterOf('streams', server), webSockets: meterOf('webSockets', server) },
     tracePosts: tracing?.tracePosts,
@@ -233,16 +235,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketEndpoint({
-    ...limits,
-    ...timeouts,
-    ...sse,
+    ...options,
     sessions,
     store: connectedStore,
     watch,
     calls,
     tracePosts: tracing?.tracePosts,
-    maxEventBytes: limits.maxLineBytes,
-    initializeTimeoutMs: timeouts.bodyTimeoutMs,
+    maxEventBytes: options.maxLineBytes,
+    initializeTimeoutMs: options.bodyTimeoutMs,
   });
   let routes = createRoutes(set.config, set.reachable, routeParts);
   const route = (): void => {
@@ -250,7 +250,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     webSockets.route(routes.onWebSocket);
   };
   webSockets.route(routes.onWebSocket);
-  const certificate = readCertificateNow(config);
+  const certificate = readCertificateNow(config.listen.tls);
   const answer = createRouter((path) => routes.endpoints.get(path), {
     cors: createCors(originRules),
     notFoundReason: 'no_such_path',
@@ -261,23 +261,21 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       paths: { has: (path) => routes.endpoints.has(withoutSlash(path)) },
       ...(from && { from }),
     });
-  const clientCertificates = config.authClientCertificates ? readClientCa(config) : undefined;
-  const { hstsMaxAgeS } = config;
+  const clientCertificates = config.auth.oauth.clientCertificates ? readClientCa(config) : undefined;
   const onFlooded = (maxRequests: number): void => emit({ type: 'connection-flooded', maxRequests });
-  const options = { ...limits, ...timeouts, hstsMaxAgeS, certificate, clientCertificates, onFlooded };
-  const web = createHttpServer(options, logged());
+  const hstsMaxAgeS = Math.floor(config.listen.tls.hstsMs / 1_000);
+  const web = createHttpServer({ ...options, hstsMaxAgeS, certificate, clientCertificates, onFlooded }, logged());
   webSockets.attach(web.server);
-  const { maxConnections } = config;
+  const { maxConnections } = options;
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));
   const listenForPeers = async (): Promise<void> => {
     await sessions.listenForPeers().catch((cause: unknown) => {
-      const address = { host: config.linkHost, port: config.linkPort };
-      throw new Error(explainListenFailure(cause, address, linkPort), { cause });
+      throw new Error(explainListenFailure(cause, config.cluster.link, linkPort), { cause });
     });
   };
   const listenForAll = async (): Promise<number> => {
     await listenForPeers();
-    return listen(web.server, config);
+    return listen(web.server, config.listen);
   };
   const port = await listenForAll().catch(async (error: unknown) => {
     await closeParts();
@@ -286,7 +284,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
-  const publicBase = publicBaseUrl({ ...config, port, rules: originRules, certificate }, config.tlsCert);
+  const publicBase = publicBaseUrl(
+    { ...originOptionsOf(config), port, rules: originRules, certificate },
+    config.listen.tls.cert,
+  );
   const base = publicBase.url;
   const urls = (): ServerUrls[] =>
     set.current.map((served) => serverUrls(served, set.config, base, source.file !== undefined, health));
@@ -321,7 +322,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     certificate &&
     watchCertificate({
       current: certificate,
-      files: config,
+      files: config.listen.tls,
       logger: log.app,
       renew(renewed) {
         web.renew(renewed);
@@ -332,7 +333,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     ca: publicBase.ca,
     localUrl: publicBase.local,
-    sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.host)),
+    sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.listen.host)),
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
       return urls();
@@ -346,7 +347,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     async close() {
       file.stop();
       certificateWatch?.stop();
-      const graceMs = Math.max(0, config.drainMs - set.longestEndMs - exitMarginMs);
+      const graceMs = Math.max(0, config.timeouts.drainMs - set.longestEndMs - exitMarginMs);
       const drainedBy = performance.now() + graceMs;
       await set.drain(graceMs, () => sessions.drain(graceMs));
       await web.finish(Math.max(0, drainedBy - performance.now()));

@@ -3,10 +3,11 @@ import { createSecureContext } from 'node:tls';
 import type { UpstreamTls } from '../backend/upstream-tls.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { flagOf } from '../config/options/option-names.ts';
+import type { OptionPath } from '../config/options/options.ts';
 import type { ClientCertificates } from '../http/http-server.ts';
 
 /** An option that names a file, and the path; undefined if the option is not set. */
-type FileOption = readonly [option: string, path: string | undefined];
+type FileOption = readonly [option: OptionPath, path: string | undefined];
 
 /** The options with the files for a TLS connection that the gateway opens. */
 export interface TlsFileOptions {
@@ -34,21 +35,21 @@ export function readTlsFiles(options: TlsFileOptions): UpstreamTls {
 }
 
 /** Reads the certificates for Redis; throws as `readTlsFiles` does. */
-export const readRedisTls = ({
-  redisCa,
-  redisCert,
-  redisKey,
-}: Pick<GatewayConfig, 'redisCa' | 'redisCert' | 'redisKey'>): UpstreamTls =>
-  readTlsFiles({ ca: ['redisCa', redisCa], cert: ['redisCert', redisCert], key: ['redisKey', redisKey] });
+export const readRedisTls = ({ cluster: { tls } }: Pick<GatewayConfig, 'cluster'>): UpstreamTls =>
+  readTlsFiles({
+    ca: ['cluster.tls.ca', tls.ca],
+    cert: ['cluster.tls.cert', tls.cert],
+    key: ['cluster.tls.key', tls.key],
+  });
 
 /** Reads the authorities of client certificates; throws as `readTlsFiles` does. */
-export function readClientCa({ authClientCa }: Pick<GatewayConfig, 'authClientCa'>): ClientCertificates {
-  const ca = readAuthorities(['authClientCa', authClientCa]);
+export function readClientCa({ auth }: Pick<GatewayConfig, 'auth'>): ClientCertificates {
+  const ca = readAuthorities(['auth.oauth.clientCa', auth.oauth.clientCa]);
   try {
     createSecureContext({ ca });
   } catch (cause) {
     const why = (cause as Error).message;
-    throw new Error(`The file of ${flagOf('authClientCa')} cannot be used: ${why}`, { cause });
+    throw new Error(`The file of ${flagOf('auth.oauth.clientCa')} cannot be used: ${why}`, { cause });
   }
   return { ca };
 }

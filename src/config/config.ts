@@ -13,18 +13,19 @@ import {
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { type KeyRequest, readKeyRequest } from './access/key-request.ts';
+import { type DerivedValues, deriveValues } from './derived-values.ts';
 import { findDuplicatePath } from './endpoint-paths.ts';
 import { type ConfigurationIssue, type ReportIssue, renderIssue, renderIssueMessage } from './issues.ts';
-import type { Option } from './options/option-kinds.ts';
-import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
+import { defaultsBranch, environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
 import {
-  type GlobalOptions,
-  globalOptions,
+  type GatewayOptions,
+  gatewayLeaves,
+  gatewayOptions,
+  type OptionPath,
   orderedPairs,
   type ServerOptions,
   serverOptions,
 } from './options/options.ts';
-import { quotaWarnings } from './options/quota-options.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
 import {
@@ -43,17 +44,18 @@ import {
   environmentWarnings,
   givenByEnvironment,
 } from './sources/environment-variables.ts';
-import { defaultsOf, firstGiven, type Given, optionLocation, resolveOptions } from './sources/given-values.ts';
+import { firstGiven, type Given, optionLocation, resolveOptions } from './sources/given-values.ts';
 import { type NamedFile, readNamedFile } from './sources/named-file.ts';
 import { type Origins, originsOf, positionOf, serverOriginsOf } from './sources/origins.ts';
 import type { JsoncPositions } from './sources/read-jsonc.ts';
-import { second } from './units.ts';
+import { valueAt } from './tree/branch.ts';
 
 export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
 export type { Origin } from './sources/origins.ts';
 
 /** The configuration of a gateway, resolved and checked. */
-export interface GatewayConfig extends GlobalOptions {
+export interface GatewayConfig extends GatewayOptions {
+  readonly derived: DerivedValues;
   /** At least one server; the names are distinct. */
   readonly servers: readonly ServerConfig[];
   /** The keys of the environment. The other keys are in `apiKeysFile`, which was read without a fault. */
@@ -88,7 +90,7 @@ export type Configuration =
       readonly config: GatewayConfig;
       /** The options for every server that does not set its own value. */
       readonly defaults: ServerOptions;
-      /** The sources of the options that are set, by the key of the option. */
+      /** The sources of the options that are set, by the path of the option. */
       readonly origins: Origins;
       /** The sources of each server's own options, command and URL, by the name of the server. */
       readonly serverOrigins: ReadonlyMap<string, Origins>;
@@ -170,57 +172,56 @@ export function readConfiguration({
   hasFile = named !== undefined;
   const file = named === undefined ? undefined : loadFile(named, context);
   const sources = [line.given, givenByEnvironment(env, { env: undefined, readFile, report }), file?.given ?? new Map()];
-  const globals = deriveTimes(resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report), sources);
-  checkPairs(globals, sources, report);
-  checkCertificate(globals, sources, readFile, report);
-  const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
+  const options = resolveOptions(gatewayOptions, sources, report);
+  const { listen, auth } = options;
+  checkPairs(options, sources, report);
+  checkCertificate(options, sources, readFile, report);
+  const common = resolveOptions(serverOptions, sources, report, { prefix: `${defaultsBranch}.` });
   if (line.name !== undefined && line.serverCommand === undefined && line.url === undefined)
     report('--name', 'is only for a server on the command line; in the file, the keys of mcpServers are the names');
-  const ownServers = readServers(line, file, globals.path, common, context);
-  const servers = [...ownServers, ...readViews(file?.views, ownServers, globals.path, common, report)];
-  const duplicate = faults.length === 0 ? findDuplicatePath({ ...globals, servers }) : undefined;
-  if (duplicate !== undefined) {
-    const { path, options } = duplicate;
-    report(optionLocation(sources, ...options), (nameOf) => {
-      const names = [...new Set(options)].map(nameOf).join(' or ');
-      return `gives two endpoints the same path, ${path}; change ${names} so that they differ`;
-    });
-  }
+  const ownServers = readServers(line, file, listen.path, common, context);
+  const servers = [...ownServers, ...readViews(file?.views, ownServers, listen.path, common, report)];
+  const duplicate = faults.length === 0 ? findDuplicatePath({ ...options, servers }) : undefined;
+  if (duplicate !== undefined)
+    report(
+      optionLocation(sources, 'listen.path'),
+      (nameOf) => `gives two endpoints the same path, ${duplicate}; change ${nameOf('listen.path')}`,
+    );
   const keysOfEnvironment = readKeysOfEnvironment(env, report, readFile);
   const { keys: apiKeys } = keysOfEnvironment;
-  checkClearKeys(keysOfEnvironment, servers, globals, report);
-  const { apiKeysFile } = globals;
-  const atKeysFile = optionLocation(sources, 'apiKeysFile');
+  checkClearKeys(keysOfEnvironment, servers, options, report);
+  const { apiKeysFile } = auth;
+  const atKeysFile = optionLocation(sources, 'auth.apiKeysFile');
   const keysOfFile =
     apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
   const placeOf = placeOfServer(file, sources);
-  const isLocal = isLoopback(globals.host) && isOnlyLocal(globals);
-  checkAuthentication({ ...globals, apiKeys }, servers, sources, isLocal, report, placeOf);
-  const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
-  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report, placeOf);
-  if (globals.requireAuth && !isAuthenticated) {
+  const isLocal = isLoopback(listen.host) && isOnlyLocal(options);
+  checkAuthentication({ auth, apiKeys }, servers, sources, isLocal, report, placeOf);
+  const isAuthenticated = hasAuthentication({ auth, apiKeys });
+  checkAuthorization({ ...options, servers }, isAuthenticated, sources, report, placeOf);
+  if (auth.required && !isAuthenticated) {
     report(
-      optionLocation(sources, 'requireAuth'),
+      optionLocation(sources, 'auth.required'),
       (nameOf) =>
-        `requires authentication, but none is configured; set ${nameOf('apiKeysFile')}, ${nameOf('authIssuer')} or ${nameOf('trustedProxy')}, or remove this option; see ${docsPage('authentication.md')}`,
+        `requires authentication, but none is configured; set ${nameOf('auth.apiKeysFile')}, ${nameOf('auth.oauth.issuers')} or ${nameOf('auth.proxy.addresses')}, or remove this option; see ${docsPage('authentication.md')}`,
     );
   }
   if (faults.length > 0) return { ok: false, command, faults: inOrder(faults) };
-  const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
+  const knowsUsers = isAuthenticated || servers.some((server) => server.auth === 'upstream');
   const warnings = [
     ...notes.map(renderIssue),
     ...environmentWarnings(env),
-    ...quotaWarnings(globals, isAuthenticated || servers.some(({ auth }) => auth === 'upstream'), isGiven),
+    ...limitWarnings(options, knowsUsers, firstGiven(sources, 'limits.user.requestBurst') !== undefined),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
     ...(keysOfFile !== undefined && keysOfFile.length > 0 && keysOfFile.every(isExpired) ? [expiredKeysWarning] : []),
-    ...(globals.adminHost === 'off' && (file?.given.has('adminHost') ?? false) ? [adminOffWarning] : []),
-    ...(isStoreUnused(globals, line, file) ? [unusedStoreWarning] : []),
-    ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
+    ...(listen.adminHost === 'off' && (file?.given.has('listen.adminHost') ?? false) ? [adminOffWarning] : []),
+    ...(isStoreUnused(options, line, file) ? [unusedStoreWarning] : []),
+    ...(listen.tls.hstsMs > 0 && listen.tls.cert === undefined ? [hstsWarning] : []),
   ];
   const origins = originsOf(sources, positions);
   const serverOrigins = serverOriginsOf(file, positions);
-  const adminPort = globals.adminHost === 'off' ? 0 : globals.adminPort;
-  const config = { ...globals, adminPort, servers, apiKeys };
+  const adminPort = listen.adminHost === 'off' ? 0 : listen.adminPort;
+  const config = { ...options, derived: deriveValues(options), listen: { ...listen, adminPort }, servers, apiKeys };
   return {
     ok: true,
     command: command === 'config' ? 'print' : command,
@@ -248,26 +249,6 @@ function inOrder(faults: readonly ConfigurationIssue[]): ConfigurationIssue[] {
         a === undefined || b === undefined ? 0 : a.line - b.line || a.column - b.column,
       ),
   );
-}
-
-/**
- * Derives the times that are not set. Those of a cluster follow from its lease: a lease is renewed three times before it
- * expires, and two renewals can fail. The record of a session lives as long as an idle session and its events may.
- */
-function deriveTimes(globals: GlobalOptions, sources: readonly Given[]): GlobalOptions {
-  const { leaseMs, recordTtlMs, sessionIdleMs, logMaxAgeMs } = globals;
-  const derived = (key: 'leaseRenewMs' | 'leaseMarginMs' | 'redisTimeoutMs', share: number, leastMs: number): number =>
-    firstGiven(sources, key) === undefined ? Math.max(leastMs, Math.floor(leaseMs / share)) : globals[key];
-  return {
-    ...globals,
-    leaseRenewMs: derived('leaseRenewMs', 3, 10),
-    leaseMarginMs: derived('leaseMarginMs', 6, 1),
-    redisTimeoutMs: Math.min(
-      derived('redisTimeoutMs', 6, 10),
-      firstGiven(sources, 'redisTimeoutMs') ? Infinity : second,
-    ),
-    recordTtlMs: firstGiven(sources, 'recordTtlMs') ? recordTtlMs : Math.max(recordTtlMs, sessionIdleMs, logMaxAgeMs),
-  };
 }
 
 /** The configuration file to read. Reports a fault unless servers are named in exactly one form. */
@@ -303,47 +284,75 @@ function checkKeysFile(file: NamedFile, context: FileContext): readonly ApiKey[]
 /** The locations of the options of servers: in the entry of the server, or where all servers have their values. */
 const placeOfServer =
   (file: ConfigFile | undefined, sources: readonly Given[]): PlaceOfServer =>
-  (name, key) => {
+  (name, path) => {
     const entry = file?.servers.find((server) => server.name === name);
-    return entry?.given.get(key)?.path ?? firstGiven(sources, key)?.path ?? entry?.path ?? `server ${name}`;
+    return entry?.given.get(path)?.path ?? firstGiven(sources, path)?.path ?? entry?.path ?? `server ${name}`;
   };
 
-const expiredKeysWarning = `All keys in the file of ${flagOf('apiKeysFile')} have expired. Create a key with mcp-gangway key.`;
+const expiredKeysWarning = `All keys in the file of ${flagOf('auth.apiKeysFile')} have expired. Create a key with mcp-gangway key.`;
 const isExpired = ({ expiresAtMs }: ApiKey): boolean => expiresAtMs !== undefined && expiresAtMs <= Date.now();
-const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
+const emptyKeysWarning = `The file of ${flagOf('auth.apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
 
-const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adminHost')} is off, which is the default in the image and overrides the file. Set the address with that variable or with ${flagOf('adminHost')}.`;
+const adminOffWarning = `The operator port is disabled: ${environmentNameOf('listen.adminHost')} is off, which is the default in the image and overrides the file. Set the address with that variable or with ${flagOf('listen.adminHost')}.`;
 
 /** The image sets the variable of the store, and a Redis may replace it there. */
-const isStoreUnused = ({ redis, store }: GlobalOptions, line: CommandLine, file: ConfigFile | undefined): boolean =>
-  redis !== undefined && store !== 'memory' && (line.given.has('store') || (file?.given.has('store') ?? false));
+const isStoreUnused = ({ cluster, replay }: GatewayOptions, line: CommandLine, file: ConfigFile | undefined): boolean =>
+  cluster.redis !== undefined &&
+  replay.store !== 'memory' &&
+  (line.given.has('replay.store') || (file?.given.has('replay.store') ?? false));
 
-const unusedStoreWarning = `${flagOf('store')} has no effect with ${flagOf('redis')}: the sessions are in Redis.`;
+const unusedStoreWarning = `${flagOf('replay.store')} has no effect with ${flagOf('cluster.redis')}: the sessions are in Redis.`;
 
-const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, configure the header in the proxy.`;
+const hstsWarning = `${flagOf('listen.tls.hsts')} has no effect without ${flagOf('listen.tls.cert')}. If a proxy terminates TLS, configure the header in the proxy.`;
 
-function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: ReportIssue): void {
+/**
+ * Warnings about limits without effect: limits of users without authentication, and a burst without a rate.
+ * @param knowsUsers true if the gateway can tell users apart
+ */
+function limitWarnings({ limits: { user } }: GatewayOptions, knowsUsers: boolean, hasBurst: boolean): string[] {
+  const { sessions, processes, startsPerMinute, streams, requestsPerSecond, inFlightBytes } = user;
+  const own = { sessions, processes, startsPerMinute, streams, requestsPerSecond, inFlight: inFlightBytes };
+  const names = Object.keys(own) as (keyof typeof own)[];
+  const flags = names.filter((name) => own[name] !== undefined).map((name) => flagOf(`limits.user.${name}`));
+  return [
+    ...(knowsUsers || flags.length === 0
+      ? []
+      : [
+          `Without authentication the gateway cannot tell users apart, so these options have no effect: ${flags.join(', ')}.`,
+        ]),
+    ...(hasBurst && requestsPerSecond === undefined
+      ? [`${flagOf('limits.user.requestBurst')} has no effect without ${flagOf('limits.user.requestsPerSecond')}.`]
+      : []),
+  ];
+}
+
+function checkPairs(options: GatewayOptions, sources: readonly Given[], report: ReportIssue): void {
+  const numberAt = (path: OptionPath): number | undefined => {
+    const option = gatewayLeaves.get(path);
+    const value = option && valueAt(options, path, option);
+    return typeof value === 'number' ? value : undefined;
+  };
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
-    const [low, high] = [globals[smaller] ?? 0, globals[larger] ?? Number.POSITIVE_INFINITY];
+    const [low, high] = [numberAt(smaller) ?? 0, numberAt(larger) ?? Number.POSITIVE_INFINITY];
     if (given === undefined || low <= high) continue;
     const relation = given === firstGiven(sources, smaller) ? 'larger' : 'smaller';
-    const [key, value] = relation === 'larger' ? ([larger, high] as const) : ([smaller, low] as const);
-    const { format = String } = globalOptions[key] as Option<number>;
+    const [other, value] = relation === 'larger' ? ([larger, high] as const) : ([smaller, low] as const);
+    const { format = String } = gatewayLeaves.get(other) ?? {};
     report(
       given.path,
       (nameOf) =>
-        `must not be ${relation} than ${nameOf(key)}, which is ${format(value)}: ${reason}; change one of the two`,
+        `must not be ${relation} than ${nameOf(other)}, which is ${format(value)}: ${reason}; change one of the two`,
     );
   }
 }
 
 function checkCertificate(
-  globals: GlobalOptions,
+  { listen }: GatewayOptions,
   sources: readonly Given[],
   readFile: ConfigurationSources['readFile'],
   report: ReportIssue,
 ): void {
-  const read = readCertificate(globals, readFile);
+  const read = readCertificate(listen.tls, readFile);
   if (!read.ok) report(optionLocation(sources, read.option), read.message);
 }

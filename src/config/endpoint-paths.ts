@@ -1,4 +1,4 @@
-import type { GlobalOptions, ServerOptions } from './options/options.ts';
+import type { GatewayOptions, ServerOptions } from './options/options.ts';
 
 /** The paths of one server's endpoints. */
 export interface EndpointPaths {
@@ -11,10 +11,17 @@ export interface EndpointPaths {
 }
 
 /** The part of the configuration that decides the paths. */
-interface PathConfig extends Pick<GlobalOptions, 'path' | 'ssePath' | 'messagesPath' | 'wsPath'> {
+interface PathConfig {
+  readonly listen: Pick<GatewayOptions['listen'], 'path'>;
   readonly servers: readonly NamedServer[];
   readonly firstServer?: string | undefined;
 }
+
+/**
+ * The last parts of the other paths. Nobody needs other ones: a client gets the URL from its user, and an event stream
+ * announces the path for messages. A proxy can serve any other path.
+ */
+const fixedPaths = { ws: '/ws', stream: '/sse', messages: '/messages' } as const;
 
 type NamedServer = Pick<ServerOptions, 'sse' | 'ws'> & { readonly name: string };
 
@@ -23,42 +30,23 @@ type NamedServer = Pick<ServerOptions, 'sse' | 'ws'> & { readonly name: string }
  * the one that was single at the start, also has paths without its name.
  */
 export function endpointPathsOf(
-  { path, ssePath, messagesPath, wsPath, servers, firstServer }: PathConfig,
+  { listen, servers, firstServer }: PathConfig,
   { name, sse, ws }: NamedServer,
 ): readonly [EndpointPaths, ...EndpointPaths[]] {
   const pathsBelow = (prefix: string): EndpointPaths => ({
-    mcp: prefix + path,
-    ws: ws ? prefix + wsPath : undefined,
-    legacySse: sse ? { stream: prefix + ssePath, messages: prefix + messagesPath } : undefined,
+    mcp: prefix + listen.path,
+    ws: ws ? prefix + fixedPaths.ws : undefined,
+    legacySse: sse ? { stream: prefix + fixedPaths.stream, messages: prefix + fixedPaths.messages } : undefined,
   });
   if (servers.length === 1) return [pathsBelow(''), pathsBelow(`/${name}`)];
   return name === firstServer ? [pathsBelow(`/${name}`), pathsBelow('')] : [pathsBelow(`/${name}`)];
 }
 
-/** Two options that give endpoints the same path. */
-export interface DuplicatePath {
-  readonly path: string;
-  readonly options: readonly [keyof GlobalOptions, keyof GlobalOptions];
-}
-
-/** The first path that two endpoints would have, with the options that they come from. */
-export function findDuplicatePath(config: PathConfig): DuplicatePath | undefined {
-  const optionByPath = new Map<string, keyof GlobalOptions>();
-  for (const server of config.servers) {
-    for (const { mcp, ws, legacySse } of endpointPathsOf(config, server)) {
-      const endpoints = [
-        ['path', mcp],
-        ['wsPath', ws],
-        ['ssePath', legacySse?.stream],
-        ['messagesPath', legacySse?.messages],
-      ] as const;
-      for (const [option, path] of endpoints) {
-        if (path === undefined) continue;
-        const other = optionByPath.get(path);
-        if (other !== undefined) return { path, options: [other, option] };
-        optionByPath.set(path, option);
-      }
-    }
-  }
-  return undefined;
+/** The first path of an endpoint that another endpoint has as well. */
+export function findDuplicatePath(config: PathConfig): string | undefined {
+  const paths = config.servers
+    .flatMap((server) => endpointPathsOf(config, server))
+    .flatMap(({ mcp, ws, legacySse }) => [mcp, ws, legacySse?.stream, legacySse?.messages])
+    .filter((path) => path !== undefined);
+  return paths.find((path, index) => paths.indexOf(path) < index);
 }

@@ -1,3 +1,5 @@
+import type { OptionPath } from './options/options.ts';
+
 /** One fault in the configuration. */
 export interface ConfigurationIssue {
   /** The location of the fault: `--port`, `GANGWAY_PORT`, `config.json: mcpServers.git.args[1]`. */
@@ -22,8 +24,8 @@ export function renderIssue({ path, message, position }: ConfigurationIssue): st
   return `${file}:${line}:${column}: ${path.slice(file.length + 2)}: ${message}`;
 }
 
-/** The name of an option in its source: `--tls-key`, `GANGWAY_TLS_KEY` in the environment, `tlsKey` in the file. */
-export type NameOf = (key: string) => string;
+/** The name of an option in its source: `--tls-key`, `GANGWAY_TLS_KEY` in the environment, `listen.tls.key` in the file. */
+export type NameOf = (path: OptionPath) => string;
 
 /** The message of a fault. A message that names options uses the names of the source with the fault. */
 export type IssueMessage = string | ((nameOf: NameOf) => string);

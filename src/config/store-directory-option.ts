@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { GlobalOptions } from './options/options.ts';
+import type { GatewayOptions } from './options/options.ts';
 
 const filePrefix = 'file:';
 
@@ -8,8 +8,11 @@ const filePrefix = 'file:';
 const writablePrefix = 'file-if-writable:';
 
 /** The directory in which a gateway without Redis keeps its sessions; undefined for memory, and with Redis. */
-export function storeDirectoryOf({ store, redis }: Pick<GlobalOptions, 'store' | 'redis'>): string | undefined {
-  if (redis !== undefined) return undefined;
+export function storeDirectoryOf({
+  replay: { store },
+  cluster,
+}: Pick<GatewayOptions, 'replay' | 'cluster'>): string | undefined {
+  if (cluster.redis !== undefined) return undefined;
   if (store.startsWith(filePrefix)) return resolve(store.slice(filePrefix.length));
   if (!store.startsWith(writablePrefix)) return undefined;
   const directory = resolve(store.slice(writablePrefix.length));

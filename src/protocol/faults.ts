@@ -462,7 +462,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: Mcp-Session-Id is missing. Send initialize, then its Mcp-Session-Id with each message. The operator can allow requests without a session (--defaults.advanced.sessionless serve).',
+      'Bad request: Mcp-Session-Id is missing. Send initialize, then its Mcp-Session-Id with each message. The operator can allow requests without a session (--defaults.sessionless serve).',
   },
   unknown_session: {
     status: 404,
@@ -633,7 +633,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'All processes of this MCP server are in use by requests that wait for input. Retry; the operator can allow more processes with --defaults.advanced.poolMax.',
+      'All processes of this MCP server are in use by requests that wait for input. Retry; the operator can allow more processes with --defaults.poolMax.',
     retryAfterS: 2,
   },
   server_not_modern: {
@@ -652,7 +652,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'This MCP server has reached its limit of requests in flight or subscriptions. This request did not reach the server. Retry; the operator can raise --advanced.limits.sharedRequests.',
+      'This MCP server has reached its limit of requests in flight or subscriptions. This request did not reach the server. Retry; the operator can raise --limits.session.requests.',
     retryAfterS: 1,
   },
   line_too_long: {
@@ -660,7 +660,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server sent a message longer than the limit, so its answer was lost. The operator can raise --advanced.limits.line.',
+      'The MCP server sent a message longer than the limit, so its answer was lost. The operator can raise --limits.server.line.',
   },
   memory_limit: {
     status: 502,
@@ -674,7 +674,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer is too large to be kept for a client that lost its connection. The operator can raise --advanced.limits.event and --replay.maxSize.',
+      'The answer is too large to be kept for a client that lost its connection. The operator can raise --replay.maxSize, of which an event may take half.',
   },
   response_too_complex: {
     status: 502,
@@ -905,7 +905,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'This gateway has reached its limit of server starts per minute. Retry later; the operator can raise --advanced.limits.totalStartsPerMinute.',
+      'This gateway has reached its limit of server starts per minute. Retry later; the operator can raise --limits.total.startsPerMinute.',
     retryAfterS: 10,
   },
   gateway_busy: {

@@ -17,7 +17,12 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
   const log = Object.fromEntries(logParts.map((part) => [part, logger])) as Log;
-  const config = { adminPort, logFormat: 'json', store: 'memory' } as unknown as GatewayConfig;
+  const config = {
+    listen: { adminPort },
+    observe: { logFormat: 'json' },
+    replay: { store: 'memory' },
+    cluster: {},
+  } as unknown as GatewayConfig;
   const health = new ServerHealth();
   health.add('s', { transport: 'stdio', isRequired: false, era: () => undefined });
   return { telemetry: createTelemetry(config, log, { health, ...watchers }), lines, health };

@@ -4,9 +4,7 @@ import { exampleFile, renderConfiguration } from '../../scripts/docs/configurati
 import { renderErrors } from '../../scripts/docs/errors.ts';
 import { pages } from '../../scripts/docs/pages.ts';
 import { readConfiguration } from '../../src/config/config.ts';
-import { flagOf } from '../../src/config/options/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
-import { isAdvanced, serverPathOf, treePathOf } from '../../src/config/tree/places.ts';
+import { flagsOf, options } from '../../src/config/options/option-names.ts';
 import { allReasons } from '../../src/protocol/faults.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -23,10 +21,8 @@ describe('docs/reference', () => {
 });
 
 describe('configuration.md', () => {
-  const keys = Object.keys({ ...globalOptions, ...serverOptions });
-
-  it.each(keys)('has %s at its place in the tree', (key) => {
-    const name = `| \`${serverPathOf(key) ?? treePathOf(key)}\``;
+  it.each([...options.keys()])('has %s at its place in the tree', (path) => {
+    const name = `| \`${path.replace(/^defaults\./, '')}\``;
     expect(
       renderConfiguration()
         .split('\n')
@@ -35,7 +31,7 @@ describe('configuration.md', () => {
   });
 
   it('has at most 75 options that are not advanced, which is two printed pages', () => {
-    expect(keys.filter((key) => !isAdvanced(key)).length).toBeLessThanOrEqual(75);
+    expect([...options.values()].filter(({ isAdvanced }) => isAdvanced !== true).length).toBeLessThanOrEqual(75);
   });
 
   it('has an example that is a valid file', () => {
@@ -59,7 +55,7 @@ describe('errors.md', () => {
   });
 
   it('names only options that exist', () => {
-    const flags = new Set(Object.keys({ ...globalOptions, ...serverOptions }).map(flagOf));
+    const flags = new Set([...options.keys()].map((path) => flagsOf(path)[0]));
     const named = [...page.matchAll(/--[a-z][A-Za-z.-]*[A-Za-z]/g)].map(([flag]) => flag);
     expect(named.length).toBeGreaterThan(50);
     expect(named.filter((flag) => !flags.has(flag))).toEqual([]);

@@ -1,28 +1,25 @@
 import { expect, it } from 'vitest';
 import { readRedisTls } from '../../src/app/tls-files.ts';
+import type { GatewayConfig } from '../../src/config/config.ts';
 
-const none = { redisCa: undefined, redisCert: undefined, redisKey: undefined };
+type Tls = GatewayConfig['cluster']['tls'];
+const read = (files: Partial<Tls>) =>
+  readRedisTls({
+    cluster: { tls: { ca: undefined, cert: undefined, key: undefined, ...files } },
+  } as unknown as GatewayConfig);
 
 it('reads nothing where no option is set', () => {
-  expect(readRedisTls(none)).toEqual({});
+  expect(read({})).toEqual({});
 });
 
 it.each([
-  [
-    'that cannot be read',
-    { redisCa: '/no/such/file' },
-    'The file of --advanced.cluster.redisCa cannot be read: ENOENT',
-  ],
-  [
-    'without a certificate',
-    { redisCa: '/dev/null' },
-    'The file of --advanced.cluster.redisCa contains no PEM certificate',
-  ],
+  ['that cannot be read', { ca: '/no/such/file' }, 'The file of --cluster.tls.ca cannot be read: ENOENT'],
+  ['without a certificate', { ca: '/dev/null' }, 'The file of --cluster.tls.ca contains no PEM certificate'],
   [
     'that no connection can use',
-    { redisCert: import.meta.filename, redisKey: import.meta.filename },
-    'The files of --advanced.cluster.redisCa, --advanced.cluster.redisCert, --advanced.cluster.redisKey cannot be used',
+    { cert: import.meta.filename, key: import.meta.filename },
+    'The files of --cluster.tls.ca, --cluster.tls.cert, --cluster.tls.key cannot be used',
   ],
 ])('names the options of files %s', (_, files, message) => {
-  expect(() => readRedisTls({ ...none, ...files })).toThrow(message);
+  expect(() => read(files)).toThrow(message);
 });

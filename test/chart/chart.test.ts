@@ -179,23 +179,23 @@ describe('a value', () => {
   it('gives a pod the time for preStop and for its drain', async () => {
     const manifests = await render({ drainSeconds: 100, preStopSeconds: 20 });
     expect(deploymentOf(manifests).spec?.template.spec?.terminationGracePeriodSeconds).toBe(125);
-    expect(configOf(configurationOf(manifests)).drainMs).toBe(100_000);
+    expect(configOf(configurationOf(manifests)).timeouts.drainMs).toBe(100_000);
   });
 
   it('names the Redis in the configuration, and its Secret is a file and no variable', async () => {
     const manifests = await render(everything);
-    expect(configOf(configurationOf(manifests)).redis).toBe(redisUrl);
+    expect(configOf(configurationOf(manifests)).cluster.redis).toBe(redisUrl);
     const variables = containerOf(manifests).env?.map(({ name }) => name);
-    expect(variables).toEqual(['GANGWAY_ADVANCED_CLUSTER_LINK_ADDRESS', 'GANGWAY_LISTEN_ADMIN_HOST', 'TOKEN']);
+    expect(variables).toEqual(['GANGWAY_CLUSTER_LINK_ADDRESS', 'GANGWAY_LISTEN_ADMIN_HOST', 'TOKEN']);
     const { volumes } = deploymentOf(manifests).spec?.template.spec ?? {};
     expect(volumes?.find(({ name }) => name === 'redis')?.secret).toEqual({
       secretName: 'redis',
       defaultMode: 0o440,
       items: [{ key: 'redis-url', path: 'redis-url' }],
     });
-    expect(configOf(configurationOf(await render())).redis).toBe('redis://gw-mcp-gangway-redis:6379');
+    expect(configOf(configurationOf(await render())).cluster.redis).toBe('redis://gw-mcp-gangway-redis:6379');
     const other = { 'redis.enabled': false, 'redis.url': 'redis://other:6379' };
-    expect(configOf(configurationOf(await render(other))).redis).toBe('redis://other:6379');
+    expect(configOf(configurationOf(await render(other))).cluster.redis).toBe('redis://other:6379');
   });
 
   it('replaces the servers of the defaults instead of adding to them', async () => {
@@ -210,8 +210,10 @@ describe('a value', () => {
   });
 
   it('puts the host names of the Ingress and of the route into the allowed ones', async () => {
-    const { allowHost } = configOf(configurationOf(await render(everything)));
-    expect(allowHost).toEqual(expect.arrayContaining(['mcp.example.com', 'mcp.example.org', 'gw-mcp-gangway.tools']));
+    const { listen } = configOf(configurationOf(await render(everything)));
+    expect(listen.allowedHosts).toEqual(
+      expect.arrayContaining(['mcp.example.com', 'mcp.example.org', 'gw-mcp-gangway.tools']),
+    );
   });
 
   it.each([
@@ -295,7 +297,7 @@ function configurationOf(manifests: readonly Manifest[]) {
 }
 
 function valueOfReference(name: string): string {
-  return name === 'GANGWAY_ADVANCED_CLUSTER_LINK_ADDRESS' ? '10.1.2.3' : 'text';
+  return name === 'GANGWAY_CLUSTER_LINK_ADDRESS' ? '10.1.2.3' : 'text';
 }
 
 function configOf(configuration: ReturnType<typeof readConfiguration>): GatewayConfig {

@@ -5,14 +5,7 @@ import { type Cluster, startCluster } from '../support/cluster.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that no renewal of a lease falls into a measurement, or at most one. */
-const longLease = [
-  '--cluster.lease',
-  '10m',
-  '--advanced.cluster.leaseRenewal',
-  '1m',
-  '--advanced.cluster.leaseMargin',
-  '1s',
-] as const;
+const longLease = ['--cluster.lease', '10m', '--cluster.leaseMargin', '1s'] as const;
 
 let cluster: Cluster;
 let own: CountingSession;
@@ -20,7 +13,7 @@ let other: CountingSession;
 const agent = new Agent({ keepAlive: true });
 beforeAll(async () => {
   const { command = [] } = withCounting();
-  const args = [...longLease, '--timeouts.drain', '0', '--advanced.sse.streamAfter', '5s'];
+  const args = [...longLease, '--timeouts.drain', '0', '--sse.streamAfter', '5s'];
   cluster = await startCluster({ instances: 2, command, args });
   own = await openCounting(urlOf(cluster, 0), { agent });
   other = own.at(urlOf(cluster, 1));

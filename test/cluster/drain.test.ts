@@ -15,14 +15,7 @@ import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that a test which waits for the end of one fails. */
-const longLease = [
-  '--cluster.lease',
-  '1m',
-  '--advanced.cluster.leaseRenewal',
-  '1s',
-  '--advanced.cluster.leaseMargin',
-  '1s',
-] as const;
+const longLease = ['--cluster.lease', '1m', '--cluster.leaseMargin', '1s'] as const;
 const drainMs = 5_000;
 const retryMs = 1_234;
 /** From the end of an instance to an answer of the next one: a start of a server, on a machine that has other things to do. */
@@ -34,17 +27,15 @@ beforeAll(async () => {
   const times = [
     '--timeouts.drain',
     `${drainMs}ms`,
-    '--advanced.sse.streamAfter',
+    '--sse.streamAfter',
     '5ms',
-    '--advanced.sse.reconnectDelay',
+    '--sse.reconnectDelay',
     `${retryMs}ms`,
     '--sse.heartbeat',
     '300ms',
     // Longer than Redis stands still, so that no request of which Redis may know is given up for that.
-    '--advanced.cluster.redisTimeout',
-    '10s',
   ];
-  const graces = ['--defaults.advanced.stdinCloseGrace', '500ms', '--defaults.advanced.terminateGrace', '500ms'];
+  const graces = ['--defaults.timeouts.stdinClose', '500ms', '--defaults.timeouts.terminate', '500ms'];
   cluster = await startCluster({ command, args: [...longLease, ...times, ...graces] });
 });
 afterAll(() => stopSound(cluster));

@@ -215,7 +215,7 @@ describe('a direct link', () => {
         redis,
         instances: 2,
         link,
-        ...withCounting('--advanced.sse.streamAfter', '20s'),
+        ...withCounting('--sse.streamAfter', '20s'),
       });
       const session = await openCounting(urlOf(cluster, 0));
       const there = session.at(urlOf(cluster, 1));

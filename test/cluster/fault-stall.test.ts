@@ -27,7 +27,7 @@ async function start(args: readonly string[], reports: number) {
     redis,
     instances: 2,
     command: notes.command,
-    args: [...args, '--timeouts.drain', '0', '--advanced.cluster.redisWait', '1s'],
+    args: [...args, '--timeouts.drain', '0', '--cluster.redisWait', '1s'],
   });
   await mayTakeOver(cluster);
   const client = await openHeld(urlOf(cluster, 0), 's', notes);
@@ -41,9 +41,7 @@ const epochOf = ({ session }: HeldClient): Promise<string> =>
 describe('a stalled event loop', () => {
   test('[F29b] of half a lease (3 s of 6 s in full size): nobody takes the session over, and its call goes on', async () => {
     const { cluster, client, stream } = await start(
-      isFullSize
-        ? []
-        : ['--cluster.lease', '3s', '--advanced.cluster.leaseRenewal', '1s', '--advanced.cluster.leaseMargin', '500ms'],
+      isFullSize ? [] : ['--cluster.lease', '3s', '--cluster.leaseMargin', '500ms'],
       2,
     );
     const epoch = await epochOf(client);
@@ -61,15 +59,8 @@ describe('a stalled event loop', () => {
   });
 
   test('[F29b] [P6] beyond the margin of its lease: an answer of that time is given as soon as the lease is renewed', async () => {
-    const lease = [
-      '--cluster.lease',
-      '3s',
-      '--advanced.cluster.leaseRenewal',
-      '300ms',
-      '--advanced.cluster.leaseMargin',
-      '2500ms',
-    ];
-    const { cluster, client, stream } = await start([...lease, '--advanced.sse.streamAfter', '10m'], 0);
+    const lease = ['--cluster.lease', '3s', '--cluster.leaseMargin', '2500ms'];
+    const { cluster, client, stream } = await start([...lease, '--sse.streamAfter', '10m'], 0);
     const epoch = await epochOf(client);
     const begin = performance.now();
     await cluster.freeze(0);

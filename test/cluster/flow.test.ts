@@ -19,7 +19,7 @@ async function openThere(cluster: Cluster): Promise<readonly [CountingSession, C
 }
 
 test('[P1] [P8] large messages pass both ways by way of an instance that is not the owner', async () => {
-  const cluster = await startFastCluster(withCounting('--advanced.sse.streamAfter', '20s'));
+  const cluster = await startFastCluster(withCounting('--sse.streamAfter', '20s'));
   const [, one, two] = await openThere(cluster);
   // As large as a body may be.
   const frame = { jsonrpc: '2.0', method: 'test/none', params: { text: '' } };
@@ -49,7 +49,7 @@ test.skipIf(process.platform !== 'linux')(
     const cluster = await startFastCluster({
       instances: 2,
       command: [process.execPath, `${root}test/fixtures/children/flooding-server.mjs`],
-      args: ['--timeouts.drain', '0', '--advanced.sse.streamAfter', '0', '--advanced.timeouts.slowReader', '1s'],
+      args: ['--timeouts.drain', '0', '--sse.streamAfter', '0', '--timeouts.slowReader', '1s'],
     });
     const [own, other] = cluster.instances as readonly [Gateway, Gateway];
     const session = await initialize(own.url);

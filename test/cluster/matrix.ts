@@ -75,7 +75,7 @@ export async function runMatrix(fault: Fault, redis: RedisServer): Promise<Matri
     command: notes.command,
     isPartitionable: true,
     // A call in its JSON phase stays there until its answer comes.
-    args: [...faultArgs, '--timeouts.drain', '10s', '--advanced.sse.streamAfter', '10m'],
+    args: [...faultArgs, '--timeouts.drain', '10s', '--sse.streamAfter', '10m'],
   });
   try {
     await mayTakeOver(cluster);

@@ -13,7 +13,7 @@ let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startFastCluster({
     command: everythingFixture,
-    args: ['--limits.user.requestsPerSecond', `${perS}`, '--advanced.limits.userRequestBurst', `${burst}`],
+    args: ['--limits.user.requestsPerSecond', `${perS}`, '--limits.user.requestBurst', `${burst}`],
     env: userEnvironment,
   });
 });

@@ -20,11 +20,11 @@ beforeAll(async () => {
   const args = [
     '--era',
     'legacy',
-    '--advanced.sse.streamAfter',
+    '--sse.streamAfter',
     '5ms',
-    '--advanced.sse.reconnectDelay',
+    '--sse.reconnectDelay',
     '0',
-    '--advanced.replay.maxEvents',
+    '--replay.maxEvents',
     '100000',
   ];
   cluster = await startFastCluster(withCounting(...args));

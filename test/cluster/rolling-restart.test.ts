@@ -16,14 +16,14 @@ test('[P9] [P3] [P4] [P6] a rolling restart of all instances under traffic: no s
   const args = [
     '--timeouts.drain',
     '10s',
-    '--advanced.sse.streamAfter',
+    '--sse.streamAfter',
     '20ms',
-    '--advanced.replay.maxEvents',
+    '--replay.maxEvents',
     '100000',
-    '--advanced.sse.reconnectDelay',
+    '--sse.reconnectDelay',
     '0',
   ];
-  const graces = ['--defaults.advanced.stdinCloseGrace', '500ms', '--defaults.advanced.terminateGrace', '500ms'];
+  const graces = ['--defaults.timeouts.stdinClose', '500ms', '--defaults.timeouts.terminate', '500ms'];
   const cluster = await startFastCluster({ command: trafficServer(notes), args: [...args, ...graces] });
   const before = cluster.instances.map(({ pid }) => pid);
   const seed = seedOfRun();

@@ -12,7 +12,7 @@ describe.each([
 ])('requests of the legacy era without a session, at three instances in front of %s', (_, command) => {
   let cluster: Cluster;
   beforeAll(async () => {
-    cluster = await startFastCluster({ command, args: ['--share', 'all', '--defaults.advanced.sessionless', 'serve'] });
+    cluster = await startFastCluster({ command, args: ['--share', 'all', '--defaults.sessionless', 'serve'] });
     await settle(cluster);
   });
   afterAll(() => stopSound(cluster));
@@ -37,7 +37,7 @@ describe.each([
 test('[P3] a call whose owner is lost ends with an error, and the next one is served', async () => {
   const cluster = await startFastCluster({
     command: everythingFixture,
-    args: ['--share', 'all', '--defaults.advanced.sessionless', 'serve'],
+    args: ['--share', 'all', '--defaults.sessionless', 'serve'],
   });
   await settle(cluster);
   const [here, there] = instancesOf(cluster);

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const { command = [] } = withCounting();
   cluster = await startFastCluster({
     command,
-    args: ['--advanced.sse.reconnectDelay', '50ms', '--timeouts.drain', '8s'],
+    args: ['--sse.reconnectDelay', '50ms', '--timeouts.drain', '8s'],
   });
   await settle(cluster);
 });
@@ -172,7 +172,7 @@ describe('a client of HTTP+SSE in a cluster', () => {
     const own = await startFastCluster({
       command: withCounting().command ?? [],
       redis: cluster.redis,
-      args: ['--advanced.sse.linger', '400ms', '--cluster.prefix', 'other'],
+      args: ['--timeouts.sessionIdle', '400ms', '--cluster.prefix', 'other'],
     });
     const [here = '', there = ''] = own.instances.map(({ baseUrl }) => baseUrl);
     const clients = [await connectOld(here), await connectOld(here, { initializeAt: there })];

@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import type { ConfigurationIssue } from '../../src/config/issues.ts';
-import { environmentNameOf, environmentNamesOf, flagOf, flagsOf } from '../../src/config/options/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
+import { flagsOf, options, variablesOf } from '../../src/config/options/option-names.ts';
 import { configFileVariable } from '../../src/config/sources/environment-variables.ts';
-import { treePathOf } from '../../src/config/tree/places.ts';
+import { valueAt } from '../../src/config/tree/branch.ts';
+
+const flagOf = (path: string): string => flagsOf(path)[0];
+const environmentNameOf = (path: string): string => variablesOf(path)[0] ?? '';
 
 interface Given {
   argv?: readonly string[];
@@ -52,8 +54,6 @@ describe('one server', () => {
     expect(servers).toEqual([
       {
         name: 'foo',
-        listCache: true,
-        listTtlMs: 0,
         allowTools: [],
         denyTools: [],
         allowPrompts: [],
@@ -63,47 +63,37 @@ describe('one server', () => {
         command: 'node',
         args: ['dist/foo.js', '--port', '9'],
         warm: 0,
-        startTimeoutMs: 60_000,
-        stdinCloseGraceMs: 2000,
-        terminateGraceMs: 3000,
-        parentDeathSignal: 'SIGTERM',
         cwd: undefined,
         env: {},
-        onBackendExit: 'restore',
+        onExit: 'restore',
         rerun: 'safe',
         hibernateAfterMs: 0,
         era: 'auto',
         share: 'auto',
+        affinity: undefined,
         auth: 'gateway',
         shareLingerMs: 300_000,
         poolMax: 1,
         sessionless: 'reject',
-        probeEveryMs: 0,
-        probeTimeoutMs: 10_000,
-        probeFailures: 3,
-        probeSuccesses: 2,
-        probeRequired: false,
-        uid: undefined,
-        gid: undefined,
-        maxMemoryBytes: undefined,
         sse: true,
         ws: true,
         transport: 'auto',
         headers: {},
         forwardHeaders: [],
         credentials: {},
-        upstreamCa: undefined,
-        upstreamCert: undefined,
-        upstreamKey: undefined,
-        connectTimeoutMs: 10_000,
-        endpointTimeoutMs: 10_000,
-        postTimeoutMs: 60_000,
-        upstreamIdleMs: 0,
-        requiredScopes: [],
-        toolScopes: {},
+        identity: undefined,
+        lists: { ttlMs: 0 },
+        scopes: { required: [], tools: {} },
+        timeouts: { startMs: 60_000, stdinCloseMs: 2_000, terminateMs: 3_000, streamIdleMs: 0 },
+        probes: { everyMs: 0, required: false },
+        tls: { ca: undefined, cert: undefined, key: undefined },
+        process: { uid: undefined, gid: undefined, memoryBytes: undefined },
       },
     ]);
-    expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });
+    expect(globals).toMatchObject({
+      listen: { host: '127.0.0.1', port: 8080, path: '/mcp', allowedOrigins: [] },
+      cluster: { redis: undefined },
+    });
   });
 
   it.each<[string, Given, string[]]>([
@@ -163,127 +153,112 @@ describe('help', () => {
 describe('the order of sources', () => {
   const file = {
     listen: { port: 3, allowedHosts: ['file'] },
-    advanced: { limits: { depth: 33 } },
+    limits: { session: { requests: 33 } },
     ...server({ command: 'x' }),
   };
   const env = { GANGWAY_PORT: '2', GANGWAY_TIMEOUTS_DRAIN: '22ms', GANGWAY_ALLOW_HOST: 'one, two', GANGWAY_HOST: '' };
 
   it('is command line, environment, file, default', () => {
     expect(configOf({ argv: ['--config=config.json', '--port', '1'], env, file })).toMatchObject({
-      port: 1,
-      drainMs: 22,
-      allowHost: ['one', 'two'],
-      maxDepth: 33,
-      host: '127.0.0.1',
+      listen: { port: 1, allowedHosts: ['one', 'two'], host: '127.0.0.1' },
+      timeouts: { drainMs: 22 },
+      limits: { session: { requests: 33 } },
     });
   });
 
   it('takes the file from the environment only if the command line names no server', () => {
     const named = { [configFileVariable]: 'config.json' };
-    expect(configOf({ argv: [], env: named, file }).port).toBe(3);
-    expect(configOf({ argv: ['--', 'x'], env: named, file }).port).toBe(8080);
+    expect(configOf({ argv: [], env: named, file }).listen.port).toBe(3);
+    expect(configOf({ argv: ['--', 'x'], env: named, file }).listen.port).toBe(8080);
   });
 
   it('takes the Redis from REDIS_URL where GANGWAY_REDIS is not set, and as any variable', () => {
     const [own, other] = ['redis://own', 'redis://other'];
     const argv = ['--', 'x'];
-    expect(configOf({ argv, env: { REDIS_URL: other } }).redis).toBe(other);
-    expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: '' } }).redis).toBe(other);
-    expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: own } }).redis).toBe(own);
-    expect(configOf({ argv: ['--redis', own, ...argv], env: { REDIS_URL: other } }).redis).toBe(own);
-    expect(configOf({ argv, env: { REDIS_URL: '' } }).redis).toBeUndefined();
+    expect(configOf({ argv, env: { REDIS_URL: other } }).cluster.redis).toBe(other);
+    expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: '' } }).cluster.redis).toBe(other);
+    expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: own } }).cluster.redis).toBe(own);
+    expect(configOf({ argv: ['--redis', own, ...argv], env: { REDIS_URL: other } }).cluster.redis).toBe(own);
+    expect(configOf({ argv, env: { REDIS_URL: '' } }).cluster.redis).toBeUndefined();
     expect(
-      configOf({ env: { REDIS_URL: other }, file: { cluster: { redis: own }, ...server({ command: 'x' }) } }).redis,
+      configOf({ env: { REDIS_URL: other }, file: { cluster: { redis: own }, ...server({ command: 'x' }) } }).cluster
+        .redis,
     ).toBe(other);
   });
 
   it('has defaults for what instances share', () => {
     expect(configOf({ argv: ['--', 'x'] })).toMatchObject({
-      store: 'memory',
-      storeSyncMs: 1_000,
-      redisPrefix: 'gangway',
-      redisCa: undefined,
-      redisCert: undefined,
-      redisKey: undefined,
-      redisTimeoutMs: 1_000,
-      redisWaitMs: 5_000,
-      leaseMs: 6_000,
-      leaseRenewMs: 2_000,
-      leaseMarginMs: 1_000,
-      recordTtlMs: 3_600_000,
-      mailboxMaxBytes: 67_108_864,
+      replay: { store: 'memory' },
+      cluster: { prefix: 'gangway', tls: { ca: undefined }, redisWaitMs: 5_000, leaseMs: 6_000 },
+      derived: { redisTimeoutMs: 1_000, leaseRenewMs: 2_000, leaseMarginMs: 1_000, recordTtlMs: 3_600_000 },
     });
   });
 
-  it('keeps the record of a session as long as an idle session and its events may live, unless it is set', () => {
+  it('keeps the record of a session as long as an idle session and its events may live', () => {
     const recordTtlOf = (...argv: string[]) => {
-      const { recordTtlMs } = configOf({ argv: [...argv, '--', 'x'] });
+      const { recordTtlMs } = configOf({ argv: [...argv, '--', 'x'] }).derived;
       return recordTtlMs / 60_000;
     };
     expect(recordTtlOf('--session-idle', '10m')).toBe(60);
     expect(recordTtlOf('--session-idle', '3h')).toBe(180);
     expect(recordTtlOf('--replay.maxAge', '2h')).toBe(120);
-    expect(recordTtlOf('--session-idle', '3h', '--advanced.cluster.recordTtl', '90m')).toBe(90);
   });
 
   it('takes every option from each source, by its path and its short name', () => {
-    for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
+    for (const [path, option] of options) {
+      const { kind, default: value } = option;
       if (value === undefined || typeof value === 'object') continue;
-      if (key === 'authClientCertificates') continue; // needs a certificate: see test/integration/dpop.test.ts
+      if (path === 'auth.oauth.clientCertificates') continue; // needs a certificate: see test/integration/dpop.test.ts
       const texts: Record<string, string> = {
-        logLevel: 'info,store=debug',
-        logFormat: 'pretty',
-        host: '::1',
-        adminHost: '::1',
-        linkHost: '::1',
-        onBackendExit: 'end',
-        rerun: 'hints',
-        era: 'legacy',
-        share: 'all',
-        sessionless: 'serve',
-        serverCards: 'off',
-        authDpop: 'require',
-        transport: 'sse',
-        auth: 'gateway', // a command ignores `upstream`
-        parentDeathSignal: 'off',
-        redisPrefix: 'team:x',
-        leaseMs: '170ms', // the only one of which 70 is too little
-        hstsMaxAgeS: '70s',
-        store: 'file:/x',
+        'observe.logLevel': 'info,store=debug',
+        'observe.logFormat': 'pretty',
+        'listen.host': '::1',
+        'listen.adminHost': '::1',
+        'listen.serverCards': 'off',
+        'cluster.link.host': '::1',
+        'cluster.prefix': 'team:x',
+        'cluster.lease': '170ms', // the only one of which 70 is too little
+        'auth.oauth.dpop': 'require',
+        'replay.store': 'file:/x',
+        'defaults.onExit': 'end',
+        'defaults.rerun': 'hints',
+        'defaults.era': 'legacy',
+        'defaults.share': 'all',
+        'defaults.sessionless': 'serve',
+        'defaults.transport': 'sse',
+        'defaults.auth': 'gateway', // a command ignores `upstream`
       };
       const units: Partial<Record<typeof kind, string>> = { duration: '70ms', size: '70B', integer: '70' };
-      const text = texts[key] ?? units[kind] ?? (kind === 'boolean' ? String(!value) : '/x');
+      const text = texts[path] ?? units[kind] ?? (kind === 'boolean' ? String(!value) : '/x');
       const isNumber = kind === 'integer' || kind === 'duration' || kind === 'size';
-      const wanted = { [key]: isNumber ? Number.parseInt(text, 10) : kind === 'boolean' ? !value : text };
+      const wanted = isNumber ? Number.parseInt(text, 10) : kind === 'boolean' ? !value : text;
       const large = {
-        logMaxBytes: '1GiB',
-        maxQueuedBytes: '1GiB',
-        maxEventBytes: '1B',
-        maxBodyBytes: '1B',
-        requestIdleMs: '1ms',
-        requestMaxMs: '24d',
-        logMaxAgeMs: '1ms',
-        recordTtlMs: '24d',
-        leaseMs: '24d',
-        leaseRenewMs: '10ms',
-        leaseMarginMs: '1ms',
-        proxyIdentityHeader: 'x-user', // without authentication it cannot be required
-        trustedProxy: ['10.0.0.1'],
-        ...(key === 'authDpop' && { authIssuer: ['https://login.example'], publicUrl: 'https://mcp.example' }),
-        [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? !value : text,
+        'limits.request.body': '1B',
+        'timeouts.requestIdle': '1ms',
+        'timeouts.requestTotal': '24d',
+        'auth.proxy.userHeader': 'x-user', // without authentication it cannot be required
+        'auth.proxy.addresses': ['10.0.0.1'],
+        ...(path === 'auth.oauth.dpop' && {
+          'auth.oauth.issuers': ['https://login.example'],
+          'listen.publicUrl': 'https://mcp.example',
+        }),
+        [path]: kind === 'integer' ? Number(text) : kind === 'boolean' ? !value : text,
       };
       const treeOf = (values: object): Record<string, unknown> =>
         Object.entries(values).reduce(
-          (tree, [name, each]) => withMember(tree, treePathOf(name), each),
+          (tree, [name, each]) => withMember(tree, name, each),
           file as Record<string, unknown>,
         );
-      const others = treeOf(Object.fromEntries(Object.entries(large).filter(([name]) => name !== key)));
+      const others = treeOf(Object.fromEntries(Object.entries(large).filter(([name]) => name !== path)));
       const results = [
-        ...flagsOf(key).map((flag) => configOf({ argv: ['--config', 'config.json', `${flag}=${text}`], file: others })),
-        ...environmentNamesOf(key).map((name) => configOf({ env: { [name]: text }, file: others })),
+        ...flagsOf(path).map((flag) =>
+          configOf({ argv: ['--config', 'config.json', `${flag}=${text}`], file: others }),
+        ),
+        ...variablesOf(path).map((name) => configOf({ env: { [name]: text }, file: others })),
         configOf({ file: treeOf(large) }),
       ];
-      for (const config of results) expect({ ...config.servers[0], ...config }).toMatchObject(wanted);
+      for (const { servers, ...config } of results)
+        expect([path, valueAt({ ...config, defaults: servers[0] }, path, option)]).toEqual([path, wanted]);
     }
   });
 });
@@ -326,17 +301,17 @@ describe('the face for HTTP+SSE', () => {
     [{ argv: ['--defaults.sse=1', '--', 'x'] }, '--defaults.sse', 'true or false'],
     [{ argv: ['--defaults.sse=false', '--defaults.sse=false', '--', 'x'] }, '--defaults.sse', 'more than once'],
     [{ argv: ['--', 'x'], env: { GANGWAY_DEFAULTS_SSE: 'no' } }, 'GANGWAY_DEFAULTS_SSE', 'true or false'],
-    [{ argv: ['--advanced.paths.sse', '/mcp', '--', 'x'] }, '--advanced.paths.sse', 'the same path'],
-    [{ argv: ['--advanced.paths.messages', '/sse', '--', 'x'] }, '--advanced.paths.messages', 'the same path'],
+    [{ argv: ['--path', '/sse', '--', 'x'] }, '--path', 'the same path'],
     [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'the same path'],
-    [{ argv: ['--advanced.paths.sse', '/foo/mcp', '--', 'foo'] }, '--advanced.paths.sse', 'the same path'],
+    [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'the same path'],
+    [{ argv: ['--path', '/foo/ws', '--', 'foo'] }, '--name', 'is the beginning of'],
   ])('refuses %j', (given, path, message) => {
     const result = read(given);
     expect(result).toMatchObject({ ok: false, faults: [{ path, message: expect.stringContaining(message) }] });
   });
 
   it('has no path to collide with where it is turned off', () => {
-    expect(configOf({ argv: ['--defaults.sse=false', '--advanced.paths.sse', '/mcp', '--', 'x'] }).path).toBe('/mcp');
+    expect(configOf({ argv: ['--defaults.sse=false', '--path', '/sse', '--', 'x'] }).listen.path).toBe('/sse');
   });
 });
 
@@ -548,7 +523,7 @@ describe('faults', () => {
       ['config.json: mcpServers.git.headers.a'],
     ],
     ['a header without a colon', { argv: ['--header', 'a', '--transport', 'sse', 'http://x'] }, ['--header']],
-    ['one path for two things', { argv: ['--advanced.paths.ws', '/mcp', '--', 'x'] }, ['--advanced.paths.ws']],
+    ['one path for two things', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
@@ -643,24 +618,9 @@ describe('faults', () => {
     ['a Redis prefix with braces', { argv: ['--cluster.prefix', '{a}', '--', 'x'] }, ['--cluster.prefix']],
     ['a wrong pair', { argv: ['--replay.maxSize', '10B', '--', 'x'] }, ['--replay.maxSize']],
     [
-      'a wrong pair of two sources',
-      { argv: ['--replay.maxSize', '10B', '--', 'x'], env: { GANGWAY_ADVANCED_LIMITS_EVENT: '11B' } },
-      ['GANGWAY_ADVANCED_LIMITS_EVENT'],
-    ],
-    [
-      'records shorter than the log',
-      { argv: ['--advanced.cluster.recordTtl', '1s', '--', 'x'] },
-      ['--advanced.cluster.recordTtl'],
-    ],
-    [
-      'a lease that lapses before it is renewed',
-      { argv: ['--cluster.lease', '1s', '--advanced.cluster.leaseRenewal', '2s', '--', 'x'] },
-      ['--advanced.cluster.leaseRenewal'],
-    ],
-    [
       'a lease that is never relied on',
-      { argv: ['--advanced.cluster.leaseMargin', '6001ms', '--', 'x'] },
-      ['--advanced.cluster.leaseMargin'],
+      { argv: ['--cluster.leaseMargin', '6001ms', '--', 'x'] },
+      ['--cluster.leaseMargin'],
     ],
   ])('%s', (_case, given, paths) => {
     expect(pathsOf(given)).toEqual(paths);
@@ -668,21 +628,20 @@ describe('faults', () => {
 
   it.each<[Record<string, string | number>, string, string]>([
     [{ tlsCert: 'cert.pem' }, 'tlsCert', 'tlsKey'],
-    [{ tlsKey: 'key.pem' }, 'tlsKey', 'tlsCert'],
-    [{ logMaxBytes: '10B' }, 'logMaxBytes', 'maxEventBytes'],
-    [{ ssePath: '/mcp' }, 'ssePath', 'path'],
-    [{ proxyScopesHeader: 'x-s' }, 'proxyScopesHeader', 'proxyIdentityHeader'],
-    [{ proxyIdentityHeader: 'x-u' }, 'proxyIdentityHeader', 'trustedProxy'],
+    [{ 'listen.tls.key': 'key.pem' }, 'listen.tls.key', 'listen.tls.cert'],
+    [{ 'timeouts.requestTotal': '1s' }, 'timeouts.requestTotal', 'timeouts.requestIdle'],
+    [{ 'auth.proxy.scopesHeader': 'x-s' }, 'auth.proxy.scopesHeader', 'auth.proxy.userHeader'],
+    [{ 'auth.proxy.userHeader': 'x-u' }, 'auth.proxy.userHeader', 'auth.proxy.addresses'],
   ])('%j is told in the words of the place where it stands', (settings, key, other) => {
     const all = Object.entries(settings);
     const onLine = faultsOf({ argv: [...all.flatMap(([name, value]) => [flagOf(name), String(value)]), '--', 'x'] });
     const env = Object.fromEntries(all.map(([name, value]) => [environmentNameOf(name), String(value)]));
-    const nested = all.reduce((tree, [name, value]) => withMember(tree, treePathOf(name), value), {});
+    const nested = all.reduce((tree, [name, value]) => withMember(tree, name, value), {});
     const inFile = faultsOf({ file: { ...nested, ...server({ command: 'x' }) } });
     for (const [faults, path, named, never] of [
       [onLine, flagOf(key), flagOf(other), environmentNameOf(other)],
       [faultsOf({ argv: ['--', 'x'], env }), environmentNameOf(key), environmentNameOf(other), flagOf(other)],
-      [inFile, `config.json: ${treePathOf(key)}`, treePathOf(other), flagOf(other)],
+      [inFile, `config.json: ${key}`, other, flagOf(other)],
     ] as const) {
       expect(faults).toMatchObject([{ path, message: expect.stringContaining(named) }]);
       expect(faults[0]?.message).not.toContain(never);
@@ -724,10 +683,10 @@ describe('faults', () => {
       mcpServers: { git: { args: ['${N}'] }, 'x y': { command: 'x', warm: '1' } },
     };
     const argv = ['--config', 'config.json', '--port', '99999', '--nonsense=1'];
-    expect(pathsOf({ argv, env: { GANGWAY_ADVANCED_LIMITS_DEPTH: 'deep' }, file })).toEqual([
+    expect(pathsOf({ argv, env: { GANGWAY_LIMITS_SESSION_REQUESTS: 'deep' }, file })).toEqual([
       '--nonsense',
       '--port',
-      'GANGWAY_ADVANCED_LIMITS_DEPTH',
+      'GANGWAY_LIMITS_SESSION_REQUESTS',
       // Those of a file are in the order of its text.
       'config.json: listen.path',
       'config.json: mcpServers.git',
@@ -835,7 +794,7 @@ describe('warnings', () => {
 });
 
 describe('whatever is given', () => {
-  const keys = [...Object.keys(globalOptions), ...Object.keys(serverOptions)];
+  const keys = [...options.keys()];
   const flags = [
     ...keys.map(flagOf),
     '--config',

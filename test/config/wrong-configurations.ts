@@ -115,7 +115,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     "argument 1 (a.example): must not contain a user name or a password; write --header 'Authorization: Basic …' instead, with the Base64 of user:password",
   ],
   [flags('--drain-ms', 'S3CRET'), '--drain-ms: is not an option; did you mean --timeouts.drain?'],
-  [flags('--no-sse'), '--no-sse: is not an option; did you mean --advanced.paths.sse?'],
+  [flags('--no-sse'), '--no-sse: is not an option; did you mean --defaults.sse?'],
   [flags('--limits.request.body', '4194304'), '--limits.request.body: needs a unit, such as 64KiB, 4MiB or 512B'],
   [
     flags('--limits.request.body', '4X'),
@@ -185,7 +185,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: `alice:${'k'.repeat(32)}` } },
-    "GANGWAY_API_KEYS: contains plain keys. The server x can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file. To accept the risk, set --advanced.auth.allowClearKeys",
+    "GANGWAY_API_KEYS: contains plain keys. The server x can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file. To accept the risk, set --auth.allowClearKeys",
   ],
   [
     flags('--auth.oauth.issuers', 'https://issuer.example'),
@@ -196,8 +196,8 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     '--auth.oauth.audiences: has no effect without --auth.oauth.issuers; set both, or remove this option',
   ],
   [
-    flags('--advanced.replay.maxEvents', 'many', '--limits.request.body', '1GiB'),
-    '--limits.request.body: must be from 1B to 256MiB; the default is 4MiB\n--advanced.replay.maxEvents: must be an integer from 1 to 1000000; the default is 1000',
+    flags('--replay.maxEvents', 'many', '--limits.request.body', '1GiB'),
+    '--limits.request.body: must be from 1B to 256MiB; the default is 4MiB\n--replay.maxEvents: must be an integer from 1 to 1000000; the default is 1000',
   ],
   [
     flags('--timeouts.requestIdle', '9h'),
@@ -207,10 +207,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     flags('--path', 'mcp'),
     '--path: must begin with / and contain only letters, digits and . _ ~ - between slashes, without a trailing slash, such as /mcp',
   ],
-  [
-    flags('--advanced.paths.ws', '/mcp'),
-    '--advanced.paths.ws: gives two endpoints the same path, /mcp; change --path or --advanced.paths.ws so that they differ',
-  ],
+  [flags('--path', '/ws'), '--path: gives two endpoints the same path, /ws; change --path'],
   [
     flags('--name', 'a/b'),
     '--name: is not a valid server name; use 1 to 64 letters, digits, dots, underscores and hyphens, and no dot at the beginning',
@@ -260,8 +257,8 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     '--timeouts.start: is a server option; use --defaults.timeouts.start for all servers, or set it in the entry of a server',
   ],
   [
-    flags('--advanced.rerun', 'hints'),
-    '--advanced.rerun: is a server option; use --defaults.advanced.rerun for all servers, or set it in the entry of a server',
+    flags('--rerun', 'hints'),
+    '--rerun: is a server option; use --defaults.rerun for all servers, or set it in the entry of a server',
   ],
   [
     flags('--probes.every', '5s'),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { globalOptions } from '../../src/config/options/options.ts';
+import { gatewayOptions } from '../../src/config/options/options.ts';
 import { root } from '../support/gateway.ts';
 
 /** deploy/envoy.yaml follows the rules of docs/scaling.md. Envoy itself is in no package that the tests can install. */
@@ -14,7 +14,9 @@ const secondsOf = (duration: string): number => Number(duration.replace(/s$/, ''
 
 it('limits no whole response, and silence only beyond the time of the longest silent request', () => {
   expect(route.timeout).toBe('0s');
-  expect(secondsOf(connections.stream_idle_timeout) * 1000).toBeGreaterThan(globalOptions.requestIdleMs.default);
+  expect(secondsOf(connections.stream_idle_timeout) * 1000).toBeGreaterThan(
+    gatewayOptions.timeouts.requestIdle.default,
+  );
 });
 
 it('repeats only requests whose connection failed', () => {
@@ -26,7 +28,7 @@ it('closes idle connections before a gateway does', () => {
     cluster.typed_extension_protocol_options,
   );
   const idleMs = secondsOf(options?.common_http_protocol_options.idle_timeout ?? '') * 1000;
-  expect(idleMs).toBeLessThan(globalOptions.connectionIdleMs.default);
+  expect(idleMs).toBeLessThan(gatewayOptions.timeouts.connectionIdle.default);
 });
 
 it('asks for readiness, and brings the requests of a session to the gateway that opened it', () => {

@@ -9,7 +9,7 @@ import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfiguration } from '../../src/config/config.ts';
-import { globalOptions } from '../../src/config/options/options.ts';
+import { gatewayOptions } from '../../src/config/options/options.ts';
 import { root } from '../support/gateway.ts';
 import { type Manifest, typeFaults } from '../support/kubernetes-types.ts';
 
@@ -92,13 +92,14 @@ describe('the gateway in it', () => {
     expect(configuration).toMatchObject({ ok: true, warnings: [] });
     if (!('config' in configuration)) throw new Error('not a gateway');
     const { config } = configuration;
-    expect(config.redis).toBe('redis://:password@redis:6379');
-    expect(config.requireAuth).toBe(true);
-    expect(config.apiKeysFile).toBe(join(mountOf('secret'), 'keys.json'));
+    expect(config.cluster.redis).toBe('redis://:password@redis:6379');
+    expect(config.auth.required).toBe(true);
+    expect(config.auth.apiKeysFile).toBe(join(mountOf('secret'), 'keys.json'));
     // What clients in the cluster send as Host.
     const { name } = the<Manifest>('Service').metadata;
     const full = `${name}.${kustomization.namespace}.svc.cluster.local`;
-    for (const parts of [1, 2, 3, 5]) expect(config.allowHost).toContain(full.split('.').slice(0, parts).join('.'));
+    for (const parts of [1, 2, 3, 5])
+      expect(config.listen.allowedHosts).toContain(full.split('.').slice(0, parts).join('.'));
   });
 
   it('is the version of this checkout', () => {
@@ -108,7 +109,7 @@ describe('the gateway in it', () => {
 
   it('is reached and probed on its port', () => {
     const [port] = container?.ports ?? [];
-    expect(port).toEqual({ name: 'http', containerPort: globalOptions.port.default });
+    expect(port).toEqual({ name: 'http', containerPort: gatewayOptions.listen.port.default });
     expect(the<Service>('Service').spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(['http']);
     expect(the<NetworkPolicy>('NetworkPolicy').spec?.ingress?.[0]?.ports).toEqual([{ port: 'http' }]);
     const link = container?.ports?.find(({ name }) => name === 'link');
@@ -130,7 +131,7 @@ describe('the gateway in it', () => {
   it('has the time for preStop and its drain before it is killed', () => {
     const [program, seconds] = container?.lifecycle?.preStop?.exec?.command ?? [];
     expect(program).toBe('sleep');
-    const drainS = globalOptions.drainMs.default / 1000;
+    const drainS = gatewayOptions.timeouts.drain.default / 1000;
     expect(pod?.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds) + drainS + 5);
     // preStop has to last until the readiness of the others has been seen everywhere, and not only this one's.
     expect(Number(seconds)).toBeGreaterThanOrEqual(container?.readinessProbe?.periodSeconds ?? 10);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { questions } from '../../scripts/docs/metric-questions.ts';
-import { globalOptions } from '../../src/config/options/options.ts';
+import { gatewayOptions } from '../../src/config/options/options.ts';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
 import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
@@ -142,7 +142,7 @@ describe('the example with Prometheus and Grafana', () => {
 
   it('has Prometheus scrape the gateway where it listens', () => {
     const { scrape_configs: jobs } = parse(example('prometheus.yml'));
-    const targets = [`gateway:${globalOptions.adminPort.default}`];
+    const targets = [`gateway:${gatewayOptions.listen.adminPort.default}`];
     expect(jobs).toEqual([{ job_name: 'mcp-gangway', static_configs: [{ targets }] }]);
     expect(services.gateway.environment['GANGWAY_LISTEN_ADMIN_HOST']).toBe('0.0.0.0');
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfiguration } from '../../src/config/config.ts';
-import { globalOptions } from '../../src/config/options/options.ts';
+import { gatewayOptions } from '../../src/config/options/options.ts';
 import { root } from '../support/gateway.ts';
 
 /** deploy/systemd: that the unit fits to what the gateway does, and that systemd understands it. */
@@ -52,7 +52,7 @@ describe('the unit of systemd', () => {
 
   it('lets it end its servers itself, in the time that it takes for that', () => {
     expect(setting('KillMode')).toBe('mixed');
-    expect(Number(setting('TimeoutStopSec'))).toBeGreaterThanOrEqual(globalOptions.drainMs.default / 1000 + 5);
+    expect(Number(setting('TimeoutStopSec'))).toBeGreaterThanOrEqual(gatewayOptions.timeouts.drain.default / 1000 + 5);
   });
 
   it('starts it again, but not with a configuration that is wrong', () => {

@@ -48,7 +48,7 @@ describe('a child that ends in the middle of a tool call', () => {
   });
 
   test('[F12] [P3] by kill -9 from outside: its calls on streams are answered within 1 s, each once', async () => {
-    const moody = await startMoody({}, { args: ['--advanced.sse.streamAfter', '10ms'] });
+    const moody = await startMoody({}, { args: ['--sse.streamAfter', '10ms'] });
     const session = await initialize(moody.gateway.url);
     const calls = [];
     for (let id = 1; id <= 5; id++) calls.push(await sendHanging(moody, session, toolCall(id, 'x', {}, hanging)));
@@ -90,7 +90,7 @@ describe('what only reads', () => {
   ];
 
   test('[F12] [P3] and is in flight is run again, in its order, and answered once', async () => {
-    const moody = await startMoody({}, { args: ['--advanced.sse.streamAfter', '10ms'] });
+    const moody = await startMoody({}, { args: ['--sse.streamAfter', '10ms'] });
     const session = await initialize(moody.gateway.url);
     const calls = [];
     for (const method of reads) {
@@ -142,7 +142,7 @@ describe('what only reads', () => {
   });
 
   test('[F12] [P4] whose client went away meanwhile is run again, and its answer waits in the log', async () => {
-    const moody = await startMoody({}, { args: ['--advanced.sse.streamAfter', '10ms'] });
+    const moody = await startMoody({}, { args: ['--sse.streamAfter', '10ms'] });
     const session = await initialize(moody.gateway.url);
     const call = await sendHanging(moody, session, requestOf(1, 'tools/list', {}, { hangsUntil: 1 }));
     const { id } = await call.events.next();
@@ -153,7 +153,7 @@ describe('what only reads', () => {
   });
 
   test('[F12] [P3] that was cancelled is not run again', async () => {
-    const moody = await startMoody({}, { args: ['--advanced.sse.streamAfter', '10ms'] });
+    const moody = await startMoody({}, { args: ['--sse.streamAfter', '10ms'] });
     const session = await initialize(moody.gateway.url);
     const call = await sendHanging(moody, session, requestOf(1, 'tools/list', {}, { hangsUntil: 1 }));
     await session.notify('notifications/cancelled', { requestId: 1 });
@@ -191,7 +191,7 @@ describe('progress of what is run again', () => {
   });
 });
 
-describe('--defaults.advanced.rerun hints', () => {
+describe('--defaults.rerun hints', () => {
   const tools = [
     { name: 'reads', annotations: { readOnlyHint: true } },
     { name: 'idem', annotations: { idempotentHint: true } },
@@ -199,8 +199,7 @@ describe('--defaults.advanced.rerun hints', () => {
     { name: 'bare' },
     { name: 'ask', annotations: { readOnlyHint: true } },
   ];
-  const start = () =>
-    startMoody({ tools }, { args: ['--defaults.advanced.rerun', 'hints', '--advanced.sse.streamAfter', '10ms'] });
+  const start = () => startMoody({ tools }, { args: ['--defaults.rerun', 'hints', '--sse.streamAfter', '10ms'] });
   const once = { hangsUntil: 1 };
 
   test('[F12] [P3] tools that a list declared harmless are run again, others are not', async () => {
@@ -222,7 +221,7 @@ describe('--defaults.advanced.rerun hints', () => {
   });
 
   test('[F12] [P3] without a list, and by default, no tool is run again', async () => {
-    for (const args of [['--defaults.advanced.rerun', 'hints'], []]) {
+    for (const args of [['--defaults.rerun', 'hints'], []]) {
       const moody = await startMoody({ tools }, { args });
       const session = await initialize(moody.gateway.url);
       if (args.length === 0) await session.request('tools/list');
@@ -260,10 +259,7 @@ describe('--defaults.advanced.rerun hints', () => {
 
   test('[F12] names that are no strings, from server and client, end nothing', async () => {
     const name = { toString: 1, valueOf: 1 };
-    const moody = await startMoody(
-      { tools: [{ name }, { name: 'reads' }] },
-      { args: ['--defaults.advanced.rerun', 'hints'] },
-    );
+    const moody = await startMoody({ tools: [{ name }, { name: 'reads' }] }, { args: ['--defaults.rerun', 'hints'] });
     const session = await initialize(moody.gateway.url);
     expect((await session.request('tools/list')).messages[0].result.tools[0]).toEqual({ name });
     const call = await sendHanging(moody, session, requestOf('c', 'tools/call', { name }, hanging));
@@ -275,7 +271,7 @@ describe('--defaults.advanced.rerun hints', () => {
 
 describe('--defaults.onExit end', () => {
   test('[F12] [P3] answers all calls, those that only read too, and ends the session, but not others', async () => {
-    const moody = await startMoody({}, { args: ['--defaults.onExit', 'end', '--advanced.sse.streamAfter', '10ms'] });
+    const moody = await startMoody({}, { args: ['--defaults.onExit', 'end', '--sse.streamAfter', '10ms'] });
     const session = await initialize(moody.gateway.url);
     const other = await initialize(moody.gateway.url);
     const first = moody.pids()[0] as number;

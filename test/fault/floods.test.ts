@@ -40,7 +40,7 @@ async function callUntil(session: Session, work: Promise<unknown>): Promise<{ ca
 describe('a flood on stdout', () => {
   /** Floods a session, while `client` does what it does with it; the gateway is new each time. */
   async function flood(meta: object | undefined, client: 'reads' | 'never reads' | 'none') {
-    const gateway = await start('--advanced.timeouts.slowReader', '1s', '--advanced.sse.streamAfter', '50ms');
+    const gateway = await start('--timeouts.slowReader', '1s', '--sse.streamAfter', '50ms');
     const [session, other] = [await initialize(gateway.url), await initialize(gateway.url)];
     await Promise.all([session.request('x'), other.request('x')]);
     const reader = client === 'none' ? undefined : await openReader(gateway.url, session, client);
@@ -139,8 +139,8 @@ describe('a line without end', () => {
     expect(rssMiB(gateway.pid) - before).toBeLessThan(300);
   });
 
-  test('[F15] --advanced.limits.line: each call in flight ends with line_too_long once, also one that only reads', async () => {
-    const gateway = await start('--advanced.limits.line', '100000B', '--advanced.limits.event', '100000B');
+  test('[F15] --limits.server.line: each call in flight ends with line_too_long once, also one that only reads', async () => {
+    const gateway = await start('--limits.server.line', '100000B');
     const session = await initialize(gateway.url);
     const read = { jsonrpc: '2.0', id: 'r', method: 'resources/read', params: { uri: 'giant', bytes: 200_000 } };
     expect(await responseOf(session.send(read), 'r')).toMatchObject({ error: { data: { reason: 'line_too_long' } } });

@@ -8,10 +8,7 @@ const json = { Accept: 'application/json' };
 
 describe('a child that hangs', () => {
   test('[F13] [P3] --timeouts.requestIdle: 504 as JSON, in band on a stream, and the child is told to stop', async () => {
-    const moody = await startMoody(
-      {},
-      { args: ['--timeouts.requestIdle', '400ms', '--advanced.sse.streamAfter', '50ms'] },
-    );
+    const moody = await startMoody({}, { args: ['--timeouts.requestIdle', '400ms', '--sse.streamAfter', '50ms'] });
     const session = await initialize(moody.gateway.url);
     const [asJson, asStream] = await Promise.all([
       session.send(toolCall('j', 'x', {}, hanging), json),
@@ -34,7 +31,7 @@ describe('a child that hangs', () => {
     const idleMs = 600;
     const moody = await startMoody(
       {},
-      { args: ['--timeouts.requestIdle', `${idleMs}ms`, '--advanced.sse.streamAfter', '10ms'] },
+      { args: ['--timeouts.requestIdle', `${idleMs}ms`, '--sse.streamAfter', '10ms'] },
     );
     const session = await initialize(moody.gateway.url);
     const startedAt = performance.now();
@@ -58,14 +55,7 @@ describe('a child that hangs', () => {
   });
 
   test('[F13] [P3] --timeouts.requestTotal ends a call that never stops to report progress', async () => {
-    const args = [
-      '--timeouts.requestTotal',
-      '900ms',
-      '--timeouts.requestIdle',
-      '500ms',
-      '--advanced.sse.streamAfter',
-      '10ms',
-    ];
+    const args = ['--timeouts.requestTotal', '900ms', '--timeouts.requestIdle', '500ms', '--sse.streamAfter', '10ms'];
     const moody = await startMoody({}, { args });
     const session = await initialize(moody.gateway.url);
     const call = await session.send(toolCall('slow', 'x', {}, { progressToken: 't', ...hanging }));
@@ -101,10 +91,7 @@ describe('a child that hangs', () => {
   });
 
   test('[F13] other calls of the session and other sessions are unaffected', async () => {
-    const moody = await startMoody(
-      {},
-      { args: ['--timeouts.requestIdle', '800ms', '--advanced.sse.streamAfter', '50ms'] },
-    );
+    const moody = await startMoody({}, { args: ['--timeouts.requestIdle', '800ms', '--sse.streamAfter', '50ms'] });
     const [session, other] = [await initialize(moody.gateway.url), await initialize(moody.gateway.url)];
     const hung = session.send(toolCall('h', 'x', {}, hanging));
     for (let n = 0; n < 20; n++) {

@@ -39,8 +39,8 @@ describe('clients of a modern server that do not read', () => {
     expect((await callModern(gateway.url, 'echo', { text: 'after' })).json.result.content[0].text).toBe('after');
   });
 
-  test('[F20] [P8] are cut after --advanced.timeouts.slowReader, though less waits', async () => {
-    const args = ['--era', 'modern', '--advanced.timeouts.slowReader', '500ms'];
+  test('[F20] [P8] are cut after --timeouts.slowReader, though less waits', async () => {
+    const args = ['--era', 'modern', '--timeouts.slowReader', '500ms'];
     const gateway = await startGateway({ command: modernFixture, args });
     // More than sockets hold, less than is kept.
     await callWithoutReading(gateway, { count: 500, gapMs: 1, marker: 'x'.repeat(16 * 1024) });

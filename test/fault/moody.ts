@@ -40,9 +40,9 @@ export interface Moody {
 
 /** So that what does not end by itself is ended soon. */
 export const shortGrace = [
-  '--defaults.advanced.stdinCloseGrace',
+  '--defaults.timeouts.stdinClose',
   '300ms',
-  '--defaults.advanced.terminateGrace',
+  '--defaults.timeouts.terminate',
   '300ms',
 ] as const;
 

@@ -260,40 +260,33 @@ describe('a program that is gone when it is needed again', () => {
     symlinkSync(program, join(folder, 'link'));
     return program;
   }
-  const start = async (signal: string): Promise<{ moody: Moody; program: string }> => {
+  const start = async (): Promise<{ moody: Moody; program: string }> => {
     const folder = makeFolder();
     const program = makeProgram(folder);
-    const args = ['--defaults.advanced.parentDeathSignal', signal];
-    return { moody: await startMoody({}, { args, command: [program], folder }), program };
+    return { moody: await startMoody({}, { command: [program], folder }), program };
   };
 
-  test.each(['SIGTERM', 'off'])(
-    '[F12] [P3] for a while: calls wait and the session goes on; parentDeathSignal %s',
-    async (signal) => {
-      const { moody, program } = await start(signal);
-      const session = await initialize(moody.gateway.url);
-      renameSync(program, `${program}.away`);
-      moody.kill();
-      await logged(moody.gateway, 'server ended');
-      const call = session.send(toolCall(1, 'x'));
-      await new Promise((resolve) => setTimeout(resolve, 600)); // the time that it is away
-      renameSync(`${program}.away`, program);
-      expect(await responseOf(call, 1)).toMatchObject({ result: { run: 1 } });
-      expect(await statusOf(session)).toBe(200);
-    },
-  );
+  test('[F12] [P3] for a while: calls wait and the session goes on', async () => {
+    const { moody, program } = await start();
+    const session = await initialize(moody.gateway.url);
+    renameSync(program, `${program}.away`);
+    moody.kill();
+    await logged(moody.gateway, 'server ended');
+    const call = session.send(toolCall(1, 'x'));
+    await new Promise((resolve) => setTimeout(resolve, 600)); // the time that it is away
+    renameSync(`${program}.away`, program);
+    expect(await responseOf(call, 1)).toMatchObject({ result: { run: 1 } });
+    expect(await statusOf(session)).toBe(200);
+  });
 
-  test.each(['off'])(
-    '[F12] [P3] for good: calls are answered and the session ends; parentDeathSignal %s',
-    async (signal) => {
-      const { moody, program } = await start(signal);
-      const session = await initialize(moody.gateway.url);
-      renameSync(program, `${program}.away`);
-      moody.kill();
-      const call = session.send(toolCall(1, 'x'));
-      expect(await responseOf(call, 1)).toMatchObject({ error: { data: { reason: 'server_exited' } } });
-      await logged(moody.gateway, 'session ended');
-      expect(await statusOf(session)).toBe(404);
-    },
-  );
+  test('[F12] [P3] for good: calls are answered and the session ends', async () => {
+    const { moody, program } = await start();
+    const session = await initialize(moody.gateway.url);
+    renameSync(program, `${program}.away`);
+    moody.kill();
+    const call = session.send(toolCall(1, 'x'));
+    expect(await responseOf(call, 1)).toMatchObject({ error: { data: { reason: 'server_exited' } } });
+    await logged(moody.gateway, 'session ended');
+    expect(await statusOf(session)).toBe(404);
+  });
 });

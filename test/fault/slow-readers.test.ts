@@ -17,9 +17,9 @@ const start = (...args: string[]): Promise<Gateway> =>
       ...shortGrace,
       '--timeouts.drain',
       '0',
-      '--advanced.timeouts.slowReader',
+      '--timeouts.slowReader',
       `${slowReaderMs}ms`,
-      '--advanced.sse.streamAfter',
+      '--sse.streamAfter',
       '0',
       ...args,
     ],
@@ -125,8 +125,8 @@ describe('clients that do not read', () => {
     expect(seen.perStreamKiB).toBeLessThan(100);
   }, 300_000);
 
-  test('[F20] [P4] are cut after --advanced.timeouts.slowReader, and get all of it when they come back', async () => {
-    const log = ['--replay.maxSize', `${256 * mebibyte}B`, '--advanced.replay.maxEvents', '100000'];
+  test('[F20] [P4] are cut after --timeouts.slowReader, and get all of it when they come back', async () => {
+    const log = ['--replay.maxSize', `${256 * mebibyte}B`, '--replay.maxEvents', '100000'];
     const gateway = await start(...log);
     const session = await initialize(gateway.url);
     const openedAt = performance.now();

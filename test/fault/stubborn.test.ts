@@ -12,7 +12,7 @@ const endMs = 2 * graceMs + loadMs;
 
 const start = (mode: string): Promise<Gateway> =>
   startGateway({
-    args: ['--defaults.advanced.stdinCloseGrace', `${graceMs}ms`, '--defaults.advanced.terminateGrace', `${graceMs}ms`],
+    args: ['--defaults.timeouts.stdinClose', `${graceMs}ms`, '--defaults.timeouts.terminate', `${graceMs}ms`],
     command: ['/bin/sh', `${root}test/fixtures/children/stubborn-server.sh`, mode],
   });
 

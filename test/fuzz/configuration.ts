@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { splitCommand } from '../../src/backend/stdio/launch/split-command.ts';
 import { type ConfigurationSources, readConfiguration } from '../../src/config/config.ts';
 import { type ConfigurationIssue, renderIssueMessage } from '../../src/config/issues.ts';
-import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
+import { flagOf, flagsOf, options, variablesOf } from '../../src/config/options/option-names.ts';
 import { readServerUrl } from '../../src/config/server-url.ts';
 import { readJsonc } from '../../src/config/sources/read-jsonc.ts';
 import { parseRedisUrl } from '../../src/store/redis/connection/redis-url.ts';
@@ -14,7 +13,7 @@ import { parses } from '../support/plain-json.ts';
 import { corpusOf, linesOf, mutated, mutatedText } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 
-const keys = Object.keys({ ...globalOptions, ...serverOptions });
+const paths = [...options.keys()];
 const texts = linesOf('values');
 /** Nothing that is said of a configuration may repeat it (P12). */
 const secret = 'S3CRET';
@@ -51,12 +50,12 @@ function read(sources: Partial<ConfigurationSources>): void {
 
 const flags = fc.oneof(
   fc.constantFrom('check', '--', '--help', '--config', '--prot', '-x', '--=', '--port=', '-'),
-  fc.constantFrom(...keys).map(flagOf),
+  fc.constantFrom(...paths).map((path) => flagsOf(path)[0]),
 );
 const argument = fc.oneof(
   flags,
   value,
-  fc.tuple(fc.constantFrom(...keys), value).map(([key, text]) => `${flagOf(key)}=${text}`),
+  fc.tuple(fc.constantFrom(...paths), value).map(([path, text]) => `${flagsOf(path)[0]}=${text}`),
 );
 
 const commandLine = createFuzzer({
@@ -66,7 +65,7 @@ const commandLine = createFuzzer({
     fc.array(argument, { maxLength: 6 }),
     fc.dictionary(
       fc.oneof(
-        fc.constantFrom(...keys).map(environmentNameOf),
+        fc.constantFrom(...paths).map((path) => variablesOf(path)[0] ?? ''),
         fc.constantFrom('REDIS_URL', 'GANGWAY_CONFIG', 'GANGWAY_PROT'),
       ),
       value,
@@ -82,7 +81,7 @@ const commandLine = createFuzzer({
 const files = corpusOf('config');
 const fileKey = fc.oneof(
   fc.constantFrom(
-    ...keys,
+    ...paths,
     'mcpServers',
     'servers',
     'command',

@@ -151,7 +151,7 @@ describe('[S15] an error of a server or of Redis', () => {
       ),
     };
     await writeFile(file, JSON.stringify({ mcpServers }));
-    const gateway = await startGateway({ args: ['--config', file, '--advanced.limits.line', '100000B'] });
+    const gateway = await startGateway({ args: ['--config', file, '--limits.server.line', '100000B'] });
     const reasonOf = async (name: string) => {
       const answer = await post(`${gateway.baseUrl}/${name}/mcp`, initializeBody);
       return expectFromCatalogue(answer.json.error, answer.status);
@@ -178,7 +178,7 @@ describe('[S15] an error of a server or of Redis', () => {
   it('Redis that is away', async () => {
     const redis = await startUsedRedis();
     onTestFinished(() => redis.stop());
-    const gateway = await startGateway(withRecorder('--redis', redis.url, '--advanced.cluster.redisWait', '300ms'));
+    const gateway = await startGateway(withRecorder('--redis', redis.url, '--cluster.redisWait', '300ms'));
     const session = await openRecorded(gateway.url);
     await redis.kill();
     const headers = { 'Mcp-Session-Id': session.id.replace(/^./, (c) => (c === 'a' ? 'b' : 'a')) };
@@ -206,7 +206,7 @@ describe('[S15] an error of authentication', () => {
       'https://mcp.example.com',
     ];
     const proxy = ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.addresses', '10.0.0.0/8'];
-    const args = [...tokens, ...proxy, '--defaults.scopes.required', 'use', '--advanced.oauth.clockSkew', '0'];
+    const args = [...tokens, ...proxy, '--defaults.scopes.required', 'use'];
     gateway = await startGateway({ args, command: everythingFixture });
   });
   afterAll(async () => {
@@ -249,12 +249,12 @@ describe('[S15] an error of a limit', () => {
   const initializeBody = initializeRequest('2025-11-25');
   const limits: readonly [Reason, readonly string[]][] = [
     ['quota_sessions', ['--limits.user.sessions', '1']],
-    ['quota_processes', ['--advanced.limits.userProcesses', '1']],
-    ['quota_starts', ['--advanced.limits.userStartsPerMinute', '1']],
-    ['quota_requests', ['--limits.user.requestsPerSecond', '1', '--advanced.limits.userRequestBurst', '1']],
+    ['quota_processes', ['--limits.user.processes', '1']],
+    ['quota_starts', ['--limits.user.startsPerMinute', '1']],
+    ['quota_requests', ['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '1']],
     ['too_many_sessions', ['--max-sessions', '1', '--limits.user.sessions', '5']],
-    ['too_many_starts', ['--advanced.limits.totalStartsPerMinute', '1']],
-    ['gateway_busy', ['--advanced.limits.totalRequestsPerSecond', '1']],
+    ['too_many_starts', ['--limits.total.startsPerMinute', '1']],
+    ['gateway_busy', ['--limits.total.requestsPerSecond', '1']],
   ];
   it.each(limits)('%s', async (reason, args) => {
     const gateway = await startForUsers(args);
@@ -264,7 +264,7 @@ describe('[S15] an error of a limit', () => {
   });
 
   it('quota_streams', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userStreams', '1']);
+    const gateway = await startForUsers(['--limits.user.streams', '1']);
     const stream = await (await initialize(gateway.url, { headers: alice })).getStream();
     const answer = await post(gateway.url, initializeBody, alice);
     expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('quota_streams');
@@ -272,12 +272,7 @@ describe('[S15] an error of a limit', () => {
   });
 
   it('quota_bytes', async () => {
-    const gateway = await startForUsers([
-      '--advanced.limits.userInFlight',
-      '60000B',
-      '--limits.request.body',
-      '60000B',
-    ]);
+    const gateway = await startForUsers(['--limits.user.inFlight', '60000B', '--limits.request.body', '60000B']);
     const upload = await connectRaw(gateway.port);
     const lines = ['Host: 127.0.0.1', `Authorization: ${alice.Authorization}`, 'Content-Type: application/json'];
     upload.write(['POST /mcp HTTP/1.1', ...lines, 'Content-Length: 60000', '', '{'].join('\r\n'));
@@ -297,7 +292,7 @@ describe('[S15] an error of an endpoint that is asked in the wrong way', () => {
   const stream = { method: 'GET', headers: { Accept: 'text/event-stream' } };
 
   it('sessionless_post_only', async () => {
-    const gateway = await startGateway(withRecorder('--defaults.advanced.sessionless', 'serve'));
+    const gateway = await startGateway(withRecorder('--defaults.sessionless', 'serve'));
     const answer = await (await open(gateway.url, stream)).answer();
     expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('sessionless_post_only');
   });

@@ -37,11 +37,11 @@ beforeAll(async () => {
   const file = join(folder, 'servers.json');
   writeFileSync(file, JSON.stringify({ mcpServers }));
   const limits = [
-    '--advanced.limits.line',
+    '--limits.server.line',
     '4000000B',
-    '--defaults.advanced.stdinCloseGrace',
+    '--defaults.timeouts.stdinClose',
     '100ms',
-    '--defaults.advanced.terminateGrace',
+    '--defaults.timeouts.terminate',
     '100ms',
   ];
   gateway = await startGateway({ args: [...limits, '--config', file], isStoppedWithTest: false });

@@ -115,8 +115,8 @@ describe('[S20] [F26] a user who opens sessions', () => {
     expect(await statusOf(others[0])).toBe(200);
   });
 
-  test('[F26b] in a storm holds no more children than --advanced.limits.userProcesses, beside an honest neighbour, and leaves none', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userProcesses', '4', '--defaults.onExit', 'end']);
+  test('[F26b] in a storm holds no more children than --limits.user.processes, beside an honest neighbour, and leaves none', async () => {
+    const gateway = await startForUsers(['--limits.user.processes', '4', '--defaults.onExit', 'end']);
     const honest = await openAs(gateway, bob);
     const before = (await gateway.descendants()).length;
     const agents = Array.from({ length: 100 }, () => new Agent());
@@ -145,8 +145,8 @@ describe('[S20] [F26] a user who opens sessions', () => {
     await Promise.all(left.map(({ pid }) => waitFor(() => !isAlive(pid), { what: 'the end of a child' })));
   });
 
-  test('again and again gets 429 beyond --advanced.limits.userStartsPerMinute, also for modern requests; a neighbour none', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userStartsPerMinute', '3', '--share', 'request']);
+  test('again and again gets 429 beyond --limits.user.startsPerMinute, also for modern requests; a neighbour none', async () => {
+    const gateway = await startForUsers(['--limits.user.startsPerMinute', '3', '--share', 'request']);
     for (let n = 0; n < 2; n++) await (await openAs(gateway, alice)).delete();
     expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: alice })).status).toBe(200);
     const refused = [429, '10', 'quota_starts'];
@@ -156,7 +156,7 @@ describe('[S20] [F26] a user who opens sessions', () => {
   });
 
   test('of a server that crashes again and again pays for its restores, too', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userStartsPerMinute', '3']);
+    const gateway = await startForUsers(['--limits.user.startsPerMinute', '3']);
     const session = await openAs(gateway, alice);
     for (let n = 0; n < 2; n++) {
       await session.request('tools/call', { name: 'exit', arguments: { code: 1 } });
@@ -168,8 +168,8 @@ describe('[S20] [F26] a user who opens sessions', () => {
 });
 
 describe('[S20] a user who keeps streams and requests open', () => {
-  test('beyond --advanced.limits.userStreams gets 429 everywhere until one is closed or cut; a neighbour is unaffected', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userStreams', '4']);
+  test('beyond --limits.user.streams gets 429 everywhere until one is closed or cut; a neighbour is unaffected', async () => {
+    const gateway = await startForUsers(['--limits.user.streams', '4']);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const stream = await session.getStream();
     const call = await session.send({
@@ -204,7 +204,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
   });
 
   test('has the same with subscriptions of the modern era', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userStreams', '2']);
+    const gateway = await startForUsers(['--limits.user.streams', '2']);
     const listen = () =>
       openModern(
         gateway.url,
@@ -224,7 +224,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
   });
 
   test('cannot hold places by requests that are sent in one go on a connection that is cut then', async () => {
-    const gateway = await startForUsers(['--advanced.limits.userStreams', '3']);
+    const gateway = await startForUsers(['--limits.user.streams', '3']);
     const session = await openAs(gateway, alice);
     const connection = await connectRaw(gateway.port);
     const body = (id: number) =>
@@ -249,12 +249,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
 
 describe('[S20] a user who sends requests', () => {
   test('faster than --limits.user.requestsPerSecond gets 429 on every transport; a neighbour is unaffected', async () => {
-    const gateway = await startForUsers([
-      '--limits.user.requestsPerSecond',
-      '1',
-      '--advanced.limits.userRequestBurst',
-      '30',
-    ]);
+    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '30']);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const socket = await connectWebSocket(webSocketUrlOf(gateway.url), { headers: alice });
     await socket.initialize();
@@ -271,12 +266,7 @@ describe('[S20] a user who sends requests', () => {
   });
 
   test('in batches has every message of them counted', async () => {
-    const gateway = await startForUsers([
-      '--limits.user.requestsPerSecond',
-      '1',
-      '--advanced.limits.userRequestBurst',
-      '30',
-    ]);
+    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '30']);
     const session = await initialize(gateway.url, { version: '2025-03-26', headers: alice });
     const batch = Array.from({ length: 100 }, (_, id) => ({ ...ping, id }));
     expect((await (await session.send(batch)).answer()).status).toBe(200);
@@ -285,10 +275,10 @@ describe('[S20] a user who sends requests', () => {
 });
 
 describe('[S20] a user who uploads', () => {
-  const limits = ['--advanced.limits.userInFlight', '100000B', '--limits.request.body', '60000B'];
+  const limits = ['--limits.user.inFlight', '100000B', '--limits.request.body', '60000B'];
   const large = JSON.stringify({ ...ping, params: { x: 'x'.repeat(50_000) } });
 
-  test('more than --advanced.limits.userInFlight at once gets 429 before anything is read; a neighbour is unaffected', async () => {
+  test('more than --limits.user.inFlight at once gets 429 before anything is read; a neighbour is unaffected', async () => {
     const gateway = await startForUsers(limits);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const upload = await beginUpload(gateway, '{', 'Content-Length: 60000');
@@ -333,9 +323,9 @@ describe('[S20] a user who uploads', () => {
 describe('[P8] a gateway that has as much to do as it may', () => {
   test('says 503 with Retry-After, also where nobody says who he is, and goes on when there is less', async () => {
     const limits = [
-      '--advanced.limits.totalRequestsPerSecond',
+      '--limits.total.requestsPerSecond',
       '20',
-      '--advanced.limits.totalInFlight',
+      '--limits.total.inFlight',
       '100000B',
       '--limits.request.body',
       '60000B',
@@ -355,9 +345,9 @@ describe('[P8] a gateway that has as much to do as it may', () => {
     await waitFor(async () => (await status()) === 200, { what: 'the bytes' });
   });
 
-  test('starts no more processes than --advanced.limits.totalStartsPerMinute for sessions', async () => {
+  test('starts no more processes than --limits.total.startsPerMinute for sessions', async () => {
     const gateway = await startGateway({
-      args: ['--advanced.limits.totalStartsPerMinute', '2'],
+      args: ['--limits.total.startsPerMinute', '2'],
       command: everythingFixture,
     });
     const session = await initialize(gateway.url);

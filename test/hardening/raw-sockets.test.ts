@@ -468,7 +468,7 @@ describe('clients that are slow on purpose', () => {
   let gateway: Gateway;
   let session: RecordedSession;
   beforeAll(async () => {
-    gateway = await startGateway(withRecorder('--advanced.timeouts.body', '200ms'));
+    gateway = await startGateway(withRecorder('--timeouts.requestIdle', '200ms'));
     session = await openRecorded(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));

@@ -29,7 +29,7 @@ describe('a gateway with a certificate', () => {
   beforeAll(async () => {
     [first, second] = [await folder.make('first'), await folder.make('second')];
     use(first);
-    const limits = ['--limits.request.body', '2000B', '--advanced.timeouts.body', '500ms'];
+    const limits = ['--limits.request.body', '2000B', '--timeouts.requestIdle', '500ms'];
     gateway = await startGateway(withRecorder('--tls-cert', used.cert, '--tls-key', used.key, ...limits));
   });
   afterAll(async () => {
@@ -256,13 +256,13 @@ describe('certificate and key that do not belong together are a fault of the con
   });
 });
 
-describe('--advanced.hsts', () => {
+describe('--listen.tls.hsts', () => {
   const folder = certificateFolder();
   afterAll(folder.remove);
 
   it('[J-09] tells browsers to use TLS alone, on every answer, and only over TLS', async () => {
     const { cert, key, ca } = await folder.make('own');
-    const hsts = ['--advanced.hsts', '365d'];
+    const hsts = ['--listen.tls.hsts', '365d'];
     const headersAt = (url: string): Promise<string | undefined> =>
       new Promise((resolve, reject) => {
         const ask = url.startsWith('https:') ? request(url, { ca }) : plainRequest(url);
@@ -274,6 +274,6 @@ describe('--advanced.hsts', () => {
     expect(await headersAt(`${safe.baseUrl}/nope`)).toBe('max-age=31536000');
     const plain = await startGateway(withRecorder(...hsts));
     expect(await headersAt(`${plain.baseUrl}/healthz`)).toBeUndefined();
-    expect(plain.stderr()).toContain('--advanced.hsts has no effect without --tls-cert');
+    expect(plain.stderr()).toContain('--listen.tls.hsts has no effect without --tls-cert');
   });
 });

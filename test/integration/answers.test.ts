@@ -12,15 +12,15 @@ beforeAll(async () => {
   gateway = await startGateway({
     command: everythingFixture,
     args: [
-      '--advanced.sse.reconnectDelay',
+      '--sse.reconnectDelay',
       `${retryMs}ms`,
       '--sse.heartbeat',
       '50ms',
-      '--advanced.timeouts.cancelGrace',
+      '--timeouts.cancelGrace',
       '100ms',
       '--timeouts.drain',
       '0',
-      '--advanced.sse.streamAfter',
+      '--sse.streamAfter',
       '600ms',
     ],
   });

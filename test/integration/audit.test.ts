@@ -71,7 +71,7 @@ describe('a call of a legacy client leaves one line', () => {
 
   test('whether it is one of a batch, was cancelled, lost its client or its server', async () => {
     const audit = createAuditFile();
-    const args = [...audit.args, '--advanced.timeouts.cancelGrace', '50ms', '--defaults.onExit', 'end'];
+    const args = [...audit.args, '--timeouts.cancelGrace', '50ms', '--defaults.onExit', 'end'];
     const gateway = await startGateway({ args, command: everythingFixture });
     const session = await initialize(gateway.url, { version: '2025-03-26' });
     await (await session.send([call(1, 'echo', { text: 'a' }), call(2, 'echo', { text: 'b' })])).answer();
@@ -179,7 +179,7 @@ describe('a call of a modern client leaves one line', () => {
   test('that its client has left', async () => {
     const audit = createAuditFile();
     const gateway = await startGateway({
-      args: [...audit.args, '--advanced.sse.commitAfter', '10ms'],
+      args: [...audit.args, '--sse.heartbeat', '10ms'],
       command: modernFixture,
     });
     const exchange = await openModern(gateway.url, 'tools/call', { name: 'slow', arguments: { ms: 30_000 } });
@@ -218,7 +218,7 @@ test('a line says whose key was shown, and that none was', async () => {
 
 test('a call that is refused for a quota leaves a line with its user and the reason', async () => {
   const audit = createAuditFile();
-  const quota = ['--limits.user.requestsPerSecond', '1', '--advanced.limits.userRequestBurst', '2'];
+  const quota = ['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '2'];
   const env = { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('0123456789abcdef0123456789abcdef')}` };
   const gateway = await startGateway({ args: [...audit.args, ...quota], command: everythingFixture, env });
   const headers = { Authorization: 'Bearer 0123456789abcdef0123456789abcdef' };
@@ -235,7 +235,7 @@ test('a call that is refused for a quota leaves a line with its user and the rea
 test('requests of the legacy era without a session leave one line each, and none for what opens their session', async () => {
   const audit = createAuditFile();
   const gateway = await startGateway({
-    args: [...audit.args, '--defaults.advanced.sessionless', 'serve'],
+    args: [...audit.args, '--defaults.sessionless', 'serve'],
     command: everythingFixture,
   });
   expect((await post(gateway.url, call(1, 'echo', { text: 'canary' }))).status).toBe(200);

@@ -160,8 +160,8 @@ test('[B19] the metadata names the algorithms of proofs, and a page of another o
   expect(headers['access-control-expose-headers']).toContain('DPoP-Nonce');
 });
 
-test('[B19] --advanced.oauth.dpop require refuses other tokens on every endpoint, and says so in the metadata', async () => {
-  const args = ['--auth.oauth.issuers', issuer.url, '--public-url', publicUrl, '--advanced.oauth.dpop', 'require'];
+test('[B19] --auth.oauth.dpop require refuses other tokens on every endpoint, and says so in the metadata', async () => {
+  const args = ['--auth.oauth.issuers', issuer.url, '--public-url', publicUrl, '--auth.oauth.dpop', 'require'];
   const strict = await startGateway({ args, command: everythingFixture });
   const path = '/.well-known/oauth-protected-resource/mcp';
   const { json } = await (await open(strict.baseUrl + path, { method: 'GET' })).answer();
@@ -178,7 +178,7 @@ describe('a token that is bound to a client certificate', () => {
   const start = async (...more: readonly string[]) => {
     const server = await folder.make('server');
     const args = ['--auth.oauth.issuers', issuer.url, '--public-url', publicUrl, '--tls-cert', server.cert];
-    const options = ['--tls-key', server.key, '--advanced.oauth.clientCertificates', ...more];
+    const options = ['--tls-key', server.key, '--auth.oauth.clientCertificates', ...more];
     return { secure: await startGateway({ args: [...args, ...options], command: everythingFixture }), ca: server.ca };
   };
   const tokenFor = ({ ca }: ServerCertificate): Promise<string> => {
@@ -212,7 +212,7 @@ describe('a token that is bound to a client certificate', () => {
 
   test('[B19] works only with a certificate of the authority, if one is configured', async () => {
     const [ada, eve] = await Promise.all([folder.make('trusted'), folder.make('stranger')]);
-    const { secure, ca } = await start('--advanced.oauth.clientCa', ada.cert);
+    const { secure, ca } = await start('--auth.oauth.clientCa', ada.cert);
     expect(await send(secure.port, ca, await tokenFor(ada), ada)).toBe(200);
     expect(await send(secure.port, ca, await tokenFor(eve), eve)).toBe(401);
   });

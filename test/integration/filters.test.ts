@@ -78,7 +78,7 @@ test('a hidden prompt is an unknown one', async () => {
 });
 
 test('nor over WebSocket, and not for a request without a session', async () => {
-  const { url } = await behind([...readOnly, '--defaults.advanced.sessionless', 'serve']);
+  const { url } = await behind([...readOnly, '--defaults.sessionless', 'serve']);
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'delete_file' } };
   expect((await post(url, body)).json.error).toMatchObject(unknownTool);
   const socket = await connectWebSocket(webSocketUrlOf(url));

@@ -10,7 +10,7 @@ const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => jso
 test('[P2] [P8] 1,000 clients with the same ids and tokens, half of them asked: each hears what is its own', async () => {
   const gateway = await startGateway({
     command: everythingFixture,
-    args: ['--era', 'legacy', '--share', 'all', '--defaults.advanced.poolMax', '4'],
+    args: ['--era', 'legacy', '--share', 'all', '--defaults.poolMax', '4'],
   });
   await using agent = Object.assign(new Agent({ keepAlive: true }), {
     [Symbol.asyncDispose]: async () => agent.destroy(),

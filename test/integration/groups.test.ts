@@ -15,7 +15,7 @@ describe('a legacy server that all modern clients share', () => {
   beforeAll(async () => {
     gateway = await startGateway({
       command: everythingFixture,
-      args: [...legacy, '--share', 'all', '--advanced.timeouts.cancelGrace', '200ms'],
+      args: [...legacy, '--share', 'all', '--timeouts.cancelGrace', '200ms'],
     });
   });
   afterAll(() => gateway?.stop());
@@ -106,7 +106,7 @@ test('[R4.11] a call whose client never comes back is cancelled after the limit,
       ...legacy,
       '--share',
       'all',
-      '--defaults.advanced.poolMax',
+      '--defaults.poolMax',
       '1',
       '--timeouts.requestIdle',
       '400ms',

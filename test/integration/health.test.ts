@@ -131,7 +131,7 @@ describe('/readyz', () => {
 describe('a probe', () => {
   const quick = {
     probes: { every: '50ms', required: true },
-    advanced: { probeTimeout: '2s', probeFailures: 2, probeSuccesses: 2 },
+    timeouts: { start: '2s' },
   };
 
   it('of a server that is required makes the instance unready while it is down, for all who ask, and leaves no process', async () => {

@@ -41,7 +41,7 @@ test('[S-01] [S-02] [C-09] one answer of a hostile server ends no more than what
     response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete",${result}}}`);
   });
   const hostile = { url: `${origin}/mcp`, transport: 'http', era: 'modern' };
-  const probed = { ...nullError, probes: { every: '50ms' }, advanced: { probeTimeout: '500ms' } };
+  const probed = { ...nullError, probes: { every: '50ms' } };
   const config = await changingFile('gangway.json', JSON.stringify({ mcpServers: { honest, hostile, probed } }));
   const gateway = await startGateway({ args: ['--config', config.path] });
   const session = await initialize(`${gateway.baseUrl}/honest/mcp`);

@@ -61,7 +61,6 @@ export async function startBehind(
     transport,
     headers,
     timeouts: { start: '3s' },
-    advanced: { endpointTimeout: '500ms' },
     ...options,
   };
   // The gateway watches its file as long as it runs.

@@ -45,7 +45,7 @@ const initializeBody = {
 const start = (command: readonly string[], args: readonly string[] = [], more: GatewayOptions = {}): Promise<Gateway> =>
   startGateway({
     command,
-    args: ['--defaults.advanced.stdinCloseGrace', '300ms', '--defaults.advanced.terminateGrace', '300ms', ...args],
+    args: ['--defaults.timeouts.stdinClose', '300ms', '--defaults.timeouts.terminate', '300ms', ...args],
     ...more,
   });
 
@@ -114,7 +114,7 @@ describe('sessions and their children', () => {
 
   test('a session whose client comes back for its GET stream goes on, and no longer than that', async () => {
     const idleMs = 500;
-    const gateway = await start(mini, ['--session-idle', `${idleMs}ms`, '--advanced.sse.maxAge', '100ms']);
+    const gateway = await start(mini, ['--session-idle', `${idleMs}ms`, '--sse.maxAge', '100ms']);
     const session = await initialize(gateway.url);
     const until = performance.now() + 3 * idleMs;
     while (performance.now() < until) {
@@ -147,7 +147,7 @@ describe('sessions and their children', () => {
   });
 
   test('[R6.15] when a server exits, its calls are answered at once, its session is gone, and the next one works', async () => {
-    const gateway = await start(everythingFixture, ['--defaults.onExit', 'end', '--advanced.sse.streamAfter', '3s']);
+    const gateway = await start(everythingFixture, ['--defaults.onExit', 'end', '--sse.streamAfter', '3s']);
     const session = await initialize(gateway.url);
     const waiting = await session.send(toolCall(1, 'wait_for_cancel'));
     await waiting.nextMessage(({ method }) => method === 'notifications/message');
@@ -177,11 +177,7 @@ describe('sessions and their children', () => {
 
   test.each([
     ['as 504 in JSON', ['--defaults.timeouts.start', '200ms'], 504],
-    [
-      'in band on a stream that is committed',
-      ['--defaults.timeouts.start', '300ms', '--advanced.sse.commitAfter', '50ms'],
-      200,
-    ],
+    ['in band on a stream that is committed', ['--defaults.timeouts.start', '300ms', '--sse.heartbeat', '50ms'], 200],
   ])('a server that does not answer initialize in time is told %s', async (_, args, expected) => {
     const gateway = await start(deaf, args);
     const { status, headers, messages } = await post(gateway.url, initializeBody);
@@ -227,7 +223,7 @@ describe('the end of the gateway', () => {
     '[R6.14] [A12] after %s it is unready, ends idle sessions, finishes calls, and exits with 0 and no child',
     async (signal) => {
       const { gateway, idle, busy, call, idleChildren, children } = await startBusy([
-        '--advanced.timeouts.cancelGrace',
+        '--timeouts.cancelGrace',
         '300ms',
       ]);
       expect(await isUnready(gateway)).toBe(false);

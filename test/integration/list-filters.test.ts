@@ -43,7 +43,7 @@ beforeAll(async () => {
   }));
   await writeFile(join(folder, 'keys.json'), JSON.stringify(entries));
   const args = ['--config', join(folder, 'config.json'), '--api-keys-file', join(folder, 'keys.json')];
-  filtering = await startGateway({ args: [...args, '--advanced.filterLists'], isStoppedWithTest: false });
+  filtering = await startGateway({ args: [...args, '--auth.filterLists'], isStoppedWithTest: false });
   plain = await startGateway({ args, isStoppedWithTest: false });
 });
 afterAll(async () => {

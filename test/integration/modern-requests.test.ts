@@ -18,7 +18,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   gateway = await startGateway({
     command: modernFixture,
-    args: ['--era', 'modern', '--advanced.sse.commitAfter', '1500ms'],
+    args: ['--era', 'modern', '--sse.heartbeat', '1500ms'],
   });
   await postModern(gateway.url, 'server/discover'); // the process runs: no answer waits for that
 });

@@ -31,7 +31,7 @@ async function startAmongOthers(server: object, ...args: string[]) {
 describe('server/discover', () => {
   test('[R9.02] waits for a server that starts slowly, and its client finds the era', async () => {
     const [command, ...args] = late(1_500, modernFixture);
-    const { url } = await startAmongOthers({ command, args }, '--advanced.sse.commitAfter', '200ms');
+    const { url } = await startAmongOthers({ command, args }, '--sse.heartbeat', '200ms');
     const exchange = await openModern(url, 'server/discover');
     expect(exchange).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream' } });
     expect((await exchange.answer()).messages).toMatchObject([{ result: { supportedVersions: ['2026-07-28'] } }]);
@@ -194,7 +194,7 @@ describe('the era of a server', () => {
     const { gateway, url } = await startAmongOthers({
       command,
       args,
-      advanced: { stdinCloseGrace: '50ms', terminateGrace: '50ms' },
+      timeouts: { stdinClose: '50ms', terminate: '50ms' },
     });
     const asked = openModern(url, 'server/discover');
     asked.catch(() => undefined);

@@ -28,7 +28,7 @@ it('a local call passes the modules that docs/design.md lists, and no other', as
   const gateway = await startGateway({
     program,
     command: everythingFixture,
-    args: ['--advanced.sse.streamAfter', '1m'],
+    args: ['--sse.streamAfter', '1m'],
   });
   const post = (message: object, more: Record<string, string> = {}) =>
     fetch(gateway.url, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(message) });

@@ -56,7 +56,7 @@ function makePlace(): { readonly runtime: string; readonly notes: string } {
 type Place = ReturnType<typeof makePlace>;
 
 /** So that the tests' own ends in order are fast, of servers that do not obey. */
-const shortGrace = ['--defaults.advanced.stdinCloseGrace', '50ms', '--defaults.advanced.terminateGrace', '50ms'];
+const shortGrace = ['--defaults.timeouts.stdinClose', '50ms', '--defaults.timeouts.terminate', '50ms'];
 
 const start = ({ runtime }: Place, { env = {}, args = [], ...options }: GatewayOptions): Promise<Gateway> =>
   startGateway({ ...options, args: [...shortGrace, ...args], env: { ...env, XDG_RUNTIME_DIR: runtime } });
@@ -92,24 +92,11 @@ const isLinux = process.platform === 'linux';
 const isRoot = process.geteuid?.() === 0;
 
 describe.runIf(isLinux)('after kill -9 of the gateway, by the kernel', () => {
-  test.each([
-    ['SIGTERM, the default, ends at once what ignores the end of its input', 'deaf', []],
-    ['SIGKILL ends at once what ignores SIGTERM too', 'stubborn', ['--defaults.advanced.parentDeathSignal', 'SIGKILL']],
-  ] as const)('[P10] with setpriv %s', async (_, mode, args) => {
-    const gateway = await start(makePlace(), { command: server(mode), args });
+  test('[P10] with setpriv SIGTERM ends at once what ignores the end of its input', async () => {
+    const gateway = await start(makePlace(), { command: server('deaf') });
     const children = await openSessions(gateway, sessionCount);
     await kill(gateway);
     await waitUntilGone(children);
-  });
-
-  test('[P10] parentDeathSignal off leaves the children to the end of their input', async () => {
-    const gateway = await start(makePlace(), {
-      command: server('deaf'),
-      args: ['--defaults.advanced.parentDeathSignal', 'off'],
-    });
-    const children = await openSessions(gateway, 1);
-    await kill(gateway);
-    expect(await stillAlive(children)).toHaveLength(1);
   });
 });
 

@@ -69,7 +69,7 @@ describe('requests that a client sends without waiting for the answers', () => {
 
   test('[P8] [P10] leave no stream behind: subscriptions of 2026-07-28', async () => {
     const adminPort = await findFreePort();
-    const args = ['--era', 'modern', '--advanced.limits.sharedRequests', '30'];
+    const args = ['--era', 'modern', '--limits.session.requests', '2'];
     const gateway = await startGateway({ adminPort, command: modernFixture, args });
     await callModern(gateway.url, 'echo', { text: 'a' });
     for (let n = 0; n < 6; n += 1) {
@@ -129,7 +129,7 @@ describe('behind a call that is not answered yet', () => {
     );
 
   test('a second one may take longer than the client may take to read the first answer', async () => {
-    const args = ['--advanced.timeouts.slowReader', '1s'];
+    const args = ['--timeouts.slowReader', '1s'];
     const gateway = await startGateway({ command: [process.execPath, '-e', largeServer], args });
     const { id } = await initialize(gateway.url);
     const { socket, text } = await openSocket(gateway);
@@ -175,7 +175,7 @@ test('[P8] a client that leaves while its large body is read leaves nothing behi
 });
 
 test('[P8] a client that reads none of the answers holds no connection, without credentials either', async () => {
-  const times = ['slowReader', 'connectionIdle', 'body'].flatMap((name) => [`--advanced.timeouts.${name}`, '1s']);
+  const times = ['slowReader', 'connectionIdle', 'requestIdle'].flatMap((name) => [`--timeouts.${name}`, '1s']);
   const gateway = await startGateway({ command: everythingFixture, args: times });
   const { socket, isClosed } = await openSocket(gateway);
   socket.pause();

@@ -25,7 +25,7 @@ function keysFile(): string {
 test('[P11] a page ends no session of another user, by whatever name it asks', async () => {
   const redis = await startRedis({});
   const adminPort = await findFreePort();
-  const args = ['--redis', redis.url, '--api-keys-file', keysFile(), '--advanced.sse.reconnectDelay', '100ms'];
+  const args = ['--redis', redis.url, '--api-keys-file', keysFile(), '--sse.reconnectDelay', '100ms'];
   const gateway = await startGateway({ adminPort, command: everythingFixture, args });
   const session = await initialize(gateway.url, { headers: { Authorization: `Bearer ${keyOf.ada}` } });
   const stop = new AbortController();

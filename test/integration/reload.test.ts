@@ -99,10 +99,10 @@ describe('a changed file', () => {
     );
   });
 
-  it('ends sessions of a changed server after --advanced.timeouts.replacedServer, and clients open new ones', async () => {
+  it('ends sessions of a changed server after --timeouts.replacedServer, and clients open new ones', async () => {
     const { urlOf, change } = await start(
       { one: showing('old'), two: mini },
-      { advanced: { timeouts: { replacedServer: '500ms' } } },
+      { timeouts: { replacedServer: '500ms' } },
     );
     const session = await initialize(urlOf('one'));
     await change({ one: showing('new'), two: mini });
@@ -113,7 +113,7 @@ describe('a changed file', () => {
   it('closes WebSockets of a changed server when their time is up, for their clients to connect again', async () => {
     const { urlOf, change } = await start(
       { one: showing('old'), two: mini },
-      { advanced: { timeouts: { replacedServer: '500ms' } } },
+      { timeouts: { replacedServer: '500ms' } },
     );
     const client = await connectWebSocket(webSocketUrlOf(urlOf('one')));
     await client.initialize();
@@ -228,7 +228,7 @@ describe('a changed file', () => {
       url: 'http://127.0.0.1:9/mcp',
       transport: 'http',
       probes: { every: '1h', required: true },
-      advanced: { probeTimeout: '500ms' },
+      timeouts: { start: '500ms' },
     };
     const { gateway, change } = await start({ tickets, other: mini });
     const ready = async () => (await fetch(`${gateway.baseUrl}/readyz`)).status;
@@ -256,12 +256,12 @@ describe('a changed file', () => {
   it('says which options take effect at the next start', async () => {
     const { gateway, change } = await start({ one: mini, two: mini });
     expect(
-      await change({ one: mini }, { limits: { total: { sessions: 3 } }, advanced: { sse: { reconnectDelay: '1ms' } } }),
+      await change({ one: mini }, { limits: { total: { sessions: 3 } }, sse: { reconnectDelay: '1ms' } }),
     ).toMatchObject({ removed: ['two'] });
     const warning = gateway.logs().find(({ msg }) => msg === 'these changed options take effect after a restart');
     expect(warning?.['options']).toEqual([
       expect.stringMatching(/\.json:\d+:\d+: limits\.total\.sessions$/),
-      expect.stringMatching(/\.json:\d+:\d+: advanced\.sse\.reconnectDelay$/),
+      expect.stringMatching(/\.json:\d+:\d+: sse\.reconnectDelay$/),
     ]);
   });
 

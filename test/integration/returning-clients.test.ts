@@ -58,7 +58,7 @@ describe('a client that opens a session for each call', () => {
   });
 
   it('meets its state after DELETE, until the process has waited for shareLingerMs', async () => {
-    const gateway = await start(['--defaults.advanced.shareLinger', '1500ms']);
+    const gateway = await start(['--defaults.shareLinger', '1500ms']);
     const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     await first.callTool('connect', { name: 'a1' });
     await first.delete();

@@ -111,7 +111,7 @@ test('[P11] the documents are only for those who could open a session', async ()
 test('public documents name the public URL and the login, and any page may read them', async () => {
   const gateway = await startView({
     ...keyArgs,
-    args: ['--advanced.serverCards', 'public', '--public-url', publicUrl],
+    args: ['--listen.serverCards', 'public', '--public-url', publicUrl],
   });
   const catalog = await get(gateway.baseUrl + catalogPath, { Origin: 'https://anywhere.example' });
   expect(catalog.headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' });
@@ -134,9 +134,9 @@ test('public documents name the public URL and the login, and any page may read 
 });
 
 test('the documents can be turned off, and public ones need the public URL', async () => {
-  const gateway = await startGateway({ command: everythingFixture, args: ['--advanced.serverCards', 'off'] });
+  const gateway = await startGateway({ command: everythingFixture, args: ['--listen.serverCards', 'off'] });
   for (const path of [catalogPath, '/mcp/server-card'])
     expect(await get(gateway.baseUrl + path)).toMatchObject({ status: 404 });
-  const without = startGateway({ command: everythingFixture, args: ['--advanced.serverCards', 'public'] });
+  const without = startGateway({ command: everythingFixture, args: ['--listen.serverCards', 'public'] });
   await expect(without).rejects.toThrow('needs --public-url');
 });

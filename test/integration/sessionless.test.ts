@@ -7,7 +7,7 @@ import { callModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fixtureKinds, modernFixtureKinds, modernHttpKinds, modernOnly, type ReadyServer } from './server-kinds.ts';
 
-const serve = ['--defaults.advanced.sessionless', 'serve'];
+const serve = ['--defaults.sessionless', 'serve'];
 const call = (name: string, args: object = {}, rest: object = {}): object => ({
   jsonrpc: '2.0',
   id: 1,

@@ -160,7 +160,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test('[S20] of a user with one process of his own each, the second server starts none', async () => {
-    const args = ['--advanced.limits.userProcesses', '1', '--share', 'request'];
+    const args = ['--limits.user.processes', '1', '--share', 'request'];
     const { url } = await start(args, ['--modern']);
     const session = await initialize(url, { headers: users.alice });
     expect((await session.request('tools/list')).status).toBe(200);

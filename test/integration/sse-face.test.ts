@@ -30,7 +30,7 @@ describe('the two endpoints for clients of 2024-11-05', () => {
         '200ms',
         '--limits.request.body',
         '20000B',
-        '--advanced.sse.reconnectDelay',
+        '--sse.reconnectDelay',
         '1234ms',
         '--log-level',
         'debug',
@@ -314,10 +314,7 @@ describe('several servers', () => {
       closed: { command, args, sse: false },
       broken: { command: join(folder, 'none') },
     };
-    await writeFile(
-      file,
-      JSON.stringify({ advanced: { paths: { sse: '/old/stream', messages: '/old/in' } }, mcpServers: servers }),
-    );
+    await writeFile(file, JSON.stringify({ mcpServers: servers }));
     gateway = await startGateway({ args: ['--config', file], isStoppedWithTest: false });
   });
   afterAll(async () => {
@@ -326,17 +323,17 @@ describe('several servers', () => {
   });
 
   const stream = (name: string) =>
-    open(`${gateway.baseUrl}/${name}/old/stream`, { method: 'GET', headers: { Accept: 'text/event-stream' } });
+    open(`${gateway.baseUrl}/${name}/sse`, { method: 'GET', headers: { Accept: 'text/event-stream' } });
   const endpointOf = async (name: string): Promise<string> => {
     const exchange = await stream(name);
     return (await exchange.events.next()).data ?? '';
   };
 
-  test('each has its own two endpoints, at the configured paths', async () => {
+  test('each has its own two endpoints, below its name', async () => {
     const endpoint = await endpointOf('one');
-    expect(endpoint).toMatch(/^\/one\/old\/in\?token=/);
+    expect(endpoint).toMatch(/^\/one\/messages\?token=/);
     expect((await post(gateway.baseUrl + endpoint, initializeRequest())).status).toBe(202);
-    expect((await open(`${gateway.baseUrl}/old/stream`, { method: 'GET' })).status).toBe(404);
+    expect((await open(`${gateway.baseUrl}/sse`, { method: 'GET' })).status).toBe(404);
   });
 
   test('[P11] a token is useless at another server, and what it opens there is another session', async () => {
@@ -368,7 +365,7 @@ test('--defaults.sse=false leaves nothing of it', async () => {
 
 describe('the end', () => {
   test('[P10] of a session whose client is gone comes after a while, with its process', async () => {
-    const gateway = await startGateway({ args: ['--advanced.sse.linger', '300ms'], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--timeouts.sessionIdle', '300ms'], command: everythingFixture });
     const client = await connectOld(gateway.baseUrl);
     const [child] = await gateway.descendants();
     client.drop();
@@ -409,7 +406,7 @@ describe('the end', () => {
 
   test('of a stream without initialize comes after a while', async () => {
     const gateway = await startGateway({
-      args: ['--advanced.sse.linger', '100ms', '--defaults.timeouts.start', '200ms'],
+      args: ['--timeouts.sessionIdle', '100ms', '--defaults.timeouts.start', '200ms'],
       command: everythingFixture,
     });
     const client = await openOldStream(gateway.baseUrl);

@@ -207,8 +207,8 @@ async function startMoody() {
       accept(request, response);
       if (id !== undefined) live.write(eventOf(answer));
     },
-    { advanced: { postTimeout: '500ms' } },
-    ['--timeouts.requestIdle', '3s', '--advanced.timeouts.cancelGrace', '100ms'],
+    {},
+    ['--timeouts.requestIdle', '3s', '--timeouts.cancelGrace', '100ms'],
   );
   behind.server.on('connection', (socket) => {
     open.add(socket);

@@ -37,7 +37,7 @@ async function spansOf(gateway: Gateway, name: string): Promise<Sides> {
 
 test('a request has a span towards its client and one towards its STDIO server, which finds it in _meta', async () => {
   // Whether an answer is JSON or a stream, its error is told.
-  const gateway = await startTraced(['--advanced.sse.streamAfter', '0'], repeats);
+  const gateway = await startTraced(['--sse.streamAfter', '0'], repeats);
   const session = await initialize(gateway.url, { headers: { Traceparent: traceparent, Baggage: 'user=ada' } });
   const { messages } = await session.request('stdio/a', { n: 1, _meta: { 'x.y/z': 1 } });
   const sent = JSON.parse(messages[0].result.text).params;

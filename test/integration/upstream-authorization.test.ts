@@ -449,7 +449,7 @@ test('[P11] an invented token with the name of a user does not use up the reques
   const args = [
     '--limits.user.requestsPerSecond',
     '1',
-    '--advanced.limits.userRequestBurst',
+    '--limits.user.requestBurst',
     '20',
     '--defaults.auth',
     'upstream',

@@ -11,8 +11,7 @@ async function start(replacedServer: string) {
     JSON.stringify({
       mcpServers: { a: serverEntry(everythingFixture, changes), b: serverEntry(everythingFixture) },
       views: { both: ['a', 'b'], other: ['b'] },
-      timeouts: { drain: '1s' },
-      advanced: { timeouts: { replacedServer } },
+      timeouts: { drain: '1s', replacedServer },
     });
   const file = await changingFile('gangway.json', textOf({}));
   const gateway = await startGateway({ args: ['--config', file.path] });

@@ -64,7 +64,7 @@ it('has processes of its own with share: session', async () => {
 });
 
 it('counts the processes of all its servers', async () => {
-  const { view, one } = await startView({}, undefined, ['--advanced.limits.userProcesses', '3']);
+  const { view, one } = await startView({}, undefined, ['--limits.user.processes', '3']);
   await initialize(view, { headers: users.alice });
   await initialize(one, { headers: users.alice });
   await expect(initialize(view, { headers: users.alice })).rejects.toThrow(/quota_processes/);

@@ -88,7 +88,7 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
   // A busy machine may need longer than 100 ms for an answer that the page shows as JSON.
   const gateway = await startGateway({
     command: everythingReference,
-    args: ['--advanced.sse.streamAfter', '5s'],
+    args: ['--sse.streamAfter', '5s'],
     env: { GANGWAY_SHARE: undefined }, // as it is by default, and not as in other tests
   });
   const steps = blocks.flatMap(stepsOf);

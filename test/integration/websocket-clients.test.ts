@@ -117,7 +117,7 @@ describe('a client on WebSocket', () => {
 
 describe('a client on WebSocket, large messages', () => {
   test('answers larger than an event of a log may be pass, one behind the other, also to one that reads late', async () => {
-    const args = ['--advanced.limits.event', '100000B', '--replay.maxSize', '200000B'];
+    const args = ['--replay.maxSize', '200000B'];
     const gateway = await startGateway({ args, command: everythingFixture });
     const client = await connectWebSocket(webSocketUrlOf(gateway.url));
     await client.initialize();
@@ -144,11 +144,11 @@ describe('with several servers', () => {
     const file = join(folder, 'gangway.json');
     const [command, ...args] = child('mini-server');
     writeFileSync(file, JSON.stringify({ mcpServers: { on: { command, args }, off: { command, args, ws: false } } }));
-    const gateway = await startGateway({ args: ['--config', file, '--advanced.paths.ws', '/socket'] });
+    const gateway = await startGateway({ args: ['--config', file] });
     const base = `ws://127.0.0.1:${gateway.port}`;
-    const client = await connectWebSocket(`${base}/on/socket?x=1`);
+    const client = await connectWebSocket(`${base}/on/ws?x=1`);
     expect((await client.initialize()).result.serverInfo.name).toBe('mini');
-    for (const path of ['/off/socket', '/on/ws', '/socket', '/']) {
+    for (const path of ['/off/ws', '/on/socket', '/ws', '/']) {
       expect(await refusedHandshake(base + path)).toMatchObject({
         status: 404,
         json: { error: { data: { reason: 'no_such_path' } } },

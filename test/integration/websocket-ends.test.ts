@@ -30,14 +30,14 @@ const reasonOf = ({ error }: { readonly error?: { readonly data: { readonly reas
 
 describe('before there is a session', () => {
   test('a client that does not send initialize in time is closed', async () => {
-    const { url } = await start(mini(), '--advanced.timeouts.body', '1s');
+    const { url } = await start(mini(), '--timeouts.requestIdle', '1s');
     const client = await connectWebSocket(url);
     expect(reasonOf(await client.request('ping'))).toBe('not_initialized');
     expect(await client.closed()).toEqual({ code: 4408, reason: 'initialize_timeout' });
   });
 
   test('a refused initialize leaves the connection for another, for a while', async () => {
-    const { url, gateway } = await start(mini('refuse'), '--advanced.timeouts.body', '2s');
+    const { url, gateway } = await start(mini('refuse'), '--timeouts.requestIdle', '2s');
     const client = await connectWebSocket(url);
     for (let n = 0; n < 2; n++)
       expect(await client.initialize()).toMatchObject({ id: 0, error: { message: 'Not with you' } });
@@ -79,7 +79,7 @@ describe('a client that breaks the rules', () => {
     const client = await open(url);
     client.peer.send(Buffer.from('{}'));
     client.peer.pause();
-    await logged(gateway, 'session ended', 1, { deadlineMs: 10_000 }); // --advanced.timeouts.slowReader is 30 s
+    await logged(gateway, 'session ended', 1, { deadlineMs: 10_000 }); // --timeouts.slowReader is 30 s
   });
 
   test.each<[string, string | object, string]>([
@@ -128,8 +128,8 @@ describe('a client that breaks the rules', () => {
 });
 
 describe('[P8] a client that does not read', () => {
-  test('has its server paused, and is cut after --advanced.timeouts.slowReader', async () => {
-    const { url, gateway } = await start(flooding, '--advanced.timeouts.slowReader', '500ms');
+  test('has its server paused, and is cut after --timeouts.slowReader', async () => {
+    const { url, gateway } = await start(flooding, '--timeouts.slowReader', '500ms');
     const client = await open(url);
     const before = rssMiB(gateway.pid);
     client.peer.pause();
@@ -151,7 +151,7 @@ describe('[P8] a client that does not read', () => {
   });
 
   test('what it sends is not read either once its errors pile up', async () => {
-    const { url, gateway } = await start(mini(), '--advanced.timeouts.slowReader', '700ms');
+    const { url, gateway } = await start(mini(), '--timeouts.slowReader', '700ms');
     const client = await open(url);
     const before = rssMiB(gateway.pid);
     client.peer.pause();

@@ -18,7 +18,7 @@ const jsonForQuickAnswers =
   'The scenario then has no streams to check, and says that streams are optional.';
 
 const serverRole2026 = 'Conformance suite, server role, 2026-07-28';
-const translated = 'legacy STDIO, `--share all --defaults.advanced.poolMax 32`';
+const translated = 'legacy STDIO, `--share all --defaults.poolMax 32`';
 const noMirrors =
   'The scenario needs a tool with mirrored parameters (`x-mcp-header`), which 2026-07-28 introduced. No tool of a legacy ' +
   'server has them.';

@@ -49,7 +49,7 @@ const throughPeer = (peer: PeerName, revision: string): Arm => ({
 
 beforeAll(installSuite);
 
-const sharedByMany = ['--share', 'all', '--defaults.advanced.poolMax', '32'];
+const sharedByMany = ['--share', 'all', '--defaults.poolMax', '32'];
 const http = kindOf(fixtureKinds, 'http');
 const stdio = kindOf(fixtureKinds, 'stdio');
 const modernStdio = kindOf(modernFixtureKinds, 'stdio');
@@ -70,5 +70,5 @@ testJudge('Conformance suite, server role, 2026-07-28', directly('2026-07-28', m
   through('modern Streamable HTTP', '2026-07-28', modernHttp),
   // With a process for each request, more answers come too late for the suite on a busy machine.
   // The suite abandons some input requests. Each of their calls keeps one of the shared processes until it expires.
-  through('legacy STDIO, `--share all --defaults.advanced.poolMax 32`', '2026-07-28', stdio, sharedByMany),
+  through('legacy STDIO, `--share all --defaults.poolMax 32`', '2026-07-28', stdio, sharedByMany),
 ]);

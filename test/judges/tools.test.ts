@@ -16,7 +16,7 @@ const judge = 'Tools for HTTP and TLS';
 const packages = 'slowhttptest nghttp2-client testssl.sh varnish wapiti';
 const script = fileURLToPath(new URL('http.vtc', import.meta.url));
 
-/** The longest time for a head and a body, in seconds (`advanced` in docs/reference/configuration.md). */
+/** The longest time for a head and a body, in seconds (`timeouts` in docs/reference/configuration.md). */
 const headAndBodyS = 30;
 const connections = 200;
 

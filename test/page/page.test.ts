@@ -352,7 +352,7 @@ describe('sessions', () => {
 
 describe('the playground', () => {
   test('calls a tool, is cut off, and resumes without a loss', async () => {
-    const { admin, gateway } = await startWatched({ args: ['--advanced.sse.reconnectDelay', '300ms'] });
+    const { admin, gateway } = await startWatched({ args: ['--sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
@@ -445,7 +445,7 @@ describe('the playground', () => {
   });
 
   test('hears what the server says beside its answers, and that its session is over', async () => {
-    const { admin } = await startWatched({ args: ['--advanced.sse.reconnectDelay', '300ms'] });
+    const { admin } = await startWatched({ args: ['--sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground', { expected: '404 (Not Found)' });
     await page.getByText('Press Connect').waitFor();
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
@@ -464,7 +464,7 @@ describe('the playground', () => {
   });
 
   test('leaves no session behind when its page is gone', async () => {
-    const { admin, gateway } = await startWatched({ args: ['--advanced.sse.reconnectDelay', '300ms'] });
+    const { admin, gateway } = await startWatched({ args: ['--sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground');
     const other = await initialize(gateway.url);
     await page.getByRole('button', { name: 'Connect', exact: true }).click();

@@ -98,7 +98,7 @@ test('GangwaySessionsNearLimit, GangwayOverloaded: there are as many sessions as
 });
 
 test('GangwayHistoryLost: a client comes back for events that are no longer stored', async () => {
-  const args = ['--advanced.replay.maxEvents', '8'];
+  const args = ['--replay.maxEvents', '8'];
   const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
   const session = await initialize(gateway.url);
   const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };
@@ -145,7 +145,7 @@ test('GangwaySlow: requests are so large that to read them takes the gateway ove
   const bytes = 30_000_000;
   const { gateway, prometheus } = await startScraped({
     command: [process.execPath, `${root}test/fixtures/children/flooding-server.mjs`],
-    args: ['--limits.request.body', `${2 * bytes}B`, '--advanced.limits.queue', `${2 * bytes}B`],
+    args: ['--limits.request.body', `${2 * bytes}B`],
   });
   const session = await initialize(gateway.url);
   // A text with many escapes is what takes the longest for its size.

@@ -12,9 +12,7 @@ const maxAgeMs = 300;
 describe(`streams of ${maxAgeMs} ms at most`, () => {
   let gateway: Gateway;
   beforeAll(async () => {
-    gateway = await startGateway(
-      withCounting('--advanced.sse.maxAge', `${maxAgeMs}ms`, '--advanced.sse.streamAfter', '5ms'),
-    );
+    gateway = await startGateway(withCounting('--sse.maxAge', `${maxAgeMs}ms`, '--sse.streamAfter', '5ms'));
   });
   afterAll(async () => void (await gateway?.stop()));
 
@@ -72,7 +70,7 @@ describe(`streams of ${maxAgeMs} ms at most`, () => {
 
 describe('an idle session', () => {
   test('[F21] [A12b] ends though a half-open GET is "open", and its child with it', async () => {
-    const gateway = await startGateway(withCounting('--advanced.sse.maxAge', '2s', '--session-idle', '1500ms'));
+    const gateway = await startGateway(withCounting('--sse.maxAge', '2s', '--session-idle', '1500ms'));
     const session = await openCounting(gateway.url);
     await using proxy = await startNetProxy(gateway.port);
     const listening = session.listen({}, proxy.urlOf(gateway.url));
@@ -90,7 +88,7 @@ describe('an idle session', () => {
 
   test('[F21] is not idle if its client lives: the client that reconnects keeps it', async () => {
     const idleMs = 1_000;
-    const gateway = await startGateway(withCounting('--advanced.sse.maxAge', '250ms', '--session-idle', `${idleMs}ms`));
+    const gateway = await startGateway(withCounting('--sse.maxAge', '250ms', '--session-idle', `${idleMs}ms`));
     const session = await openCounting(gateway.url);
     const startedAt = performance.now();
     let connections = 0;
@@ -115,7 +113,7 @@ describe('an idle session', () => {
 });
 
 test('[F24] 200 streams that the gateway closed are all resumed within a second', async () => {
-  const gateway = await startGateway(withCounting('--advanced.sse.maxAge', '2s'));
+  const gateway = await startGateway(withCounting('--sse.maxAge', '2s'));
   const sessions = await Promise.all(Array.from({ length: 20 }, () => openCounting(gateway.url)));
   const calls = sessions.flatMap((session) => Array.from({ length: 10 }, (_, n) => ({ session, id: `storm-${n}` })));
   const listening = await Promise.all(calls.map(({ session, id }) => hold(session, id)));

@@ -32,7 +32,7 @@ describe('a log of 10 events', () => {
   let gateway: Gateway;
   let session: CountingSession;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--advanced.replay.maxEvents', '10'));
+    gateway = await startGateway(withCounting('--replay.maxEvents', '10'));
     session = await openCounting(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -133,14 +133,7 @@ describe('a log of 10 events', () => {
 });
 
 test('[R9.16] [P8] a log is bounded by bytes', async () => {
-  const limits = [
-    '--advanced.limits.event',
-    '1000B',
-    '--replay.maxSize',
-    '3000B',
-    '--advanced.replay.maxEvents',
-    '100000',
-  ];
+  const limits = ['--replay.maxSize', '3000B', '--replay.maxEvents', '100000'];
   const gateway = await startGateway(withCounting(...limits));
   const session = await openCounting(gateway.url);
   const kept = await leave(session, 'kept', 1);

@@ -24,8 +24,8 @@ export interface CutTarget {
 
 /** Nothing is evicted, so that every event has to come. */
 export const randomCutLimits = [
-  ...['--advanced.replay.maxEvents', '100000', '--replay.maxSize', '200000000B', '--advanced.sse.reconnectDelay', '0'],
-  ...['--advanced.sse.streamAfter', '5ms'],
+  ...['--replay.maxEvents', '100000', '--replay.maxSize', '200000000B', '--sse.reconnectDelay', '0'],
+  ...['--sse.streamAfter', '5ms'],
 ] as const;
 
 export interface RandomCuts<Target extends CutTarget> {

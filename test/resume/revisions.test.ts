@@ -7,7 +7,7 @@ import { answerTexts, call, openCounting, textsOf, toldTexts, withCounting } fro
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway(withCounting('--advanced.sse.streamAfter', '5ms'));
+  gateway = await startGateway(withCounting('--sse.streamAfter', '5ms'));
 });
 afterAll(async () => void (await gateway?.stop()));
 

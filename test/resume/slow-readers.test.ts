@@ -18,15 +18,8 @@ test.skipIf(process.platform !== 'linux').each([
   ['a stream that is complete', 30_000_000, true],
   ['a JSON answer', 30_000_000, false],
 ])('[F20] [P8] a client that never reads %s is cut, and holds nothing for ever', async (_, bytes, reports) => {
-  const limits = [
-    '--advanced.limits.event',
-    '40000000B',
-    '--replay.maxSize',
-    '390625KiB',
-    '--advanced.timeouts.slowReader',
-    '1500ms',
-  ];
-  const gateway = await startGateway(withCounting(...limits, '--advanced.sse.streamAfter', '10s'));
+  const limits = ['--replay.maxSize', '390625KiB', '--timeouts.slowReader', '1500ms'];
+  const gateway = await startGateway(withCounting(...limits, '--sse.streamAfter', '10s'));
   const session = await openCounting(gateway.url);
   const before = await socketsOf(gateway.pid);
   const sockets = Array.from({ length: 4 }, (_none, n) => {

@@ -17,11 +17,11 @@ let proxy: NetProxy;
 beforeAll(async () => {
   gateway = await startGateway({
     ...withCounting(
-      '--advanced.sse.reconnectDelay',
+      '--sse.reconnectDelay',
       '20ms',
-      '--advanced.replay.maxEvents',
+      '--replay.maxEvents',
       '100000',
-      '--advanced.timeouts.slowReader',
+      '--timeouts.slowReader',
       `${slowReaderMs}ms`,
     ),
     isStoppedWithTest: false,

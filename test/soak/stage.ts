@@ -20,41 +20,11 @@ export const keptMs = 120_000;
 const tickMs = 500;
 
 const clusterArgs = [
-  ...[
-    '--cluster.lease',
-    `${leaseMs}ms`,
-    '--advanced.cluster.leaseRenewal',
-    '750ms',
-    '--advanced.cluster.leaseMargin',
-    '500ms',
-  ],
-  ...[
-    '--advanced.cluster.redisWait',
-    '2s',
-    '--advanced.cluster.redisTimeout',
-    '1s',
-    '--advanced.sse.reconnectDelay',
-    '100ms',
-    '--timeouts.drain',
-    '5s',
-  ],
-  ...[
-    '--defaults.advanced.stdinCloseGrace',
-    '1s',
-    '--defaults.advanced.terminateGrace',
-    '1s',
-    '--advanced.timeouts.cancelGrace',
-    '1s',
-  ],
-  ...['--session-idle', `${idleMs}ms`, '--advanced.sse.linger', '15s', '--advanced.timeouts.slowReader', '3s'],
-  ...[
-    '--advanced.cluster.recordTtl',
-    `${keptMs}ms`,
-    '--replay.maxAge',
-    `${keptMs}ms`,
-    '--advanced.replay.maxEvents',
-    '100000',
-  ],
+  ...['--cluster.lease', `${leaseMs}ms`, '--cluster.leaseMargin', '500ms'],
+  ...['--cluster.redisWait', '2s', '--sse.reconnectDelay', '100ms', '--timeouts.drain', '5s'],
+  ...['--defaults.timeouts.stdinClose', '1s', '--defaults.timeouts.terminate', '1s', '--timeouts.cancelGrace', '1s'],
+  ...['--session-idle', `${idleMs}ms`, '--timeouts.slowReader', '3s'],
+  ...['--replay.maxAge', `${keptMs}ms`, '--replay.maxEvents', '100000'],
 ];
 
 /** Everything that a soak runs on. */
@@ -88,16 +58,7 @@ export async function startStage(folder: string): Promise<Stage> {
   const notes = `${marker}-notes`;
   await writeFile(notes, '');
   const upstream = await startGateway({
-    args: [
-      '--session-idle',
-      `${2 * idleMs}ms`,
-      '--advanced.sse.linger',
-      '15s',
-      '--advanced.sse.reconnectDelay',
-      '100ms',
-      '--log-level',
-      'warn',
-    ],
+    args: ['--session-idle', `${2 * idleMs}ms`, '--sse.reconnectDelay', '100ms', '--log-level', 'warn'],
     command: trafficServer(notes),
     isStoppedWithTest: false,
   });

@@ -54,7 +54,7 @@ function linkArguments(link: LinkKind, instance: number, proxy: LinkProxy | unde
   if (link === 'local') return [];
   const host = ['--cluster.link.host', '127.0.0.1'];
   return proxy
-    ? [...host, '--cluster.link.port', `${proxy.target}`, '--advanced.cluster.linkAddress', `127.0.0.1:${proxy.port}`]
+    ? [...host, '--cluster.link.port', `${proxy.target}`, '--cluster.link.address', `127.0.0.1:${proxy.port}`]
     : host;
 }
 

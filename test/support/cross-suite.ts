@@ -26,9 +26,9 @@ export interface Cross {
  * does not end when its stdin is closed.
  */
 export const hastyArgs = [
-  '--advanced.timeouts.cancelGrace',
+  '--timeouts.cancelGrace',
   '500ms',
-  '--defaults.advanced.stdinCloseGrace',
+  '--defaults.timeouts.stdinClose',
   '200ms',
 ] as const;
 

@@ -31,7 +31,7 @@ const applicationId = '6f3c1f4e-27b5-4a55-9d5e-0d9bb1a7c001';
 /** The secret of the client `gateway`, which asks the provider about tokens. */
 export const gatewaySecret = 'the secret of the gateway at the provider';
 const gatewayClient = { client_id: 'gateway', client_secret: gatewaySecret };
-const introspection = (value: object): string[] => ['--advanced.oauth.introspection', JSON.stringify(value)];
+const introspection = (value: object): string[] => ['--auth.oauth.introspection', JSON.stringify(value)];
 const plain = { use: 'mcp:use', read: 'files:read' };
 const google = 'https://www.googleapis.com/auth/';
 
@@ -69,7 +69,7 @@ const entra = (version: 1 | 2): ProviderProfile => ({
     otherIssuer: '/sts/tenant/',
   }),
   options: ({ endpoint, origin }) => [
-    ...['--advanced.oauth.scopePrefix', `${endpoint}/`, '--auth.oauth.audiences', applicationId],
+    ...['--auth.oauth.scopePrefix', `${endpoint}/`, '--auth.oauth.audiences', applicationId],
     ...(version === 1 ? ['--auth.oauth.issuers', `${origin}/sts/tenant/`] : []),
   ],
   endsRevokedTokens: false,

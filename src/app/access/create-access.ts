@@ -63,14 +63,14 @@ export async function createAccess(
   logger: Logger,
 ): Promise<AllAccess> {
   const createTokenAuthenticator =
-    config.authIssuer.length === 0 ? undefined : await createTokenChecks(config, secrets, logger);
+    config.auth.oauth.issuers.length === 0 ? undefined : await createTokenChecks(config, secrets, logger);
   const passthroughTo = createPassthroughs();
   const to: AccessTo = (now, served) =>
     accessTo(now, served, authenticators, localClients, passthroughTo, createTokenAuthenticator);
   if (!hasAuthentication(config)) return { to, operators: undefined };
   if (createTokenAuthenticator === undefined) return { to, operators: createAuthenticate({ authenticators }) };
   const resources = config.servers.flatMap((server) => [...resourcesOf(config, server).values()]);
-  const audiences = new Set([...config.authAudience, ...resources.map(({ url }) => url)]);
+  const audiences = new Set([...config.auth.oauth.audiences, ...resources.map(({ url }) => url)]);
   return {
     to,
     operators: createAuthenticate({ authenticators: [...authenticators, createTokenAuthenticator(audiences)] }),
@@ -85,18 +85,19 @@ function accessTo(
   passthroughTo: PassthroughTo,
   byToken: CreateTokenAuthenticator | undefined,
 ): Access {
-  const { authIssuer, authAudience, authScopePrefix: scopePrefix, filterLists: filtersLists, servers } = config;
-  const { authDpop: dpop, authClientCertificates: acceptsCertificates } = config;
+  const { auth, servers } = config;
+  const { filterLists: filtersLists } = auth;
+  const { issuers, audiences: ownAudiences, scopePrefix, dpop, clientCertificates } = auth.oauth;
   const metadata = new Map<string, object>();
-  const describe = (resource: ProtectedResource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
-    const content = { issuers: authIssuer, scopes: requiredScopes, scopePrefix, dpop, acceptsCertificates };
+  const describe = (resource: ProtectedResource, { scopes }: ServerConfig, paths: readonly string[]): void => {
+    const content = { issuers, scopes: scopes.required, scopePrefix, dpop, acceptsCertificates: clientCertificates };
     const document = resourceMetadata(resource, content);
     // A removed server is served until its sessions end. The newer server of the same path comes first.
     for (const path of paths) if (!metadata.has(path)) metadata.set(path, document);
   };
 
   const accessOf = (server: ServerConfig): ServerAccess => {
-    const rules = new ScopeRules(server);
+    const rules = new ScopeRules({ requiredScopes: server.scopes.required, toolScopes: server.scopes.tools });
     const passthrough = passthroughTo(config, server);
     if (passthrough !== undefined) {
       const authorization = new Authorization({ rules, resourceMetadata: new Map() });
@@ -114,7 +115,7 @@ function accessTo(
       filtersLists,
     });
     if (!hasAuthentication(config)) return { authenticate: localClients.authenticate, authorization };
-    const audiences = new Set([...authAudience, ...[...resources.values()].map(({ url }) => url)]);
+    const audiences = new Set([...ownAudiences, ...[...resources.values()].map(({ url }) => url)]);
     const authenticate = createAuthenticate({
       authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],
       parametersFor: (incoming) => authorization.parametersFor(incoming),
@@ -133,7 +134,7 @@ function accessTo(
 
 /** The protected resources of a server by path. */
 function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, ProtectedResource> {
-  const { publicUrl = '' } = config;
+  const { publicUrl = '' } = config.listen;
   return new Map(
     [...resourcePathsOf(config, server)].map(([path, resource]) => [path, protectedResourceAt(publicUrl, resource)]),
   );

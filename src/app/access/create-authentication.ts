@@ -28,11 +28,12 @@ export function createAuthentication(
   watch: CredentialWatch,
   logger: Logger,
 ): ClientAuthentication {
-  const { apiKeysFile, apiKeys, proxyIdentityHeader: header, proxyScopesHeader: scopesHeader, trustedProxy } = config;
-  const hierarchy = new Map(Object.entries(config.impliedScopes));
+  const { apiKeys, auth } = config;
+  const { apiKeysFile, impliedScopes } = auth;
+  const { userHeader: header, scopesHeader, addresses: trusted } = auth.proxy;
+  const hierarchy = new Map(Object.entries(impliedScopes));
   const keys = new ApiKeys([...apiKeys, ...(apiKeysFile === undefined ? [] : loadKeys(apiKeysFile))], hierarchy);
-  const proxy =
-    header === undefined ? [] : [createProxyIdentity({ header, scopesHeader, trusted: trustedProxy, hierarchy })];
+  const proxy = header === undefined ? [] : [createProxyIdentity({ header, scopesHeader, trusted, hierarchy })];
   const hasKeys = apiKeysFile !== undefined || apiKeys.length > 0;
   const authenticators = [...proxy, ...(hasKeys ? [keys.authenticator] : [])];
   const identityHeaders = [header, scopesHeader].filter((name) => name !== undefined);

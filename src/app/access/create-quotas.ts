@@ -7,20 +7,21 @@ import type { Rates } from '../../store/shared/rates.ts';
 
 /** Creates the quotas of a configuration. */
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
+  const { user, total } = config.limits;
   return createQuotas({
     own: {
-      sessions: config.principalSessions ?? ownSessions(config),
-      processes: config.principalProcesses,
-      streams: config.principalStreams,
-      bytes: config.principalBytes,
-      requests: rateOf(config.principalRequestsPerS, second, config.principalRequestBurst),
-      starts: rateOf(config.principalStartsPerMinute, minute),
+      sessions: user.sessions ?? ownSessions(config),
+      processes: user.processes,
+      streams: user.streams,
+      bytes: user.inFlightBytes,
+      requests: rateOf(user.requestsPerSecond, second, user.requestBurst),
+      starts: rateOf(user.startsPerMinute, minute),
     },
-    // The totals of sessions, their processes and connections have limits elsewhere (`maxSessions`, `maxConnections`).
+    // The totals of sessions, their processes and connections have limits elsewhere (`limits.total`).
     all: {
-      bytes: config.maxBytesInFlight,
-      requests: rateOf(config.maxRequestsPerS, second),
-      starts: rateOf(config.maxStartsPerMinute, minute),
+      bytes: total.inFlightBytes,
+      requests: rateOf(total.requestsPerSecond, second),
+      starts: rateOf(total.startsPerMinute, minute),
     },
     rates,
     onFailed,
@@ -28,11 +29,11 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
 }
 
 /**
- * The default of `principalSessions`. With authentication, one user must not take all sessions, each of which may be a
+ * The default of `limits.user.sessions`. With authentication, one user must not take all sessions, each of which may be a
  * process. Without authentication, all clients are the same user.
  */
 const ownSessions = (config: GatewayConfig): number | undefined =>
-  hasAuthentication(config) ? Math.ceil(config.maxSessions / 10) : undefined;
+  hasAuthentication(config) ? Math.ceil(config.limits.total.sessions / 10) : undefined;
 
 function rateOf(count: number | undefined, withinMs: number, burst = count ?? 1): RateLimit | undefined {
   return count === undefined ? undefined : { everyMs: withinMs / count, burst };

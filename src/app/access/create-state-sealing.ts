@@ -15,7 +15,8 @@ export interface StateSealing {
 }
 
 /** Creates the sealing of a gateway. */
-export function createStateSealing({ stateKey: [newest, ...older] }: GatewayConfig, store: Store): StateSealing {
+export function createStateSealing({ cluster }: GatewayConfig, store: Store): StateSealing {
+  const [newest, ...older] = cluster.stateKeys;
   const keys = newest === undefined ? storedKeys(store) : configuredKeys([newest, ...older]);
   return { states: new RequestStates(keys), marks: new CredentialMarks(keys), keys };
 }

@@ -3,9 +3,33 @@ import type { Authenticator } from '../../auth/authenticate.ts';
 import type { IntrospectedTokens } from '../../auth/oauth/token-authenticator.ts';
 import type { ClaimRules } from '../../auth/oauth/token-claims.ts';
 import type { GatewayConfig } from '../../config/config.ts';
-import type { Introspection } from '../../config/options/oauth/introspection-option.ts';
+import type { Introspection } from '../../config/options/introspection-option.ts';
 import { detach } from '../../util/boundary.ts';
 import { possessionOptions, type SharedSecrets } from './possession-options.ts';
+
+/**
+ * Signature algorithms with a public key (RFC 7518, section 3.1; RFC 8037). With a shared secret, every verifier of
+ * tokens could also issue them. An issuer chooses among these, so a shorter list would only refuse its tokens.
+ */
+const signatureAlgorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+
+/** Clocks that NTP sets differ by less than a second. A machine without it is rarely further off than this. */
+const clockSkewMs = 30_000;
+
+/** How long an issuer may be away. Longer, and a key that it has revoked would stay valid for too long. */
+const staleKeysMs = 3_600_000;
 
 /** Creates an authenticator that accepts tokens for these audiences. */
 export type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authenticator;
@@ -27,12 +51,12 @@ export async function createTokenChecks(
       import('../../auth/oauth/fetch-json.ts'),
       import('../../auth/oauth/issuer-discovery.ts'),
     ]);
-  const { authIssuer, authIntrospection, authJwksUrl, authAlgorithms, authKeysStaleMs } = config;
+  const { issuers, introspection, jwksUrl, scopeClaims, scopePrefix } = config.auth.oauth;
   const keysOf = (issuer: string) => {
     const keys = new IssuerKeys({
       fetchKeys: async () =>
-        fetchJson(authJwksUrl === undefined ? await discoverUrl(issuer, 'jwks_uri') : new URL(authJwksUrl)),
-      staleMs: authKeysStaleMs,
+        fetchJson(jwksUrl === undefined ? await discoverUrl(issuer, 'jwks_uri') : new URL(jwksUrl)),
+      staleMs: staleKeysMs,
       now: Date.now,
       onFailed: (err) => logger.warn({ issuer, err }, 'cannot fetch the keys of the token issuer'),
       onRecovered: () => logger.info({ issuer }, 'fetched the keys of the token issuer again'),
@@ -42,24 +66,24 @@ export async function createTokenChecks(
     return keys;
   };
   const rules: ClaimRules = {
-    clockSkewMs: config.authClockSkewMs,
-    hierarchy: new Map(Object.entries(config.impliedScopes)),
-    scopeClaims: config.authScopeClaims,
-    scopePrefix: config.authScopePrefix,
+    clockSkewMs,
+    hierarchy: new Map(Object.entries(config.auth.impliedScopes)),
+    scopeClaims,
+    scopePrefix,
   };
   const options = {
     ...rules,
-    issuers: new Map(authIssuer.map((issuer) => [issuer, keysOf(issuer)])),
-    algorithms: authAlgorithms,
+    issuers: new Map(issuers.map((issuer) => [issuer, keysOf(issuer)])),
+    algorithms: signatureAlgorithms,
     now: Date.now,
   };
-  const introspected = authIntrospection && (await createIntrospection(config, authIntrospection, rules, logger));
+  const introspected = introspection && (await createIntrospection(config, introspection, rules, logger));
   return createTokenAuthenticators(options, createPossessionCheck(possessionOptions(config, secrets)), introspected);
 }
 
 async function createIntrospection(
-  { authIssuer, authKeysStaleMs }: GatewayConfig,
-  { url, clientId, clientSecret, issuer = authIssuer[0] ?? '', tokens, protocol, cache }: Introspection,
+  { auth }: GatewayConfig,
+  { url, clientId, clientSecret, issuer = auth.oauth.issuers[0] ?? '', tokens, protocol, cache }: Introspection,
   rules: ClaimRules,
   logger: Logger,
 ): Promise<IntrospectedTokens> {
@@ -80,7 +104,7 @@ async function createIntrospection(
     issuer,
     ask: (token) => askEndpoint(endpoint, token),
     cacheMs: cache,
-    staleMs: authKeysStaleMs,
+    staleMs: staleKeysMs,
     now: Date.now,
     onFailed: (err) => logger.warn({ issuer, err }, 'cannot ask the token issuer whether tokens are valid'),
     onRecovered: () => logger.info({ issuer }, 'the token issuer answers again whether tokens are valid'),

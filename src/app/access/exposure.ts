@@ -13,7 +13,7 @@ const dayMs = 24 * 3_600_000;
 
 /** The risk of a gateway that listens beyond this machine, and the remedy; undefined without a risk. */
 export function exposureOf(config: GatewayConfig): { readonly what: string; readonly detail: string } | undefined {
-  if (isLoopback(config.host)) return undefined;
+  if (isLoopback(config.listen.host)) return undefined;
   if (!hasAuthentication(config)) {
     return {
       what: 'no authentication is configured: anyone who can reach this address can use the servers',
@@ -31,7 +31,7 @@ export function exposureOf(config: GatewayConfig): { readonly what: string; read
 export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
   const exposure = exposureOf(config);
   if (exposure === undefined) return;
-  const { host, port } = config;
+  const { host, port } = config.listen;
   logger.warn({ host, port, detail: exposure.detail }, exposure.what);
 }
 
@@ -91,8 +91,8 @@ export function describeSharing(
 }
 
 /** True if the gateway encrypts, or the configuration implies a proxy that does. */
-const isEncrypted = ({ tlsCert, trustedProxy, publicUrl }: GatewayConfig): boolean =>
-  tlsCert !== undefined || trustedProxy.length > 0 || publicUrl?.startsWith('https:') === true;
+const isEncrypted = ({ auth, listen }: GatewayConfig): boolean =>
+  listen.tls.cert !== undefined || auth.proxy.addresses.length > 0 || listen.publicUrl?.startsWith('https:') === true;
 
 /**
  * Warns of a certificate that has expired or will expire soon.

@@ -13,10 +13,13 @@ export interface SharedSecrets {
 }
 
 /** Makes the options of the check that clients have the keys of their tokens. */
-export const possessionOptions = (config: GatewayConfig, { keys, store }: SharedSecrets): PossessionOptions => ({
-  dpop: config.authDpop,
-  certificates: config.authClientCertificates ? { mustBeTrusted: config.authClientCa !== undefined } : undefined,
-  publicUrl: config.publicUrl ?? '',
+export const possessionOptions = (
+  { auth: { oauth }, listen }: GatewayConfig,
+  { keys, store }: SharedSecrets,
+): PossessionOptions => ({
+  dpop: oauth.dpop,
+  certificates: oauth.clientCertificates ? { mustBeTrusted: oauth.clientCa !== undefined } : undefined,
+  publicUrl: listen.publicUrl ?? '',
   nonceKeys: () => unlessUnavailable(keys.all()),
   shared: sharedProofs(store),
   now: Date.now,

@@ -5,7 +5,7 @@ import { openHttpConnection } from '../../backend/http-client/http-connection.ts
 import { readJsonBody } from '../../backend/http-client/json-body.ts';
 import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
-import { readServerTls } from '../servers/remote-openers.ts';
+import { connectTimeoutMs, readServerTls } from '../servers/remote-openers.ts';
 
 /** The time limit for the answer to a request of the gateway itself, with its body (P8). */
 const answerTimeoutMs = 5_000;
@@ -35,8 +35,8 @@ export function createPassthroughs(): PassthroughTo {
       url,
       transport: transport === 'http' || transport === 'sse' ? transport : 'auto',
       send: createSend({ ...server, address }, url),
-      publicUrl: config.publicUrl,
-      scheme: config.tlsCert === undefined ? 'http' : 'https',
+      publicUrl: config.listen.publicUrl,
+      scheme: config.listen.tls.cert === undefined ? 'http' : 'https',
       resources: resourcePathsOf(config, server),
       now: () => performance.now(),
     });
@@ -59,7 +59,6 @@ export const resourcePathsOf = (config: GatewayConfig, server: ServerConfig): Ma
 
 /** Sends requests over connections of their own, to which the operator's certificates for the server apply. */
 function createSend(server: RemoteServer, { origin }: URL): SendUpstream {
-  const { connectTimeoutMs } = server;
   const tls = readServerTls(server);
   const connection = openHttpConnection({ origin, headers: server.headers, tls, connectTimeoutMs, maxConnections });
   const flow = createBackpressureGroup();

@@ -4,7 +4,7 @@ import type { DirectLinkOptions } from '../../cluster/cluster.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { StateKeys } from '../../era/keys/state-keys.ts';
 
-type LinkConfig = Pick<GatewayConfig, 'linkHost' | 'linkPort' | 'linkAddress'>;
+type LinkConfig = Pick<GatewayConfig, 'cluster'>;
 
 /** Where the sockets for instances on this host are. */
 export interface LinkSockets {
@@ -19,10 +19,10 @@ export function directLinkOf(
   secrets: StateKeys,
   sockets: LinkSockets,
 ): DirectLinkOptions | undefined {
-  const { linkHost, linkPort: port } = config;
-  if (linkHost === 'none') return undefined;
+  const { host, port } = config.cluster.link;
+  if (host === 'none') return undefined;
   const advertised = advertisedLink(config);
-  const network = advertised === undefined ? undefined : { host: linkHost, port, advertised };
+  const network = advertised === undefined ? undefined : { host, port, advertised };
   const directory = usableDirectory(sockets);
   return network || directory ? { secrets, addresses: { network, directory } } : undefined;
 }
@@ -31,16 +31,16 @@ export function directLinkOf(
  * The address on the network that other instances connect to, with a port if the operator has chosen one. Undefined if
  * only instances on this host are accepted.
  */
-export function advertisedLink({ linkHost, linkPort, linkAddress }: LinkConfig): string | undefined {
-  if (linkHost === 'none' || linkHost === 'local') return undefined;
-  const isWildcard = linkHost === '0.0.0.0' || linkHost === '::';
-  const address = bracketed(linkAddress ?? (isWildcard ? firstAddress() : linkHost));
-  return linkPort === 0 || hasPort.test(address) ? address : `${address}:${linkPort}`;
+export function advertisedLink({ cluster: { link } }: LinkConfig): string | undefined {
+  if (link.host === 'none' || link.host === 'local') return undefined;
+  const isWildcard = link.host === '0.0.0.0' || link.host === '::';
+  const address = bracketed(link.address ?? (isWildcard ? firstAddress() : link.host));
+  return link.port === 0 || hasPort.test(address) ? address : `${address}:${link.port}`;
 }
 
 /** Names the other instances that can connect to this one; undefined if none can. */
 export function describeLink(config: LinkConfig): string | undefined {
-  return config.linkHost === 'none' ? undefined : (advertisedLink(config) ?? 'local');
+  return config.cluster.link.host === 'none' ? undefined : (advertisedLink(config) ?? 'local');
 }
 
 const hasPort = /:\d+$/;

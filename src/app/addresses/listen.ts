@@ -2,9 +2,13 @@ import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import type { GatewayConfig } from '../../config/config.ts';
 import { environmentNameOf, flagOf } from '../../config/options/option-names.ts';
+import type { OptionPath } from '../../config/options/options.ts';
 
 /** Starts to listen and resolves with the port. Rejects with an error for the operator if that is impossible. */
-export async function listen(server: Server, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): Promise<number> {
+export async function listen(
+  server: Server,
+  { host, port }: Pick<GatewayConfig['listen'], 'host' | 'port'>,
+): Promise<number> {
   try {
     server.listen(port, host);
     await once(server, 'listening');
@@ -22,15 +26,19 @@ export function displayHost(host: string): string {
 
 /** The options of a port, and the meaning of port 0. */
 export interface PortOptions {
-  readonly host: string;
-  readonly port: string;
+  readonly host: OptionPath;
+  readonly port: OptionPath;
   readonly zeroMeans: string;
 }
 
 /** The port for other instances. */
-export const linkPort: PortOptions = { host: 'linkHost', port: 'linkPort', zeroMeans: 'selects any free port' };
+export const linkPort: PortOptions = {
+  host: 'cluster.link.host',
+  port: 'cluster.link.port',
+  zeroMeans: 'selects any free port',
+};
 
-const clientPort: PortOptions = { host: 'host', port: 'port', zeroMeans: 'selects any free port' };
+const clientPort: PortOptions = { host: 'listen.host', port: 'listen.port', zeroMeans: 'selects any free port' };
 
 /** Explains to the operator why the gateway cannot listen at an address. */
 export function explainListenFailure(

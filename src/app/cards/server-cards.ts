@@ -35,12 +35,12 @@ export function createCardEndpoints(
   served: readonly ServedServer[],
   originRules: OriginRules,
 ): ReadonlyMap<string, Endpoint> {
-  const { serverCards, publicUrl, tlsCert } = config;
+  const { serverCards, publicUrl, tls } = config.listen;
   const endpoints = new Map<string, Endpoint>();
   const isPublic = serverCards === 'public';
   const shown = served.filter(({ config: own }) => isPublic || !needsLogin(config, own));
   if (serverCards === 'off' || shown.length === 0) return endpoints;
-  const baseAt = (host: string): string => publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${host}`;
+  const baseAt = (host: string): string => publicUrl ?? `${tls.cert === undefined ? 'http' : 'https'}://${host}`;
   const add = (path: string, type: string, describe: (base: string) => object): void => {
     const document = { type, isPublic, originRules, describe: (host: string) => describe(baseAt(host)) };
     if (!endpoints.has(path)) endpoints.set(path, createCardEndpoint(document));
@@ -112,7 +112,8 @@ function revisionsOf({ modern }: ServedServer, info: ServerInfo | undefined): re
 /** The headers without which the endpoint refuses a client. A proxy in front of the gateway has a login of its own. */
 function headersOf(config: GatewayConfig, own: ServerConfig): object[] {
   const credentials = configuredCredentials(own);
-  const usesBearer = own.auth === 'upstream' || (hasAuthentication(config) && config.proxyIdentityHeader === undefined);
+  const usesBearer =
+    own.auth === 'upstream' || (hasAuthentication(config) && config.auth.proxy.userHeader === undefined);
   const bearer = { name: 'Authorization', description: 'Bearer, and an access token or key for this server' };
   const others = credentials === undefined ? [] : credentialHeaders(credentials).map((name) => ({ name }));
   return [...(usesBearer ? [bearer] : []), ...others].map((each) => ({ ...each, isRequired: true, isSecret: true }));

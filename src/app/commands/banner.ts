@@ -88,11 +88,11 @@ function describeOthers({ named, sse, ws }: ServerUrls): string {
 }
 
 /** Describes where the sessions of a gateway are kept, and what their loss would take. */
-export function describeKeeping(config: Pick<GatewayConfig, 'store' | 'redis'>): string {
-  if (config.redis !== undefined) return 'kept in Redis.';
+export function describeKeeping(config: Pick<GatewayConfig, 'replay' | 'cluster'>): string {
+  if (config.cluster.redis !== undefined) return 'kept in Redis.';
   const directory = storeDirectoryOf(config);
   return directory === undefined
-    ? `kept in memory, and lost on restart (${flagOf('store')} file:DIRECTORY keeps them).`
+    ? `kept in memory, and lost on restart (${flagOf('replay.store')} file:DIRECTORY keeps them).`
     : `kept in ${directory}.`;
 }
 

@@ -1,7 +1,5 @@
-import { flagOf, flagsOf } from '../../config/options/option-names.ts';
-import { globalOptions, type OptionTable, serverOptions } from '../../config/options/options.ts';
+import { flagsOf, options } from '../../config/options/option-names.ts';
 
-const options: OptionTable = { ...globalOptions, ...serverOptions };
 const commands = ['serve', 'check', 'config', 'health', 'key', 'completion'];
 const otherFlags = [
   '--config',
@@ -15,36 +13,23 @@ const otherFlags = [
   '--help',
   '--version',
 ];
-const allFlags = [...otherFlags, ...Object.keys(options).flatMap((key) => flagsOf(key))];
+const allFlags = [...otherFlags, ...[...options.keys()].flatMap(flagsOf)];
 
 /** Options whose value is a file or a folder. */
 const fileFlags = [
   '--config',
   '--add',
-  ...Object.keys(options)
-    .filter(isFile)
-    .flatMap((key) => flagsOf(key)),
+  ...[...options].flatMap(([path, { isFile }]) => (isFile === true ? flagsOf(path) : [])),
 ];
-
-function isFile(key: string): boolean {
-  return /(?:Cert|Key|Ca|File)$|^cwd$/.test(key) && key !== 'stateKey';
-}
-
-/** The values of options that have few. */
-const choices = [
-  ['era', 'auto legacy modern'],
-  ['share', 'auto session user all request'],
-  ['transport', 'auto http sse'],
-  ['logFormat', 'auto json pretty'],
-  ['logLevel', 'fatal error warn info debug trace silent'],
-] as const;
 
 /** Renders the completion script of a shell. A script contains all names, so that it starts no program. */
 export function renderCompletion(shell: string): string {
   if (shell === 'fish') return renderFish();
-  const cases = choices.flatMap(([key, values]) => [
-    `    ${flagsOf(key).join('|')}) COMPREPLY=( $(compgen -W "${values}" -- "$current") ); return ;;`,
-  ]);
+  const cases = [...options].flatMap(([path, { choices }]) =>
+    choices === undefined
+      ? []
+      : [`    ${flagsOf(path).join('|')}) COMPREPLY=( $(compgen -W "${choices.join(' ')}" -- "$current") ); return ;;`],
+  );
   const bash = `_mcp_gangway() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   local index
@@ -70,13 +55,12 @@ complete -o bashdefault -F _mcp_gangway mcp-gangway
 }
 
 function renderFish(): string {
-  const short = Object.entries(options).map(([key, { description }]) => {
+  const own = [...options].map(([path, { description, choices, isFile }]) => {
     const [first = ''] = description.split(/(?<=\.) /);
-    const values = choices.find(([name]) => name === key)?.[1];
-    const more = values !== undefined ? ` -x -a '${values}'` : isFile(key) ? ' -r' : ' -x';
-    return `complete -c mcp-gangway -l '${flagOf(key).slice(2)}' -d '${first.replaceAll("'", "\\'")}'${more}`;
+    const more = choices !== undefined ? ` -x -a '${choices.join(' ')}'` : isFile === true ? ' -r' : ' -x';
+    return `complete -c mcp-gangway -l '${flagsOf(path)[0].slice(2)}' -d '${first.replaceAll("'", "\\'")}'${more}`;
   });
-  const own = otherFlags.map(
+  const others = otherFlags.map(
     (flag) => `complete -c mcp-gangway -l ${flag.slice(2)}${fileFlags.includes(flag) ? ' -r' : ''}`,
   );
   return [
@@ -84,8 +68,8 @@ function renderFish(): string {
     `complete -c mcp-gangway -n __fish_use_subcommand -a '${commands.join(' ')}'`,
     "complete -c mcp-gangway -n '__fish_seen_subcommand_from config' -a 'print schema'",
     "complete -c mcp-gangway -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'",
+    ...others,
     ...own,
-    ...short,
     '',
   ].join('\n');
 }

@@ -22,7 +22,7 @@ export function endOnSignals(started: () => Gateway | undefined, config: Gateway
       process.exit(failed);
     }
     isEnding = true;
-    const { drainMs } = config;
+    const { drainMs } = config.timeouts;
     logger.info(
       { signal, drainMs },
       'shutting down: requests in flight have the time of --timeouts.drain; a second signal stops the gateway at once',

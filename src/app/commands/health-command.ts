@@ -19,11 +19,8 @@ export interface HealthAnswer {
  * Requests the health of a running gateway at the address of its configuration. Never rejects.
  * @param path `/healthz` or `/readyz`
  */
-export async function requestHealth(
-  { host, port, tlsCert }: Pick<GatewayConfig, 'host' | 'port' | 'tlsCert'>,
-  path: string,
-): Promise<HealthAnswer> {
-  const url = `${tlsCert === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}${path}`;
+export async function requestHealth({ host, port, tls }: GatewayConfig['listen'], path: string): Promise<HealthAnswer> {
+  const url = `${tls.cert === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}${path}`;
   try {
     const status = await statusOf(url);
     return { isWell: status === 200, text: `${url} answered ${status}.` };

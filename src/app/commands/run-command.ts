@@ -55,7 +55,7 @@ export async function runCommand(): Promise<void> {
     return;
   }
   if (command === 'health') {
-    const { isWell, text } = await requestHealth(config, isReadyCheck ? '/readyz' : '/healthz');
+    const { isWell, text } = await requestHealth(config.listen, isReadyCheck ? '/readyz' : '/healthz');
     process.stdout.write(`${text}\n`);
     process.exitCode = isWell ? 0 : failed;
     return;
@@ -148,7 +148,7 @@ function createKey({ name, addTo: file, ...limits }: KeyRequest): void {
   const made = limitKey(makeKey(name), limits);
   if (file === undefined) {
     const entries = made.variable === undefined ? 'line is its entry' : 'two lines are its entries';
-    const places = `for the ${flagOf('apiKeysFile')} file (a JSON list)${made.variable === undefined ? '' : ' and for GANGWAY_API_KEYS'}`;
+    const places = `for the ${flagOf('auth.apiKeysFile')} file (a JSON list)${made.variable === undefined ? '' : ' and for GANGWAY_API_KEYS'}`;
     process.stderr.write(`Save this key: it is shown only once. The next ${entries} ${places}.\n`);
     const lines = [made.key, made.entry, made.variable].filter((line) => line !== undefined);
     process.stdout.write(lines.map((line) => `${line}\n`).join(''));
@@ -163,7 +163,7 @@ function createKey({ name, addTo: file, ...limits }: KeyRequest): void {
     return;
   }
   process.stderr.write(
-    `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('apiKeysFile')} ${file} accepts the key within seconds.\n`,
+    `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('auth.apiKeysFile')} ${file} accepts the key within seconds.\n`,
   );
   if (earlier > 0)
     process.stderr.write(
@@ -179,7 +179,7 @@ function argumentsGiven(): readonly string[] {
   return isBare ? [...given, ...argumentsOfContainer(program)] : given;
 }
 
-function logOf({ logLevel, logFormat }: GatewayConfig): Log {
+function logOf({ observe: { logLevel, logFormat } }: GatewayConfig): Log {
   const { stderr } = process;
   const read = readLogLevels(logLevel);
   if (!read.ok) throw new Error('the configuration has checked the log levels');

@@ -56,12 +56,12 @@ export async function serveUntilSignal(config: GatewayConfig, source: Configurat
   for (const urls of gateway.urls)
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
   // An audit log on stdout must not be mixed with other text.
-  const output = config.audit === 'stdout' ? process.stderr : process.stdout;
+  const output = config.observe.audit === 'stdout' ? process.stderr : process.stdout;
   const { urls, statusPage, ca, localUrl, sharing } = gateway;
   const details = {
     program: programOf(process.argv[1] ?? '', process.cwd()),
     needsKey: hasAuthentication(config),
-    keysFile: config.apiKeysFile,
+    keysFile: config.auth.apiKeysFile,
     ca,
     localUrl,
     statusPage,
@@ -69,14 +69,14 @@ export async function serveUntilSignal(config: GatewayConfig, source: Configurat
     sessions: `${describeKeeping(config)} ${sharing}`,
   };
   output.write(renderBanner(urls, details));
-  if (config.open) detach('admin', openStatusPage(statusPage, logger));
+  if (config.observe.openPage) detach('admin', openStatusPage(statusPage, logger));
 }
 
 /** Opens the status page, or logs why it stays closed. The gateway works either way. */
 async function openStatusPage(url: string | undefined, logger: Logger): Promise<void> {
   const why =
     url === undefined
-      ? `The page cannot be opened here: see ${flagOf('adminPort')} and ${flagOf('adminHost')}.`
+      ? `The page cannot be opened here: see ${flagOf('listen.adminPort')} and ${flagOf('listen.adminHost')}.`
       : await openInBrowser(url, process.env);
-  if (why !== undefined) logger.warn({ why }, `${flagOf('open')} cannot open the status page`);
+  if (why !== undefined) logger.warn({ why }, `${flagOf('observe.openPage')} cannot open the status page`);
 }

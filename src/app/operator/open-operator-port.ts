@@ -66,7 +66,7 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
   if (metrics === undefined) return { admin: undefined, page };
   const state = {
     version,
-    maxSessions: config.maxSessions,
+    maxSessions: config.limits.total.sessions,
     readiness: () => readinessNow().status,
     servers: () => set.current.map((served) => served.config.name),
     probes: () => health.statuses,
@@ -87,10 +87,10 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
   return parts.consoleHook?.open({
     logger,
     version,
-    maxSessions: config.maxSessions,
-    retryMs: config.retryMs,
+    maxSessions: config.limits.total.sessions,
+    retryMs: config.sse.reconnectDelayMs,
     operators: parts.operators,
-    isOnLoopback: isLoopback(config.adminHost),
+    isOnLoopback: isLoopback(config.listen.adminHost),
     base: parts.base,
     changes: shared?.changes,
     readiness: () => readinessNow().status,

@@ -26,7 +26,11 @@ export interface AdminParts extends HealthOptions {
   readonly certificate: ServerCertificate | undefined;
 }
 
-const operatorPort: PortOptions = { host: 'adminHost', port: 'adminPort', zeroMeans: 'disables the operator port' };
+const operatorPort: PortOptions = {
+  host: 'listen.adminHost',
+  port: 'listen.adminPort',
+  zeroMeans: 'disables the operator port',
+};
 
 /**
  * Opens the operator port. Returns undefined if it cannot listen, and logs the remedy: a second gateway on a machine
@@ -41,7 +45,7 @@ export async function startAdmin({
   certificate,
   ...health
 }: AdminParts): Promise<AdminServer | undefined> {
-  const { adminHost: host, adminPort: port } = config;
+  const { adminHost: host, adminPort: port } = config.listen;
   watchInstance(metrics, state);
   let exposition: Promise<Exposition> | undefined;
   const loadExposition = (): Promise<Exposition> => {
@@ -54,11 +58,11 @@ export async function startAdmin({
     // On loopback there is no network to protect, and the certificate is for another name.
     const own = isLoopback(host) ? undefined : certificate;
     // An allowed host with a port has the port for clients.
-    const allowHost = isLoopback(host) ? [] : config.allowHost.map((name) => name.replace(/:\d+$/, ''));
+    const allowHost = isLoopback(host) ? [] : config.listen.allowedHosts.map((name) => name.replace(/:\d+$/, ''));
     const started = await startAdminServer({
       host,
       port,
-      allowHost: config.allowHost,
+      allowHost: config.listen.allowedHosts,
       certificate: own,
       find: (path) => endpoints.get(path) ?? page?.at(path),
       isPagePath: (path) => page?.has(path) ?? false,
@@ -89,7 +93,7 @@ export async function startAdmin({
 }
 
 function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger): void {
-  const { adminHost: host, adminPort: port } = config;
+  const { adminHost: host, adminPort: port } = config.listen;
   if (isLoopback(host)) return;
   if (hasAuthentication(config) && !hasTls)
     logger.warn(

@@ -46,7 +46,7 @@ export function watchCertificate({ files, current, logger, renew }: CertificateW
     logger.info('new connections use the renewed certificate');
     warnOfExpiry(certificate, Date.now(), logger);
   };
-  const watched = [files.tlsCert, files.tlsKey].filter((path) => path !== undefined);
+  const watched = [files.cert, files.key].filter((path) => path !== undefined);
   const { stop } = watchFiles(watched, check);
   return { check, stop };
 }

@@ -2,10 +2,8 @@
 
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { renderIssue } from '../../config/issues.ts';
-import { authOptions } from '../../config/options/auth-options.ts';
-import { oauthOptions } from '../../config/options/oauth/oauth-options.ts';
-import { globalOptions } from '../../config/options/options.ts';
-import { treePathOf } from '../../config/tree/places.ts';
+import { gatewayLeaves } from '../../config/options/options.ts';
+import { valueAt } from '../../config/tree/branch.ts';
 import { type Log, setLevels } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
@@ -71,13 +69,14 @@ export function createReloader(parts: ConfigurationReload): Reloader {
   };
 }
 
-type GlobalKey = keyof typeof globalOptions;
+/**
+ * True for an option of authentication. A new server must not be reachable before the authentication that it was
+ * configured with.
+ */
+const isOfSecurity = (path: string): boolean => path.startsWith('auth.') || path === 'listen.publicUrl';
 
-/** Authentication options. A new server must not be reachable before the authentication that it was configured with. */
-const securityKeys = [...Object.keys({ ...authOptions, ...oauthOptions })] as readonly GlobalKey[];
-
-/** The global options that a reload changes. */
-const reloadedKeys: readonly GlobalKey[] = ['logLevel'];
+/** The options of the gateway that a reload changes. */
+const reloaded: readonly string[] = ['observe.logLevel'];
 
 /**
  * Reads the configuration again and replaces the servers. A configuration with faults changes nothing, and all faults
@@ -97,14 +96,16 @@ function reloadConfiguration({ source, started, replace, log, emit }: Configurat
   if (!('config' in read)) return true; // the command is part of the command line, which does not change
   const { config, warnings, origins } = read;
   // Only the file can have changed: the command line and the environment of a process do not change.
-  const placeOf = (key: string): string => {
-    const place = origins.get(key)?.place;
-    return place === undefined ? treePathOf(key) : `${place}: ${treePathOf(key)}`;
+  const placeOf = (path: string): string => {
+    const place = origins.get(path)?.place;
+    return place === undefined ? path : `${place}: ${path}`;
   };
   for (const warning of warnings) logger.warn(warning);
-  const atStartOnly = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !reloadedKeys.includes(key));
-  const differing = atStartOnly.filter((key) => !isSame(started[key], config[key]));
-  const securityChanges = differing.filter((key) => securityKeys.includes(key));
+  const differing = [...gatewayLeaves]
+    .filter(([path, option]) => !isSame(valueAt(started, path, option), valueAt(config, path, option)))
+    .map(([path]) => path)
+    .filter((path) => !reloaded.includes(path));
+  const securityChanges = differing.filter(isOfSecurity);
   if (securityChanges.length > 0) {
     const options = securityChanges.map(placeOf);
     logger.error(
@@ -118,10 +119,10 @@ function reloadConfiguration({ source, started, replace, log, emit }: Configurat
     logger.warn({ options: differing.map(placeOf) }, 'these changed options take effect after a restart');
   try {
     const changes = replace(config.servers);
-    const logLevels = readLogLevels(config.logLevel);
+    const logLevels = readLogLevels(config.observe.logLevel);
     const { added, changed, removed } = changes;
     const isUnchanged = [added, changed, removed].every((names) => names.length === 0);
-    const { logLevel } = config;
+    const { logLevel } = config.observe;
     if (isUnchanged) logger.info({ logLevel }, 'reloaded the configuration; its servers are unchanged');
     else logger.info({ ...changes, logLevel }, 'reloaded the configuration');
     emit({ type: 'configuration-reloaded', added, changed, removed });

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { type ServerFailure, serverFailure } from '../../ops/health/server-failure.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
@@ -9,6 +10,18 @@ import { discover, initialize, openProbeSession, ServerUnusableError } from '../
 import { version } from '../version.ts';
 import type { ServedServer } from './served-server.ts';
 
+/**
+ * A server that starts and answers later than this is of no use to a client that waits. A probe waits no longer than a
+ * client would.
+ */
+const probeTimeoutOf = ({ timeouts }: ServerConfig): number => Math.min(10_000, timeouts.startMs);
+
+/** One lost answer, or one slow start, does not make a server down. */
+const probeFailures = 3;
+
+/** A server that answers once between two failures is not yet up. */
+const probeSuccesses = 2;
+
 /** Probes a server periodically. */
 export interface ServerProbe {
   /** Starts no further probe. A running probe ends by itself. */
@@ -16,7 +29,7 @@ export interface ServerProbe {
 }
 
 /**
- * Begins to probe a server if probes are configured: at once, and then `probeEveryMs` after each answer. A modern
+ * Begins to probe a server if probes are configured: at once, and then `probes.every` after each answer. A modern
  * server gets `server/discover` in the process that all clients share, or in a separate process if users are isolated.
  * A legacy server gets a separate session with a `ping` for each probe. The server counts as up or down only after
  * several equal results in a row. The log has each change and each new reason once.
@@ -24,8 +37,8 @@ export interface ServerProbe {
  */
 export function startProbing(served: ServedServer, health: ServerHealth, logger: Logger): ServerProbe | undefined {
   const { config } = served;
-  const { name, probeEveryMs, probeFailures, probeSuccesses } = config;
-  if (probeEveryMs === 0 || usesClientCredentials(config)) return undefined;
+  const { name, probes } = config;
+  if (probes.everyMs === 0 || usesClientCredentials(config)) return undefined;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   let state: 'up' | 'down' | undefined;
@@ -70,7 +83,7 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
     );
     if (isStopped) return;
     recordOutcome(outcome);
-    timer = setTimeout(() => detach('background', probe()), probeEveryMs).unref();
+    timer = setTimeout(() => detach('background', probe()), probes.everyMs).unref();
   };
 
   detach('background', probe());
@@ -88,7 +101,7 @@ class NotStarted extends Error {}
 /** Resolves if the server answers in time; rejects with the reason if it does not. */
 async function probeOnce(served: ServedServer): Promise<void> {
   const { modern, config } = served;
-  const { probeTimeoutMs } = config;
+  const probeTimeoutMs = probeTimeoutOf(config);
   const era = await within(modern.findEra(undefined, undefined, true), probeTimeoutMs, failLate);
   if (era === 'modern' && modern.isShared) return askModern(served);
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
@@ -117,7 +130,7 @@ function askModern({ modern, config }: ServedServer): Promise<void> {
     const timer = setTimeout(() => {
       cancel();
       reject(new Error('the server did not answer in time'));
-    }, config.probeTimeoutMs);
+    }, probeTimeoutOf(config));
     const settle = (settled: () => void): void => {
       clearTimeout(timer);
       settled();

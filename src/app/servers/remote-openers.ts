@@ -29,6 +29,15 @@ export interface Openers {
  */
 const answerShare = 0.9;
 
+/** A host that accepts no connection within this time is down. SYN packets are repeated after 1, 3 and 7 s. */
+export const connectTimeoutMs = 10_000;
+
+/** An HTTP+SSE server sends its endpoint at once, so more time than for a connection would not help. */
+const longestEndpointMs = connectTimeoutMs;
+
+/** A server accepts a notification before it works on it. A minute is the usual limit of proxies before it. */
+const longestPostMs = 60_000;
+
 /**
  * Creates the openers of a remote server. Throws an error for the operator if a certificate or key cannot be used, so
  * that the fault appears at the start and not at the first session.
@@ -36,14 +45,17 @@ const answerShare = 0.9;
  */
 export function remoteOpeners(
   config: RemoteServer,
-  { maxLineBytes, maxQueuedBytes, maxSharedCalls, keepAliveMs }: GatewayConfig,
+  { limits, sse, timeouts: { requestIdleMs }, derived: { maxQueuedBytes, maxSharedCalls } }: GatewayConfig,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
   tokens: UpstreamTokens | undefined,
 ): Openers {
-  const { name: server, address, headers, connectTimeoutMs, startTimeoutMs, endpointTimeoutMs, postTimeoutMs } = config;
-  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
-  const answerTimeoutMs = Math.ceil(startTimeoutMs * answerShare);
+  const { name: server, address, headers, timeouts } = config;
+  const common = { connectTimeoutMs, maxLineBytes: limits.server.lineBytes, maxQueuedBytes };
+  const answerTimeoutMs = Math.ceil(timeouts.startMs * answerShare);
+  // The rest of the time is for the answer.
+  const endpointTimeoutMs = Math.min(longestEndpointMs, Math.ceil(timeouts.startMs / 2));
+  const postTimeoutMs = Math.min(longestPostMs, requestIdleMs);
   if (address.transport === 'view') throw new Error('a view has no connection of its own');
   if (!('url' in address)) {
     const open: OpenBackend = (events) => openSocket({ ...common, onStarted, address }, events);
@@ -54,13 +66,13 @@ export function remoteOpeners(
   const web = { ...common, url, headers, tls, tokens };
   if (transport === 'ws') {
     const open: OpenBackend = (events, opening) =>
-      openWebSocket({ ...web, answerTimeoutMs, onStarted, keepAliveMs }, events, opening);
+      openWebSocket({ ...web, answerTimeoutMs, onStarted, keepAliveMs: sse.heartbeatMs }, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   }
   const onPostFailed = (detail: string, dropped: number): void =>
     emit({ type: 'server-post-failed', server, detail, dropped });
   const passesChallenges = config.auth === 'upstream';
-  const http = { ...web, postTimeoutMs, idleTimeoutMs: config.upstreamIdleMs, passesChallenges, onPostFailed };
+  const http = { ...web, postTimeoutMs, idleTimeoutMs: timeouts.streamIdleMs, passesChallenges, onPostFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openStreamableHttp(http, events, opening),
     sse: (events, opening) => openSse({ ...http, answerTimeoutMs, onStarted, endpointTimeoutMs }, events, opening),
@@ -77,12 +89,12 @@ export function remoteOpeners(
 }
 
 /** Reads the certificates for connections to a server; none for a server without TLS. Throws as `readTlsFiles` does. */
-export function readServerTls({ address, upstreamCa, upstreamCert, upstreamKey }: RemoteServer): UpstreamTls {
+export function readServerTls({ address, tls: { ca, cert, key } }: RemoteServer): UpstreamTls {
   const protocol = address !== undefined && 'url' in address ? address.url.protocol : '';
   if (protocol !== 'https:' && protocol !== 'wss:') return {};
   return readTlsFiles({
-    ca: ['upstreamCa', upstreamCa],
-    cert: ['upstreamCert', upstreamCert],
-    key: ['upstreamKey', upstreamKey],
+    ca: ['tls.ca', ca],
+    cert: ['tls.cert', cert],
+    key: ['tls.key', key],
   });
 }

@@ -84,19 +84,20 @@ export function openersOf(
 
 function createLocalOpener(
   config: LocalServer,
-  { maxLineBytes, maxQueuedBytes }: GatewayConfig,
+  { limits, derived: { maxQueuedBytes } }: GatewayConfig,
   environment: Environment,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
 ): OpenBackend {
-  const { name: server, command, args, cwd, env, uid, gid, isOnCommandLine } = config;
-  const { stdinCloseGraceMs, terminateGraceMs, maxMemoryBytes } = config;
+  const { name: server, command, args, cwd, env, timeouts, isOnCommandLine } = config;
+  const { uid, gid, memoryBytes: maxMemoryBytes } = config.process;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
     throw new Error(
-      `${flagOf('maxMemoryBytes')} needs /proc, which only Linux has. Remove the option, or limit a container instead.`,
+      `${flagOf('process.memory')} needs /proc, which only Linux has. Remove the option, or limit a container instead.`,
     );
   }
-  const launcher = launcherFor(config, environment);
+  const setpriv = setprivOf(environment);
+  const launcher = setpriv === undefined ? [] : launcherOf(setpriv, 'SIGTERM');
   const own = childEnvironment(environment, env, command);
   const options: StdioOptions = {
     command,
@@ -107,10 +108,10 @@ function createLocalOpener(
     gid,
     launcher,
     isOnCommandLine,
-    stdinCloseGraceMs,
-    terminateGraceMs,
+    stdinCloseGraceMs: timeouts.stdinCloseMs,
+    terminateGraceMs: timeouts.terminateMs,
     maxMemoryBytes,
-    maxLineBytes,
+    maxLineBytes: limits.server.lineBytes,
     maxQueuedBytes,
     onStarted,
     onStderr: (line, pid) => emit({ type: 'server-stderr', server, line, pid }),
@@ -140,16 +141,9 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
 }
 
 /**
- * The words before the command of a server, with which the kernel ends it when the gateway is killed. None where no
- * setpriv can do so.
+ * The program with which the kernel ends a server when the gateway is killed; undefined where no setpriv can do so.
+ * Searched once for all servers, because a search starts a process.
  */
-function launcherFor(config: LocalServer, environment: Environment): string[] {
-  const { parentDeathSignal } = config;
-  const setpriv = parentDeathSignal === 'off' ? undefined : setprivOf(environment);
-  return setpriv === undefined || parentDeathSignal === 'off' ? [] : launcherOf(setpriv, parentDeathSignal);
-}
-
-/** Finds setpriv once for all servers, because a search starts a process. */
 const foundSetpriv = new WeakMap<Environment, string | undefined>();
 
 function setprivOf(environment: Environment): string | undefined {
@@ -177,7 +171,7 @@ export function runServer(
     onSpareEnd: (end) => telemetry.emit({ type: 'spare-ended', server: config.name, end }),
     onOutputDropped: () => telemetry.emit({ type: 'spare-output-dropped', server: config.name }),
   });
-  const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
+  const { name, era, timeouts, onExit: onBackendExit, rerun, forwardHeaders } = config;
   const hibernateAfterMs = config.hibernateAfterMs || undefined;
   const digest = configurationDigest(config);
   const isRemote = config.address !== undefined;
@@ -190,7 +184,7 @@ export function runServer(
     affinity,
     authorizesClients,
     sharesProcess,
-    startTimeoutMs,
+    startTimeoutMs: timeouts.startMs,
     onBackendExit,
     rerun,
     hibernateAfterMs,

@@ -21,7 +21,8 @@ export function runView(
   { emit }: Pick<ServerTelemetry, 'emit'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
-  const { name, address, startTimeoutMs, onBackendExit, rerun, affinity } = config;
+  const { name, address, timeouts, onExit: onBackendExit, rerun, affinity } = config;
+  const startTimeoutMs = timeouts.startMs;
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const { members, timeoutMs, processes } = address;
   const nameReports = new NameReports();

@@ -28,6 +28,7 @@ import type { ServerEvent } from '../../server/server-events.ts';
 import type { ClusterStore, Store } from '../../store/store.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
+import { roomOptions } from '../room-options.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';
 
@@ -68,7 +69,7 @@ export interface ServingParts {
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
   const { config: gateway, sessions, store, stateSealing, emit, decorateClientBackends } = parts;
-  const lists = new ListCache({ isOn: running.config.listCache, legacyTtlMs: running.config.listTtlMs });
+  const lists = new ListCache({ isOn: true, legacyTtlMs: running.config.lists.ttlMs });
   const { share, shareLingerMs: lingerMs } = running.config;
   // Credentials of clients tell users apart, even without authentication.
   const hasCredentials = share === 'user' && usesClientCredentials(running.config);
@@ -76,14 +77,14 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const { config } = running;
   const modern = runModern(running, parts, lists, startAheadMs, () => kept?.isServing === true);
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
-  const maxKept = Math.max(minKept, Math.ceil(gateway.maxSessions / 10));
+  const maxKept = Math.max(minKept, Math.ceil(gateway.limits.total.sessions / 10));
   const keeping = {
     open: running.server.open,
     reuse: () => reuseOf(share, knownUsers()),
     sharedBy: sharedByOf(config),
     affinity: running.server.affinity,
     poolMax: config.poolMax,
-    cancelGraceMs: gateway.cancelGraceMs,
+    cancelGraceMs: gateway.timeouts.cancelGraceMs,
     onDropped: () => emit({ type: 'shared-output-dropped', server: config.name }),
     onOnlyProcess: () => emit({ type: 'only-process', server: config.name }),
     onPingUnknown: () => emit({ type: 'ping-unknown', server: config.name }),
@@ -111,9 +112,9 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     ...stateSealing,
     isolation: () => isolationOf(share, knownUsers()),
     poolMax: config.poolMax,
-    requestIdleMs: gateway.requestIdleMs,
-    settleMs: config.startTimeoutMs,
-    maxListeners: gateway.maxSharedCalls,
+    requestIdleMs: gateway.timeouts.requestIdleMs,
+    settleMs: config.timeouts.startMs,
+    maxListeners: gateway.derived.maxSharedCalls,
     onFailed: (cause) => emit({ type: 'shared-server-failed', server: config.name, cause }),
     onIsolatedCall() {
       // With any other value of `share`, the operator has decided this.
@@ -142,7 +143,7 @@ function runModern(
   startAheadMs: number,
   servesLegacy: () => boolean,
 ): ModernServer {
-  const common = { version, limits: gateway, emit, changes: shared?.changes, owners: lasting?.owners };
+  const common = { version, limits: roomOptions(gateway), emit, changes: shared?.changes, owners: lasting?.owners };
   const reportUnused = (era: Era): void => {
     for (const option of unusedOptions(config, era)) emit({ type: 'option-unused', server: config.name, option });
   };
@@ -158,7 +159,7 @@ function runModern(
   };
   const sharing = {
     isolation: modernIsolationOf(config, knownUsers()),
-    idleMs: config.hibernateAfterMs || gateway.sessionIdleMs,
+    idleMs: config.hibernateAfterMs || gateway.timeouts.sessionIdleMs,
   };
   const modern = new ModernServer({
     ...common,
@@ -185,12 +186,12 @@ function openForSessions(
 ): OpenBackend {
   if (access === undefined || config.era === 'legacy') return direct;
   const { isOverHttp } = access;
-  const { maxQueuedBytes } = gateway;
+  const { maxQueuedBytes } = gateway.derived;
   const translated: OpenBackend = (events, opening) => {
     const side = modern.forSession({ principal: opening?.principal ?? anonymous });
     return new Translator({ server: side, isOverHttp, maxQueuedBytes }, events, opening);
   };
   if (config.era === 'modern') return translated;
-  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  const silentMs = Math.ceil(config.timeouts.startMs / 3);
   return openEitherEra({ direct, translated, eras: modern, isOverHttp, onLegacy, silentMs });
 }

@@ -141,7 +141,7 @@ export class ServerSet {
   /** The longest time that a server may take to end, in milliseconds. */
   get longestEndMs(): number {
     const all = [...this.current, ...this.#former];
-    return Math.max(...all.map(({ config }) => config.stdinCloseGraceMs + config.terminateGraceMs));
+    return Math.max(...all.map(({ config }) => config.timeouts.stdinCloseMs + config.timeouts.terminateMs));
   }
 
   #add(running: RunningServer, startAheadMs?: number): void {
@@ -168,18 +168,18 @@ export class ServerSet {
   #retire(served: ServedServer): void {
     const { config, running, server, modern, groups, kept } = served;
     const { sessions, config: gateway, onGone } = this.#parts;
-    const lingerMs = this.#current.has(config.name) ? gateway.replacedServerMs : 0;
+    const lingerMs = this.#current.has(config.name) ? gateway.timeouts.replacedServerMs : 0;
     this.#former.add(served);
     const ofThis = [...this.#former].filter((other) => other.config.name === config.name);
     for (const old of ofThis.slice(0, -maxFormer)) sessions.retirements.hurry(old.server);
     this.#probes.get(served)?.stop();
     this.#probes.delete(served);
     groups.close();
-    const sessionsEnded = sessions.retirements.retire(server, { lingerMs, graceMs: gateway.drainMs });
+    const sessionsEnded = sessions.retirements.retire(server, { lingerMs, graceMs: gateway.timeouts.drainMs });
     const ended = [
       running.pool.close(),
       kept?.close(),
-      modern.drain(lingerMs + gateway.drainMs, sessionsEnded),
+      modern.drain(lingerMs + gateway.timeouts.drainMs, sessionsEnded),
       sessionsEnded,
     ];
     detach(

@@ -48,7 +48,8 @@ const needsRequestToConnect = ({ address }: ServerConfig): boolean =>
 
 async function awaitAnswer({ config, gateway, environment, telemetry }: StartProbe): Promise<RunningServer> {
   const running = runServer(config, gateway, environment, telemetry);
-  const { era, startTimeoutMs } = config;
+  const { era, timeouts } = config;
+  const startTimeoutMs = timeouts.startMs;
   const askAndClose = async (
     session: ProbeSession,
     question: (session: ProbeSession) => Promise<unknown>,
@@ -93,7 +94,8 @@ async function awaitAnswer({ config, gateway, environment, telemetry }: StartPro
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const { config, gateway, environment, telemetry, onUseless } = probe;
-  const { name: server, startTimeoutMs } = config;
+  const { name: server, timeouts } = config;
+  const startTimeoutMs = timeouts.startMs;
   const spareMs = Math.max(firstSpareMs, startTimeoutMs + pingAfterMs);
   let startedAt = performance.now();
   let hasStarted = false;

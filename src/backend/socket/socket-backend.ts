@@ -91,7 +91,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
       if (!splitter.overflowed) return;
       endConnection({
         reason: 'line_too_long',
-        detail: `The server wrote a line of more than ${maxLineBytes} bytes (--advanced.limits.line).`,
+        detail: `The server wrote a line of more than ${maxLineBytes} bytes (--limits.server.line).`,
       });
     });
   };

@@ -229,7 +229,7 @@ class StdioBackend implements Backend, Termination {
   #endForLongLine(): void {
     if (this.#isDiscarding) return;
     const { maxLineBytes = defaultMaxLineBytes } = this.#options;
-    const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--advanced.limits.line).`;
+    const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--limits.server.line).`;
     this.#reportEnd({ reason: 'line_too_long', detail });
     detach('backend', this.#end());
   }

@@ -122,15 +122,15 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   };
 
   let connectLimit: TimeLimit | undefined;
-  const limitConnect = (ms: number, option: string): void => {
+  const limitConnect = (ms: number, option = ''): void => {
     connectLimit?.clear();
-    const detail = `${where} did not accept the WebSocket connection within ${ms} ms (${option}).`;
+    const detail = `${where} did not accept the WebSocket connection within ${ms} ms${option}.`;
     connectLimit = new TimeLimit(() => endConnection({ reason: 'failed', detail }), ms);
   };
-  limitConnect(connectTimeoutMs, '--defaults.advanced.connectTimeout');
+  limitConnect(connectTimeoutMs);
   const limitHandshake = (socket: Socket): void => {
     const limit = (): void => {
-      if (!isOpened && end === undefined) limitConnect(answerTimeoutMs, '--defaults.timeouts.start');
+      if (!isOpened && end === undefined) limitConnect(answerTimeoutMs, ' (--defaults.timeouts.start)');
     };
     if (socket.connecting) socket.once('connect', limit);
     else limit();

@@ -3,7 +3,7 @@ import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
 import { matching } from '../options/option-kinds.ts';
 import { flagOf } from '../options/option-names.ts';
-import type { GlobalOptions } from '../options/options.ts';
+import type { GatewayOptions } from '../options/options.ts';
 import type { ServerConfig } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { expandWhole } from '../sources/expand-variables.ts';
@@ -63,7 +63,7 @@ export function readKeysFile(
     const isOtherFile = line === 1 && column === 1;
     report(`${file}:${line}:${column}`, (nameOf) =>
       isOtherFile
-        ? `is not JSON, so this is probably not a file of API keys; correct the path in ${nameOf('apiKeysFile')}, or write such a file with mcp-gangway key alice --add FILE`
+        ? `is not JSON, so this is probably not a file of API keys; correct the path in ${nameOf('auth.apiKeysFile')}, or write such a file with mcp-gangway key alice --add FILE`
         : `is not valid JSON: ${message}`,
     );
     return undefined;
@@ -142,21 +142,23 @@ export function readKeysOfEnvironment(
 export function checkClearKeys(
   { hasClear }: KeysOfEnvironment,
   servers: readonly ServerConfig[],
-  { allowClearKeys }: GlobalOptions,
+  { auth }: Pick<GatewayOptions, 'auth'>,
   report: ReportIssue,
 ): void {
   const readers = servers.filter(canReadEnvironment).map(({ name }) => name);
-  if (!hasClear || allowClearKeys || readers.length === 0) return;
+  if (!hasClear || auth.allowClearKeys || readers.length === 0) return;
   const shown = readers.slice(0, maxShownServers).join(', ') + (readers.length > maxShownServers ? ', …' : '');
   const subject = readers.length === 1 ? 'server' : 'servers';
   report(
     apiKeysVariable,
-    `contains plain keys. The ${subject} ${shown} can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('apiKeysFile')}. To accept the risk, set ${flagOf('allowClearKeys')}`,
+    `contains plain keys. The ${subject} ${shown} can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('auth.apiKeysFile')}. To accept the risk, set ${flagOf('auth.allowClearKeys')}`,
   );
 }
 
 /** Further readers are not named, so that the fault stays readable. */
 const maxShownServers = 5;
 
-const canReadEnvironment = ({ address, uid }: ServerConfig): boolean =>
-  address === undefined && (uid === undefined || uid === 0 || uid === process.getuid?.());
+const canReadEnvironment = ({ address, process: { uid } }: ServerConfig): boolean =>
+  address === undefined && (uid === undefined || uid === 0 || uid === ownUid());
+
+const ownUid = (): number | undefined => process.getuid?.();

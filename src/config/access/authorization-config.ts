@@ -1,36 +1,26 @@
 import { isLoopback } from '../../auth/origin-rules.ts';
 import type { ReportIssue } from '../issues.ts';
 import { isDefault } from '../options/option-kinds.ts';
-import { type GlobalOptions, globalOptions, type ServerOptions } from '../options/options.ts';
+import { type GatewayOptions, gatewayLeaves, type ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
+import { valueAt } from '../tree/branch.ts';
 import type { PlaceOfServer } from './authentication-config.ts';
 
-type Configured = Pick<
-  GlobalOptions,
-  | 'authClientCa'
-  | 'authClientCertificates'
-  | 'authIntrospection'
-  | 'authIssuer'
-  | 'authJwksUrl'
-  | 'host'
-  | 'publicUrl'
-  | 'serverCards'
-  | 'tlsCert'
-> & {
-  readonly servers: readonly (Pick<ServerOptions, 'auth' | 'requiredScopes' | 'toolScopes'> & {
+type Configured = Pick<GatewayOptions, 'auth' | 'listen'> & {
+  readonly servers: readonly (Pick<ServerOptions, 'auth' | 'scopes'> & {
     readonly name: string;
   })[];
 };
 
 /** Options that suggest that tokens are checked. */
 const tokenOptions = [
-  'authAudience',
-  'authJwksUrl',
-  'authIntrospection',
-  'authScopeClaims',
-  'authScopePrefix',
-  'authDpop',
-  'authClientCertificates',
+  'auth.oauth.audiences',
+  'auth.oauth.jwksUrl',
+  'auth.oauth.introspection',
+  'auth.oauth.scopeClaims',
+  'auth.oauth.scopePrefix',
+  'auth.oauth.dpop',
+  'auth.oauth.clientCertificates',
 ] as const;
 
 /**
@@ -44,73 +34,75 @@ export function checkAuthorization(
   report: ReportIssue,
   placeOf: PlaceOfServer = (_name, key) => optionLocation(sources, key),
 ): void {
-  const { authIssuer, authIntrospection, authJwksUrl, host, publicUrl, serverCards, servers } = config;
-  const passing = servers.find(({ auth }) => auth === 'upstream');
+  const { auth, listen, servers } = config;
+  const { issuers, introspection, jwksUrl, clientCa, clientCertificates } = auth.oauth;
+  const { host, publicUrl, serverCards } = listen;
+  const passing = servers.find((server) => server.auth === 'upstream');
   if (publicUrl === undefined && !isLoopback(host) && passing !== undefined)
     report(
       placeOf(passing.name, 'auth'),
       (nameOf) =>
-        `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: clients read the gateway's URL in its metadata; set ${nameOf('publicUrl')} to this URL, such as https://gateway.example.com`,
+        `upstream needs ${nameOf('listen.publicUrl')} if the gateway listens on other addresses than 127.0.0.1: clients read the gateway's URL in its metadata; set ${nameOf('listen.publicUrl')} to this URL, such as https://gateway.example.com`,
     );
   if (serverCards === 'public' && publicUrl === undefined)
     report(
-      optionLocation(sources, 'serverCards'),
+      optionLocation(sources, 'listen.serverCards'),
       (nameOf) =>
-        `public needs ${nameOf('publicUrl')}: the cards contain the gateway's URL, which must not come from a client's Host header`,
+        `public needs ${nameOf('listen.publicUrl')}: the cards contain the gateway's URL, which must not come from a client's Host header`,
     );
-  const { authClientCa, authClientCertificates, tlsCert } = config;
-  if (authClientCertificates && tlsCert === undefined)
+  if (clientCertificates && listen.tls.cert === undefined)
     report(
-      optionLocation(sources, 'authClientCertificates'),
+      optionLocation(sources, 'auth.oauth.clientCertificates'),
       (nameOf) =>
-        `needs ${nameOf('tlsCert')}: clients show their certificates where TLS ends, so TLS must end at the gateway`,
+        `needs ${nameOf('listen.tls.cert')}: clients show their certificates where TLS ends, so TLS must end at the gateway`,
     );
-  if (authClientCa !== undefined && !authClientCertificates)
+  if (clientCa !== undefined && !clientCertificates)
     report(
-      optionLocation(sources, 'authClientCa'),
-      (nameOf) => `has no effect without ${nameOf('authClientCertificates')}`,
+      optionLocation(sources, 'auth.oauth.clientCa'),
+      (nameOf) => `has no effect without ${nameOf('auth.oauth.clientCertificates')}`,
     );
-  if (authIssuer.length > 0) {
+  if (issuers.length > 0) {
     if (publicUrl === undefined) {
       report(
-        optionLocation(sources, 'authIssuer'),
+        optionLocation(sources, 'auth.oauth.issuers'),
         (nameOf) =>
-          `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL; set ${nameOf('publicUrl')} to a URL such as https://mcp.example.com`,
+          `needs ${nameOf('listen.publicUrl')}: the gateway accepts only tokens for its own URL; set ${nameOf('listen.publicUrl')} to a URL such as https://mcp.example.com`,
       );
     }
-    if (authIssuer.length > 1 && authJwksUrl !== undefined) {
+    if (issuers.length > 1 && jwksUrl !== undefined) {
       report(
-        optionLocation(sources, 'authJwksUrl'),
+        optionLocation(sources, 'auth.oauth.jwksUrl'),
         (nameOf) =>
-          `is only for a single ${nameOf('authIssuer')}; with several, the metadata of each issuer must name its keys`,
+          `is only for a single ${nameOf('auth.oauth.issuers')}; with several, the metadata of each issuer must name its keys`,
       );
     }
-    const introspected = authIntrospection?.issuer ?? (authIssuer.length === 1 ? authIssuer[0] : undefined);
-    if (authIntrospection !== undefined && (introspected === undefined || !authIssuer.includes(introspected))) {
+    const introspected = introspection?.issuer ?? (issuers.length === 1 ? issuers[0] : undefined);
+    if (introspection !== undefined && (introspected === undefined || !issuers.includes(introspected))) {
       report(
-        optionLocation(sources, 'authIntrospection'),
+        optionLocation(sources, 'auth.oauth.introspection'),
         (nameOf) =>
-          `must have an issuer that is one of ${nameOf('authIssuer')}, so that the gateway knows whose tokens it asks about`,
+          `must have an issuer that is one of ${nameOf('auth.oauth.issuers')}, so that the gateway knows whose tokens it asks about`,
       );
     }
     return;
   }
-  for (const key of tokenOptions) {
-    const given = firstGiven(sources, key);
+  for (const path of tokenOptions) {
+    const given = firstGiven(sources, path);
+    const option = gatewayLeaves.get(path);
     // `config print` shows defaults too, and what it prints is a valid file.
-    const { [key]: value }: Partial<GlobalOptions> = config;
-    if (given !== undefined && !isDefault(globalOptions[key], value))
-      report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove this option`);
+    if (given !== undefined && option && !isDefault(option, valueAt(config, path, option)))
+      report(
+        given.path,
+        (nameOf) => `has no effect without ${nameOf('auth.oauth.issuers')}; set both, or remove this option`,
+      );
   }
   if (isAuthenticated) return;
-  const scoped = servers.find(
-    ({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0,
-  );
+  const scoped = servers.find(({ scopes }) => scopes.required.length + Object.keys(scopes.tools).length > 0);
   if (scoped !== undefined) {
     report(
-      placeOf(scoped.name, scoped.requiredScopes.length > 0 ? 'requiredScopes' : 'toolScopes'),
+      placeOf(scoped.name, scoped.scopes.required.length > 0 ? 'scopes.required' : 'scopes.tools'),
       (nameOf) =>
-        `requires scopes, which need authentication; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}`,
+        `requires scopes, which need authentication; set ${nameOf('auth.oauth.issuers')}, ${nameOf('auth.apiKeysFile')} or ${nameOf('auth.proxy.userHeader')}`,
     );
   }
 }

@@ -4,17 +4,17 @@ import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { IssueMessage } from '../issues.ts';
-import type { GlobalOptions } from '../options/options.ts';
+import type { GatewayOptions, OptionPath } from '../options/options.ts';
 
 /** The files of the gateway's own certificate. */
-export type CertificateFiles = Pick<GlobalOptions, 'tlsCert' | 'tlsKey'>;
+export type CertificateFiles = Pick<GatewayOptions['listen']['tls'], 'cert' | 'key'>;
 
 /** A usable certificate, or the option with the fault. */
 export type CertificateRead =
   | { readonly ok: true; readonly certificate: ServerCertificate | undefined }
-  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: IssueMessage };
+  | { readonly ok: false; readonly option: OptionPath; readonly message: IssueMessage };
 
-const refused = (option: keyof CertificateFiles, message: IssueMessage): CertificateRead => ({
+const refused = (option: OptionPath, message: IssueMessage): CertificateRead => ({
   ok: false,
   option,
   message,
@@ -26,45 +26,52 @@ const refused = (option: keyof CertificateFiles, message: IssueMessage): Certifi
  * @param readFile throws as `readFileSync` does
  */
 export function readCertificate(
-  { tlsCert, tlsKey }: CertificateFiles,
+  { cert: certFile, key: keyFile }: CertificateFiles,
   readFile: (path: string) => string,
 ): CertificateRead {
-  if (tlsCert === undefined && tlsKey === undefined) return { ok: true, certificate: undefined };
-  if (tlsCert === undefined)
-    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate of this key; set both`);
-  if (tlsKey === undefined)
-    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate; set both`);
-  const [cert, key] = [tlsCert, tlsKey].map((path) => readText(path, readFile));
-  if (cert === undefined || 'code' in cert) return refused('tlsCert', unreadable(tlsCert, cert?.code));
-  if (key === undefined || 'code' in key) return refused('tlsKey', unreadable(tlsKey, key?.code));
+  if (certFile === undefined && keyFile === undefined) return { ok: true, certificate: undefined };
+  if (certFile === undefined)
+    return refused(
+      'listen.tls.key',
+      (nameOf) => `needs ${nameOf('listen.tls.cert')}, the certificate of this key; set both`,
+    );
+  if (keyFile === undefined)
+    return refused(
+      'listen.tls.cert',
+      (nameOf) => `needs ${nameOf('listen.tls.key')}, the key of this certificate; set both`,
+    );
+  const [cert, key] = [certFile, keyFile].map((path) => readText(path, readFile));
+  if (cert === undefined || 'code' in cert) return refused('listen.tls.cert', unreadable(certFile, cert?.code));
+  if (key === undefined || 'code' in key) return refused('listen.tls.key', unreadable(keyFile, key?.code));
   const leaf = certificateIn(cert.text);
   if (leaf === undefined)
     return refused(
-      'tlsCert',
+      'listen.tls.cert',
       'names a file without a PEM certificate, which begins with -----BEGIN CERTIFICATE-----; correct the path',
     );
   const privateKey = keyIn(key.text);
   if (privateKey === 'encrypted')
     return refused(
-      'tlsKey',
+      'listen.tls.key',
       "names an encrypted key; use a key without a passphrase that only the gateway's user can read",
     );
   if (privateKey === undefined)
     return refused(
-      'tlsKey',
+      'listen.tls.key',
       'names a file without a PEM private key, which begins with -----BEGIN PRIVATE KEY-----; correct the path',
     );
   if (!leaf.checkPrivateKey(privateKey)) {
     return refused(
-      'tlsKey',
-      (nameOf) => `does not match the first certificate of ${nameOf('tlsCert')}, which must be the gateway's own`,
+      'listen.tls.key',
+      (nameOf) =>
+        `does not match the first certificate of ${nameOf('listen.tls.cert')}, which must be the gateway's own`,
     );
   }
   const certificate = { cert: cert.text, key: key.text };
   try {
     createSecureContext(certificate);
   } catch (cause) {
-    return refused('tlsCert', `cannot be used: ${(cause as Error).message}`);
+    return refused('listen.tls.cert', `cannot be used: ${(cause as Error).message}`);
   }
   return { ok: true, certificate };
 }

@@ -2,10 +2,9 @@
 
 import { docsPage } from '../../util/docs-page.ts';
 import type { Option } from '../options/option-kinds.ts';
-import { environmentNameOf, flagOf } from '../options/option-names.ts';
-import { globalOptions, type OptionTable, serverOptions } from '../options/options.ts';
+import { environmentNameOf, flagOf, flagsOf, options } from '../options/option-names.ts';
+import { gatewayLeaves, serverLeaves } from '../options/options.ts';
 import { forms, type HelpTopic } from '../sources/command-line.ts';
-import { isAdvanced, shortFlagOf, treePathOf } from '../tree/places.ts';
 
 const columns = 80;
 const indent = 21;
@@ -23,16 +22,13 @@ const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
   completion: onCompletion,
 };
 
-type Options = readonly (readonly [string, Option])[];
-
 const otherSources = [
-  `Each option is also a variable, such as ${environmentNameOf('sessionIdleMs')}, and a key of the`,
-  `file, such as ${treePathOf('sessionIdleMs')}. Times and sizes have units: 30m, 4MiB.`,
+  `Each option is also a variable, such as ${environmentNameOf('timeouts.sessionIdle')}, and a key of the`,
+  `file, such as timeouts.sessionIdle. Times and sizes have units: 30m, 4MiB.`,
 ];
 
 /** The forms, the main options and an example, on one screen of 40 lines. */
 function onGateway(): readonly string[] {
-  const options: Options = Object.entries({ ...globalOptions, ...serverOptions });
   const [single, remote, file] = forms;
   return [
     'Serves MCP servers at Streamable HTTP endpoints. Usage (serve is the default):',
@@ -47,7 +43,7 @@ function onGateway(): readonly string[] {
     'Main options:',
     ...row('--config', 'Configuration file with servers and options.'),
     ...row('--name', 'Name of the only server. Default: from its command.'),
-    ...options.filter(([key]) => shortFlagOf(key) !== undefined).flatMap(([key, option]) => summarize(key, option)),
+    ...[...options].flatMap(([path, option]) => (option.short === undefined ? [] : summarize(path, option))),
     ...row('-h, --help', 'Print this help; --help all: all options; -v: version.'),
     ...otherSources,
     'Example: mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
@@ -56,24 +52,24 @@ function onGateway(): readonly string[] {
 }
 
 function onAll(): readonly string[] {
-  const each = (table: OptionTable, areAdvanced: boolean): readonly string[] =>
-    Object.entries(table)
-      .filter(([key]) => isAdvanced(key) === areAdvanced)
-      .flatMap(([key, option]) => describe(key, option));
+  const each = (leaves: ReadonlyMap<string, Option>, areAdvanced: boolean): readonly string[] =>
+    [...leaves]
+      .filter(([, { isAdvanced = false }]) => isAdvanced === areAdvanced)
+      .flatMap(([path, option]) => describe(path, option));
   return [
     ...otherSources,
     '',
     'Gateway options:',
     ...row('--config', 'Configuration file with servers and options.'),
     ...row('--name', 'Name of the only server. By default, the gateway derives it from the command.'),
-    ...each(globalOptions, false),
+    ...each(gatewayLeaves, false),
     '',
     'Server options. In the file, each server can set its own values:',
-    ...each(serverOptions, false),
+    ...each(serverLeaves, false),
     '',
     'Advanced options, which rarely need a change:',
-    ...each(globalOptions, true),
-    ...each(serverOptions, true),
+    ...each(gatewayLeaves, true),
+    ...each(serverLeaves, true),
     '',
     'Allowed values and the format of the file:',
     `  ${docsPage('reference/configuration.md')}`,
@@ -135,10 +131,10 @@ function onKey(): readonly string[] {
     ...row('--expires <time>', 'When the key ends: a time from now, such as 90d, or 2027-01-31T00:00:00Z.'),
     '',
     'With --add, adds the hash of the key to the file, and prints the key for alice.',
-    `Start the gateway with ${flagOf('apiKeysFile')} <file>. Only its owner can read the file.`,
+    `Start the gateway with ${flagOf('auth.apiKeysFile')} <file>. Only its owner can read the file.`,
     '',
     'Without --add, prints the key, which is shown only once, its entry for the',
-    `${flagOf('apiKeysFile')} file (a JSON list), and its entry for GANGWAY_API_KEYS.`,
+    `${flagOf('auth.apiKeysFile')} file (a JSON list), and its entry for GANGWAY_API_KEYS.`,
     'That variable has no scopes and times, so a key with them lacks this entry.',
     'The entries contain a hash of the key, not the key itself.',
     '',
@@ -174,38 +170,12 @@ function onCompletion(): readonly string[] {
   ];
 }
 
-function describe(key: string, option: Option): string[] {
-  return row(flagOf(key), option.description + defaultText(option));
+function describe(path: string, option: Option): string[] {
+  return row(flagsOf(path)[0], option.description + defaultText(option));
 }
 
-/** What the short options do, in one line each. */
-const summaries = new Map([
-  ['host', 'Address to listen on; 0.0.0.0 or :: for all.'],
-  ['port', 'Port to listen on; 0 for any free port.'],
-  ['path', 'Endpoint path, after /<name> for several servers.'],
-  ['publicUrl', 'URL at which clients reach the gateway.'],
-  ['adminPort', 'Port of the status page and metrics; 0 for none.'],
-  ['open', 'Open the status page in a browser.'],
-  ['allowOrigin', 'Web origin to allow; * for all; repeatable.'],
-  ['allowHost', 'Host name to allow; * for all; repeatable.'],
-  ['tlsCert', 'File with the TLS certificate (PEM).'],
-  ['tlsKey', 'File with the private key of the certificate (PEM).'],
-  ['apiKeysFile', 'File with API keys; see mcp-gangway key --help.'],
-  ['redis', 'URL of the Redis server that instances share.'],
-  ['logLevel', 'Minimum level, such as warn or info,store=debug.'],
-  ['maxSessions', 'Maximum number of open sessions.'],
-  ['sessionIdleMs', 'Time after which an unused session ends.'],
-  ['era', 'Protocol of the server: legacy, modern or auto.'],
-  ['share', 'Who shares server processes; see --help all.'],
-  ['warm', 'Spare server processes, for fast session starts.'],
-  ['cwd', 'Working directory of the server.'],
-  ['env', 'Variable of the server, KEY=VALUE; repeatable.'],
-  ['headers', "Header for a server at a URL, 'Name: value'."],
-  ['transport', 'Transport of a server at a URL: http, sse, auto.'],
-]);
-
-function summarize(key: string, option: Option): string[] {
-  return row(flagOf(key), (summaries.get(key) ?? option.description) + defaultText(option));
+function summarize(path: string, option: Option): string[] {
+  return row(flagsOf(path)[0], (option.summary ?? option.description) + defaultText(option));
 }
 
 function defaultText({ default: value, format }: Option): string {

@@ -1,6 +1,9 @@
 import * as z from 'zod/mini';
 import { parseNetwork } from '../../auth/proxy-identity.ts';
-import { file, list, type Option, text, turnedOn } from './option-kinds.ts';
+import { usualScopeClaims } from '../../auth/scopes/scope-names.ts';
+import { introspectionSchema } from './introspection-option.ts';
+import { advanced, choice, fileOption, list, map, object, optionalText, turnedOn } from './option-kinds.ts';
+import { plainUrl } from './plain-url.ts';
 
 /**
  * Headers that already have another meaning and cannot name a user. `X-Forwarded-For` and the like are allowed by this
@@ -23,27 +26,127 @@ const network = z.string({ error: 'must be an address' }).check(
   }),
 );
 
-/** Options for API keys and the identity that a trusted proxy sends; a part of `globalOptions`. */
+/** RFC 6749, section 3.3. */
+const scope = z.string({ error: 'must be a scope' }).check(
+  z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
+    error: 'must be visible ASCII without spaces, quotation marks or backslashes',
+  }),
+);
+
+/** `read write` or `["read", "write"]`. */
+const scopes: z.ZodMiniType<readonly string[]> = z.pipe(
+  z.transform((value) => (typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : value)),
+  z
+    .array(scope, { error: 'must be scopes separated by spaces, or a list of scopes' })
+    .check(z.minLength(1, { error: 'must contain at least one scope' })),
+);
+
+const scopesByKey = (description: string, error: string) =>
+  map(
+    'map',
+    z.record(z.string().check(z.minLength(1, { error: 'must not contain an empty key' })), scopes, { error }),
+    description,
+  );
+
+const name = z.string({ error: 'must be a string' });
+
+/** The branch `auth`: who may use the gateway. */
 export const authOptions = {
-  requireAuth: turnedOn('Refuse to start without authentication, on any address.'),
-  apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys; create a key with mcp-gangway key.'),
-  allowClearKeys: turnedOn(
-    'Accept plain keys in GANGWAY_API_KEYS even if STDIO servers can read them. Without this option, the gateway does not start in this case.',
+  required: turnedOn('Refuse to start without authentication, on any address.'),
+  apiKeysFile: fileOption('File with API keys; create a key with mcp-gangway key.', {
+    short: '--api-keys-file',
+    summary: 'File with API keys; see mcp-gangway key --help.',
+  }),
+  allowClearKeys: advanced(
+    turnedOn(
+      'Accept plain keys in GANGWAY_API_KEYS even if STDIO servers can read them. Without this option, the gateway does not start in this case.',
+    ),
   ),
-  proxyIdentityHeader: text<string | undefined>(
-    undefined,
-    identityHeader,
-    'Header in which a trusted proxy sends the user name. The proxy must remove this header from client requests.',
+  filterLists: advanced(
+    turnedOn(
+      'List only the tools that the client may call. Clients then cannot ask for the scopes of tools that they do not see.',
+    ),
   ),
-  proxyScopesHeader: text<string | undefined>(
-    undefined,
-    identityHeader,
-    "Header in which a trusted proxy sends the user's scopes, separated by spaces or commas. Without this option, users have all scopes.",
+  impliedScopes: scopesByKey(
+    "Scopes that a broader scope includes, such as 'admin=read write'; repeatable.",
+    "must be 'scope=scope scope' on the command line and an object of scopes in the file",
   ),
-  trustedProxy: {
-    ...list(
+  oauth: {
+    issuers: list(
+      plainUrl(true),
+      'Issuer of the access tokens (JWT) that clients must send; repeatable. Write the issuer exactly as in its metadata.',
+    ),
+    audiences: list(
+      name.check(z.minLength(1, { error: 'must not be empty' })),
+      'Token audience to accept in addition to the URL of the endpoint; repeatable.',
+    ),
+    jwksUrl: advanced(
+      optionalText(
+        plainUrl(true),
+        "URL of the issuer's keys, for a single issuer (--auth.oauth.issuers) whose metadata does not contain this URL.",
+        { pattern: '^[hH][tT][tT][pP][sS]?://[^?#\\s"]+$' },
+      ),
+    ),
+    introspection: advanced(
+      object(
+        introspectionSchema,
+        'Endpoint that reports whether an opaque token is valid (RFC 7662), as an object with url, clientId, clientSecret, issuer, tokens, protocol and cache. All members are optional. {} uses the endpoint in the metadata of the issuer.',
+        { secrets: 'members' },
+      ),
+    ),
+    scopeClaims: advanced({
+      ...list(
+        name.check(z.regex(/^[^\s.](?:[^\s]*[^\s.])?$/, { error: 'must be the name of a claim' })),
+        'Claim of the tokens that contains scopes, such as groups or realm_access.roles; repeatable.',
+      ),
+      default: usualScopeClaims,
+    }),
+    scopePrefix: advanced(
+      optionalText(
+        scope,
+        'Text that clients put before the name of each scope when they log in, such as api://APPLICATION-ID/ for Microsoft Entra ID.',
+      ),
+    ),
+    dpop: advanced(
+      choice(
+        ['accept', 'require', 'off'],
+        'Access tokens that are bound to a key of the client (DPoP, RFC 9449). accept: such a token needs a proof with each request. require: all other access tokens are refused. off: such tokens are refused.',
+      ),
+    ),
+    clientCertificates: advanced(
+      turnedOn(
+        'Request a certificate from each client, so that access tokens can be bound to it (RFC 8705). Needs --tls-cert.',
+      ),
+    ),
+    clientCa: advanced(
+      fileOption(
+        'File with the certificate authorities (PEM) of client certificates. Without this option, any certificate can be bound to a token.',
+      ),
+    ),
+  },
+  proxy: {
+    userHeader: optionalText(
+      identityHeader,
+      'Header in which a trusted proxy sends the user name. The proxy must remove this header from client requests.',
+    ),
+    scopesHeader: advanced(
+      optionalText(
+        identityHeader,
+        "Header in which a trusted proxy sends the user's scopes, separated by spaces or commas. Without this option, users have all scopes.",
+      ),
+    ),
+    addresses: list(
       network,
       'Address or network (CIDR) of a trusted proxy; repeatable. An identity header from any other address is refused.',
     ),
   },
-} as const satisfies Readonly<Record<string, Option>>;
+};
+
+/** The branch `scopes` of a server: the scopes that its clients need. */
+export const scopeOptions = {
+  required: list(scope, 'Scope that is required for every request; repeatable.'),
+  tools: scopesByKey(
+    "Scopes that are required to call a tool, such as 'delete_*=files:write'; repeatable. * in the name matches any characters.",
+    "must be 'name=scope scope' on the command line and an object of scopes in the file",
+  ),
+};

@@ -3,7 +3,7 @@ import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.
 import { type ClientCredentials, parseCredential } from '../../protocol/http/client-credentials.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
-import type { Option } from './option-kinds.ts';
+import { map } from './option-kinds.ts';
 import { headerFault } from './remote-options.ts';
 
 const entries = z
@@ -23,17 +23,12 @@ const entries = z
     }),
   );
 
-/** Options for the credentials that a server receives from each client; a part of `serverOptions`. */
-export const credentialOptions = {
-  credentials: {
-    kind: 'map',
-    schema: entries,
-    default: {},
-    description:
-      'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. For a STDIO server, NAME is an environment variable. For a server at an http(s):// or ws(s):// URL, NAME is a header.',
-    bounds: '',
-  } as Option<Readonly<Record<string, string>>>,
-} as const;
+/** The option for the credentials that a server receives from each client. */
+export const credentialsOption = map(
+  'map',
+  entries,
+  'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. For a STDIO server, NAME is an environment variable. For a server at an http(s):// or ws(s):// URL, NAME is a header.',
+);
 
 /**
  * Variables that control the code that runs or where it comes from. A client that could set one of them could do

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log/log-parts.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
-import { type Option, text } from './option-kinds.ts';
+import { text } from './option-kinds.ts';
 
 const levels = z.string({ error: 'must be a level such as info, or levels per part such as info,store=debug' }).check(
   z.superRefine((value, context) => {
@@ -20,12 +20,18 @@ function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean
   return `${item}names an unknown ${what}${hint} (known ${what}s: ${known.join(', ')}; example: info,store=debug)`;
 }
 
-/** Options of the log; a part of `globalOptions`. */
-export const logOptions = {
-  logLevel: text('info', levels, `Minimum level: ${logLevels.join(', ')}; or per part: info,store=debug.`),
-  logFormat: text<'auto' | 'json' | 'pretty'>(
-    'auto',
-    z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),
-    'Log format: json, or pretty for people. auto: pretty on a terminal, otherwise json.',
-  ),
-} as const satisfies Readonly<Record<string, Option>>;
+const item = `\\s*((${logParts.join('|')})=)?(${logLevels.join('|')})\\s*`;
+
+/** The option for the levels of the log. */
+export const logLevelOption = text(
+  'info',
+  levels,
+  `Minimum level: ${logLevels.join(', ')}; or per part: info,store=debug.`,
+  {
+    short: '--log-level',
+    summary: 'Minimum level, such as warn or info,store=debug.',
+    otherFlags: ['--verbose', '--debug', '--quiet', '--log'],
+    choices: logLevels,
+    pattern: `^${item}(,${item})*$`,
+  },
+);

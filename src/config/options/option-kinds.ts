@@ -1,14 +1,18 @@
 import * as z from 'zod/mini';
-import { formatDuration, formatSize, parseDurationMs, parseSizeBytes, second, suggestDuration } from '../units.ts';
+import { formatDuration, formatSize, longestMs, parseDurationMs, parseSizeBytes, suggestDuration } from '../units.ts';
 
-/** One option: its kind, its schema and its documentation. */
-export interface Option<T = unknown> {
+/** The unit of a value in the code, which the name of the value ends with. */
+export type Unit = '' | 'Ms' | 'Bytes';
+
+/** One option: all facts about it, from which its names, its schema, its help and its type are made. */
+export interface Option<T = unknown, U extends Unit = Unit> extends OptionDetails {
   /**
    * The way in which text becomes a value. On the command line, `map` is KEY=VALUE, `headers` is `Name: value` and
    * `json` is JSON text; in the file, all three are objects. On the command line, a `boolean` is a flag without a value,
    * or with `=true` or `=false`. A `duration` and a `size` are texts such as `30m` and `4MiB`.
    */
   readonly kind: 'string' | 'integer' | 'duration' | 'size' | 'list' | 'map' | 'headers' | 'boolean' | 'json';
+  readonly unit: U;
   /** Checks a value in the form of the file. Its messages never repeat the value, which may be a secret (P12). */
   readonly schema: z.ZodMiniType<T>;
   readonly default: T;
@@ -19,6 +23,32 @@ export interface Option<T = unknown> {
   /** Renders a value as the user would write it; absent if `String` does. */
   readonly format?: (value: number) => string;
 }
+
+/** Further facts about an option, which few options have. */
+export interface OptionDetails {
+  /** True for an option whose default fits almost everywhere. */
+  readonly isAdvanced?: boolean;
+  /** A second, shorter flag. The variable has the same short name: `--port`, `GANGWAY_PORT`. */
+  readonly short?: `--${string}`;
+  /** What `--help` says of an option with a short flag, if its description is too long for one line. */
+  readonly summary?: string;
+  /** Flags of other gateways and proxies with the same meaning. A fault that has one of them names this option. */
+  readonly otherFlags?: readonly string[];
+  /** The values, for completion in a shell. */
+  readonly choices?: readonly string[];
+  /** True for the path of a file or a folder. */
+  readonly isFile?: boolean;
+  /** A regular expression for the JSON Schema, for a text that the schema checks in code. */
+  readonly pattern?: string;
+  /**
+   * Where the value can contain secrets, which `config print` masks: all texts, parts of a URL, members with such names,
+   * or the arguments of tools.
+   */
+  readonly secrets?: 'texts' | 'url' | 'members' | 'arguments';
+}
+
+/** Marks an option whose default fits almost everywhere. */
+export const advanced = <T, U extends Unit>(option: Option<T, U>): Option<T, U> => ({ ...option, isAdvanced: true });
 
 /** True for a value that is the same as the option's default. */
 export const isDefault = (option: Option, value: unknown): boolean =>
@@ -32,30 +62,36 @@ export const unquoted =
       ? message.replace(/;|$/, ', without quotes$&')
       : message;
 
+/** The smallest and the largest value of an option. */
+type Bounds<T> = readonly [min: T, max: T];
+
 /** An option for an integer within bounds. */
-export function integer(value: number, [min, max]: readonly [number, number], description: string) {
-  const bounds = `${min} to ${max}`;
-  const error = unquoted(`must be an integer from ${bounds}; the default is ${value}`);
-  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
-  return { kind: 'integer', schema, default: value, description, bounds } as const;
-}
+export const integer = (value: number, bounds: Bounds<number>, description: string, details: OptionDetails = {}) =>
+  integerOption<number>(value, bounds, description, details);
 
 /**
  * An option for an integer without a default. An option that is not set leaves its limit to the system, or sets none.
  */
-export function optionalInteger(
-  [min, max]: readonly [number, number],
+export const optionalInteger = (bounds: Bounds<number>, description: string, details: OptionDetails = {}) =>
+  integerOption<number | undefined>(undefined, bounds, description, details);
+
+function integerOption<T extends number | undefined>(
+  value: T,
+  [min, max]: Bounds<number>,
   description: string,
-): Option<number | undefined> {
+  details: OptionDetails,
+): Option<T, ''> {
   const bounds = `${min} to ${max}`;
-  const error = unquoted(`must be an integer from ${bounds}`);
-  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
-  return { kind: 'integer', schema, default: undefined, description, bounds };
+  const usual = value === undefined ? '' : `; the default is ${value}`;
+  const error = unquoted(`must be an integer from ${bounds}${usual}`);
+  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error })) as unknown as z.ZodMiniType<T>;
+  return { kind: 'integer', unit: '', schema, default: value, description, bounds, ...details };
 }
 
 /** The text for one value of a quantity, the parser of such texts, and the words for a wrong text. */
 interface Quantity {
   readonly kind: 'duration' | 'size';
+  readonly unit: Unit;
   readonly parse: (text: string) => number | undefined;
   readonly format: (value: number) => string;
   readonly wrong: string;
@@ -66,6 +102,7 @@ interface Quantity {
 
 const milliseconds: Quantity = {
   kind: 'duration',
+  unit: 'Ms',
   parse: parseDurationMs,
   format: formatDuration,
   wrong: 'must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first)',
@@ -73,18 +110,9 @@ const milliseconds: Quantity = {
   withoutUnit: 'needs a unit, such as 30s, 1h30m or 250ms',
 };
 
-/** For values that the operating system or a protocol counts in whole seconds. */
-const seconds: Quantity = {
-  ...milliseconds,
-  parse(text) {
-    const ms = parseDurationMs(text);
-    return ms === undefined || ms % second !== 0 ? undefined : ms / second;
-  },
-  format: (value) => formatDuration(value * second),
-};
-
 const bytes: Quantity = {
   kind: 'size',
+  unit: 'Bytes',
   parse: parseSizeBytes,
   format: formatSize,
   wrong: 'must be a size such as 64KiB, 4MiB or 1GiB (units: B, KiB, MiB, GiB, TiB)',
@@ -92,7 +120,7 @@ const bytes: Quantity = {
 };
 
 /** A schema for the text of a quantity within bounds. The result is a number. */
-function quantitySchema(of: Quantity, [min, max]: Bounds, bounds: string, value: number | undefined) {
+function quantitySchema(of: Quantity, [min, max]: Bounds<number>, bounds: string, value: number | undefined) {
   const { parse, wrong, withoutUnit, suggest } = of;
   const usual = value === undefined ? '' : `; the default is ${of.format(value)}`;
   return z.pipe(
@@ -115,57 +143,160 @@ function quantitySchema(of: Quantity, [min, max]: Bounds, bounds: string, value:
   );
 }
 
-type Bounds = readonly [min: number, max: number];
-
-function quantity<T extends number | undefined>(of: Quantity, value: T, [min, max]: Bounds, description: string) {
-  const bounds =
-    max === Number.MAX_SAFE_INTEGER ? `${of.format(min)} or more` : `${of.format(min)} to ${of.format(max)}`;
-  const schema = quantitySchema(of, [min, max], bounds, value);
-  return { kind: of.kind, schema, default: value, description, bounds, format: of.format } as const;
+/** A text of the code as a number. The bounds and the default are written as a user writes values. */
+function read({ parse }: Quantity, text: string): number {
+  const value = parse(text);
+  if (value === undefined) throw new Error(`${text} is no quantity`);
+  return value;
 }
 
-/** An option for a time. The value is in milliseconds. */
-export const duration = (value: number, bounds: Bounds, description: string): Option<number> =>
-  quantity(milliseconds, value, bounds, description);
+function quantity<T extends number | undefined, U extends Unit>(
+  of: Quantity,
+  value: T,
+  [min, max]: Bounds<number>,
+  description: string,
+  details: OptionDetails,
+): Option<T, U> {
+  const bounds =
+    max === Number.MAX_SAFE_INTEGER ? `${of.format(min)} or more` : `${of.format(min)} to ${of.format(max)}`;
+  const schema = quantitySchema(of, [min, max], bounds, value) as unknown as z.ZodMiniType<T>;
+  const { kind, format, unit } = of;
+  return { kind, unit: unit as U, schema, default: value, description, bounds, format, ...details };
+}
 
-/** An option for a time whose value is in seconds. */
-export const durationS = (value: number, bounds: Bounds, description: string): Option<number> =>
-  quantity(seconds, value, bounds, description);
+/** The details of a time or a size, with its bounds. */
+interface QuantityDetails extends OptionDetails {
+  readonly min?: string;
+  readonly max?: string;
+}
 
-/** An option for a size. The value is in bytes. */
-export const size = (value: number, bounds: Bounds, description: string): Option<number> =>
-  quantity(bytes, value, bounds, description);
+/** An option for a time, by default from 1 ms to the longest time of a timer. The value is in milliseconds. */
+export function duration(usual: string, description: string, details: QuantityDetails = {}): Option<number, 'Ms'> {
+  const { min = '1ms', max, ...others } = details;
+  const bounds = [read(milliseconds, min), max === undefined ? longestMs : read(milliseconds, max)] as const;
+  return quantity(milliseconds, read(milliseconds, usual), bounds, description, others);
+}
 
-/** As `size`, without a default. */
-export const optionalSize = (bounds: Bounds, description: string): Option<number | undefined> =>
-  quantity(bytes, undefined, bounds, description);
+/** As `duration`, without a default. */
+export const optionalDuration = (description: string, details: OptionDetails = {}) =>
+  quantity<number | undefined, 'Ms'>(milliseconds, undefined, [1, longestMs], description, details);
+
+/** An option for a size from 1 byte on. The value is in bytes. */
+export function size(usual: string, max: string | undefined, description: string, details: OptionDetails = {}) {
+  const bounds = [1, max === undefined ? Number.MAX_SAFE_INTEGER : read(bytes, max)] as const;
+  return quantity<number, 'Bytes'>(bytes, read(bytes, usual), bounds, description, details);
+}
+
+/** As `size`, without a default and an upper bound. */
+export const optionalSize = (description: string, details: OptionDetails = {}) =>
+  quantity<number | undefined, 'Bytes'>(bytes, undefined, [1, Number.MAX_SAFE_INTEGER], description, details);
 
 /** An option for a feature that is on unless the user turns it off. */
-export function turnedOff(description: string): Option<boolean> {
+export function turnedOff(description: string, details: OptionDetails = {}): Option<boolean, ''> {
   const schema = z.boolean({ error: unquoted('must be true or false') });
-  return { kind: 'boolean', schema, default: true, description, bounds: '' };
+  return { kind: 'boolean', unit: '', schema, default: true, description, bounds: '', ...details };
 }
 
 /** An option for a feature that is off unless the user turns it on. */
-export function turnedOn(description: string): Option<boolean> {
-  return { ...turnedOff(description), default: false };
-}
+export const turnedOn = (description: string, details: OptionDetails = {}): Option<boolean, ''> => ({
+  ...turnedOff(description, details),
+  default: false,
+});
 
 /** An option for one text. */
-export function text<T>(value: T, schema: z.ZodMiniType<T>, description: string): Option<T> {
-  return { kind: 'string', schema, default: value, description, bounds: '' };
+export const text = (
+  value: string,
+  schema: z.ZodMiniType<string>,
+  description: string,
+  details: OptionDetails = {},
+): Option<string, ''> => textOption(value, schema, description, details);
+
+/** An option for one text without a default. */
+export const optionalText = (
+  schema: z.ZodMiniType<string>,
+  description: string,
+  details: OptionDetails = {},
+): Option<string | undefined, ''> => textOption<string | undefined>(undefined, schema, description, details);
+
+const textOption = <T extends string | undefined>(
+  value: T,
+  // It checks only given values.
+  schema: z.ZodMiniType<NonNullable<T>>,
+  description: string,
+  details: OptionDetails,
+): Option<T, ''> => ({
+  kind: 'string',
+  unit: '',
+  schema: schema as z.ZodMiniType<T>,
+  default: value,
+  description,
+  bounds: '',
+  ...details,
+});
+
+/** An option for one of a few words; the first one is the default. */
+export function choice<const T extends readonly [string, ...string[]]>(
+  choices: T,
+  description: string,
+  details: OptionDetails = {},
+): Option<T[number], ''> {
+  const schema = z.enum(choices, { error: `must be ${joinWords(choices)}` });
+  return textOption<T[number]>(choices[0], schema as z.ZodMiniType<T[number]>, description, { choices, ...details });
 }
 
+/** `a, b or c` */
+export const joinWords = (words: readonly string[], last: 'or' | 'and' = 'or'): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
+
+/** An option for the path of a file. */
+export const fileOption = (description: string, details: OptionDetails = {}): Option<string | undefined, ''> =>
+  optionalText(file, description, { isFile: true, ...details });
+
 /** An option for several texts. */
-export function list(item: z.ZodMiniType<string>, description: string): Option<readonly string[]> {
+export function list(
+  item: z.ZodMiniType<string>,
+  description: string,
+  details: OptionDetails = {},
+): Option<readonly string[], ''> {
   const schema = z.array(item, {
     error: ({ input }) =>
       typeof input === 'string'
         ? 'must be a list of strings; put the string in square brackets: ["…"]'
         : 'must be a list of strings, such as ["a", "b"]',
   });
-  return { kind: 'list', schema, default: [], description, bounds: '' };
+  return { kind: 'list', unit: '', schema, default: [], description, bounds: '', ...details };
 }
+
+/** An option for an object of texts, or of what the schema makes of them. */
+export const map = <T = string>(
+  kind: 'map' | 'headers' | 'json',
+  schema: z.ZodMiniType<Readonly<Record<string, T>>>,
+  description: string,
+  details: OptionDetails = {},
+): Option<Readonly<Record<string, T>>, ''> => ({
+  kind,
+  unit: '',
+  schema,
+  default: {},
+  description,
+  bounds: '',
+  ...details,
+});
+
+/** An option for an object with fixed members. */
+export const object = <T>(
+  schema: z.ZodMiniType<T | undefined>,
+  description: string,
+  details: OptionDetails = {},
+): Option<T | undefined, ''> => ({
+  kind: 'json',
+  unit: '',
+  schema,
+  default: undefined,
+  description,
+  bounds: '',
+  ...details,
+});
 
 /** A schema for text that matches a pattern. */
 export function matching(pattern: RegExp, error: string) {

@@ -1,62 +1,42 @@
-// src/config/options: the table of all options, with their schemas, defaults and descriptions.
+// src/config/options: the options, each with all its facts, in the tree that users see.
 
 import * as z from 'zod/mini';
 import { parseAffinity } from '../../protocol/affinity.ts';
 import { httpSse, modernEra, newestLegacy } from '../../protocol/known-revisions.ts';
-import type { Era } from '../../protocol/revisions.ts';
-import type { Share } from '../../server/share.ts';
 import { filterOptions } from '../servers/filter-options.ts';
-import { identityOptions } from '../servers/identity-options.ts';
-import { gatewayPlaces, serverPlaces } from '../tree/places.ts';
-import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
-import { authOptions } from './auth-options.ts';
-import { credentialOptions } from './client-credential-options.ts';
+import { identityOption } from '../servers/identity-options.ts';
+import { leavesOf, type PathsOf, type ValuesOf } from '../tree/branch.ts';
+import { authOptions, scopeOptions } from './auth-options.ts';
+import { credentialsOption } from './client-credential-options.ts';
 import { clusterOptions } from './cluster-options.ts';
-import { probeOptions } from './health-options.ts';
-import { logOptions } from './log-options.ts';
-import { oauthOptions, scopeOptions } from './oauth/oauth-options.ts';
+import { limitOptions } from './limit-options.ts';
+import { listenOptions } from './listen-options.ts';
+import { logLevelOption } from './log-options.ts';
 import {
+  advanced,
+  choice,
   duration,
-  durationS,
   file,
+  fileOption,
   integer,
-  list,
+  map,
   matching,
-  type Option,
+  optionalInteger,
+  optionalSize,
+  optionalText,
   size,
   systemText,
   text,
   turnedOff,
   turnedOn,
 } from './option-kinds.ts';
-import { processLimitOptions } from './process-limit-options.ts';
-import { quotaOptions } from './quota-options.ts';
-import { remoteOptions } from './remote-options.ts';
+import { forwardHeadersOption, headersOption } from './remote-options.ts';
 
-/**
- * The table of all options. The command line, the environment names, the keys of the file, `--help` and
- * `docs/reference/configuration.md` are generated from it. The names end with their units (`Ms`, `Bytes`).
- */
-export type OptionTable = Readonly<Record<string, Option>>;
+export type GatewayOptions = ValuesOf<typeof gatewayOptions>;
+export type ServerOptions = ValuesOf<typeof serverOptions>;
 
-/** The values of a table's options. */
-export type OptionValues<T extends OptionTable> = {
-  readonly [K in keyof T]: T[K] extends Option<infer V> ? V : never;
-};
-
-export type GlobalOptions = OptionValues<typeof globalOptions>;
-export type ServerOptions = OptionValues<typeof serverOptions>;
-
-const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
-
-const path = matching(
-  /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
-  'must begin with / and contain only letters, digits and . _ ~ - between slashes, without a trailing slash, such as /mcp',
-).check(
-  z.refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
-    error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
-  }),
-);
+/** The path of an option of the gateway, or of a server in its entry. */
+export type OptionPath = PathsOf<typeof gatewayOptions> | PathsOf<typeof serverOptions>;
 
 const variables = z
   .record(z.string(), systemText, {
@@ -72,201 +52,143 @@ const variables = z
     }),
   );
 
-/** Options of the gateway as a whole. */
-export const globalOptions = {
-  host: text(
-    '127.0.0.1',
-    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
-    'Address to listen on; 0.0.0.0 or :: for all.',
-  ),
-  port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.'),
-  path: text('/mcp', path, 'Path of the endpoint. With several servers, it follows /<name>.'),
-  ssePath: text('/sse', path, `Path of the event stream for ${httpSse} clients.`),
-  messagesPath: text(
-    '/messages',
-    path,
-    'Path to which HTTP+SSE clients POST messages. The event stream announces this path.',
-  ),
-  wsPath: text('/ws', path, 'Path for WebSocket clients, with the subprotocol mcp.'),
-  adminPort: integer(
-    9464,
-    [0, 65535],
-    'Operator port: status page, /metrics for Prometheus, /healthz and /readyz. 0 disables the port and all metrics.',
-  ),
-  adminHost: text(
-    '127.0.0.1',
-    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
-    'Address of the operator port. Use 0.0.0.0 or :: if Prometheus runs on another machine or in another container. The value off disables the port and is the default in the image.',
-  ),
-  ...logOptions,
-  audit: text<string | undefined>(
-    undefined,
-    file,
-    'Destination of the audit log: stdout, stderr or a file. The log has one JSON line per request, without content. SIGHUP reopens the file.',
-  ),
-  open: turnedOn('Open the status page in the browser of this machine when the gateway has started.'),
-  inspect: turnedOn(
-    'Show message contents on the status page, shortened and without anything that looks like a credential. Use this option only on a gateway that nobody else uses.',
-  ),
-  ...clusterOptions,
-  ...authOptions,
-  ...oauthOptions,
-  allowOrigin: list(
-    matching(
-      /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
-      'must be * or an origin such as https://app.example.com, without a path',
-    ).check(z.toLowerCase()),
-    'Web origin to allow; * for all; repeatable.',
-  ),
-  allowHost: list(
-    matching(
-      /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
-      'must be * or a host name such as mcp.example.com, with or without a port',
-    ).check(z.toLowerCase()),
-    'Host name to allow; * for all; repeatable.',
-  ),
-  tlsCert: text<string | undefined>(
-    undefined,
-    file,
-    "File with the gateway's TLS certificate and its chain (PEM). With a certificate, clients must use https and wss.",
-  ),
-  tlsKey: text<string | undefined>(undefined, file, 'File with the private key of --tls-cert (PEM).'),
-  hstsMaxAgeS: durationS(
-    0,
-    [0, 63_072_000],
-    'Time for which browsers must use https for every port of this host name (HSTS); 0 omits the header.',
-  ),
-  maxBodyBytes: size(4 * mebibyte, [1, largestMessageBytes], 'Maximum size of a request body.'),
-  connectionIdleMs: duration(
-    75 * second,
-    [1, longestMs],
-    'Time after which an idle client connection is closed. This time should be longer than the idle time of your load balancer.',
-  ),
-  bodyTimeoutMs: duration(
-    30 * second,
-    [1, longestMs],
-    'Time limit for receiving a request body, and for initialize on a WebSocket.',
-  ),
-  maxDepth: integer(100, [8, 10_000], "Maximum nesting depth of a client's message."),
-  maxSessions: integer(1000, [1, 1_000_000], 'Maximum number of open sessions.'),
-  ...quotaOptions,
-  maxConnections: integer(
-    10_000,
-    [1, 1_000_000],
-    'Maximum number of open client connections. Further connections are closed.',
-  ),
-  sessionIdleMs: duration(
-    30 * minute,
-    [1, longestMs],
-    'Time without requests, unfinished tasks or open event streams after which a session ends.',
-  ),
-  abandonedMs: duration(
-    5 * minute,
-    [1, longestMs],
-    'Time for which a session keeps its STDIO process if its client closes the GET stream and sends no new request. The session then hibernates. With --defaults.onExit end, the session ends.',
-  ),
-  sseLingerMs: duration(
-    60 * second,
-    [1, longestMs],
-    'Time for which an HTTP+SSE session survives after its stream disconnects. While the stream is open, the session is never considered idle.',
-  ),
-  upgradeAfterMs: duration(
-    100,
-    [0, longestMs],
-    'Time to wait for an answer before the response becomes an event stream instead of JSON.',
-  ),
-  commitAfterMs: duration(
-    15 * second,
-    [1, longestMs],
-    'Time after which the response to any unanswered request, even initialize, becomes an event stream, so that proxies do not close the connection.',
-  ),
-  keepAliveMs: duration(15 * second, [1, longestMs], 'Interval between comments on a silent event stream.'),
-  retryMs: duration(
-    2 * second,
-    [0, longestMs],
-    'Time that clients should wait before they reconnect. Event streams contain this value.',
-  ),
-  streamMaxAgeMs: duration(
-    0,
-    [0, longestMs],
-    'Time after which an event stream is closed so that the client resumes the stream. Some clients never resume it. 0 means never.',
-  ),
-  slowReaderMs: duration(
-    30 * second,
-    [1, longestMs],
-    'Time after which an event stream or an answer is closed if its client does not read it.',
-  ),
-  cancelGraceMs: duration(
-    5 * second,
-    [0, longestMs],
-    'Time for a server to finish a cancelled request. The gateway then ends the request with an error.',
-  ),
-  requestIdleMs: duration(
-    10 * minute,
-    [1, longestMs],
-    'Time without progress after which a request ends with an error.',
-  ),
-  requestMaxMs: duration(
-    6 * 60 * minute,
-    [1, longestMs],
-    'Total time limit for a request. An unfinished task keeps its session open for at most this time.',
-  ),
-  maxCalls: integer(256, [1, 100_000], 'Maximum number of requests in flight per session.'),
-  maxSharedCalls: integer(
-    4096,
-    [1, 1_000_000],
-    'Maximum number of requests in flight, including subscriptions, in one process or connection that several clients share. Also the maximum number of subscriptions of modern clients at a legacy server.',
-  ),
-  drainMs: duration(
-    25 * second,
-    [0, longestMs],
-    'Time limit from SIGTERM to the exit of the gateway. The limit for requests in flight is this time minus the grace periods of servers.',
-  ),
-  replacedServerMs: duration(
-    60 * minute,
-    [0, longestMs],
-    'Time for which existing sessions keep the old configuration of a server after its entry in the file has changed.',
-  ),
-  logMaxEvents: integer(1000, [1, 1_000_000], 'Maximum number of events stored per session for resuming.'),
-  logMaxBytes: size(
-    8 * mebibyte,
-    [1, largestTotalBytes],
-    'Maximum total bytes of events stored per session for resuming.',
-  ),
-  logTotalMaxBytes: size(
-    256 * mebibyte,
-    [1, Number.MAX_SAFE_INTEGER],
-    'Maximum total bytes of events stored for resuming across all sessions.',
-  ),
-  logMaxAgeMs: duration(15 * minute, [1, longestMs], 'Time for which events are stored for resuming.'),
-  maxEventBytes: size(
-    4 * mebibyte,
-    [1, largestMessageBytes],
-    'Maximum size of one event that is stored for resuming. A larger answer reaches its client only on the open connection. A larger message of another kind is dropped.',
-  ),
-  maxLineBytes: size(64 * mebibyte, [1, largestMessageBytes], 'Maximum length of one line from a server.'),
-  maxQueuedBytes: size(
-    16 * mebibyte,
-    [1, largestTotalBytes],
-    'Maximum total bytes queued for a server that does not read its input.',
-  ),
-} as const satisfies OptionTable;
+/** 2 ** 32 - 1 means "leave unchanged" to setresuid(2), so it is not a valid id. */
+const ids = [0, 2 ** 32 - 2] as const;
 
-/** Options of one server. An option that is set for the whole gateway is the default of its servers. */
+/**
+ * Options of the gateway as a whole. The path of an option is its key in the file (`timeouts.sessionIdle`), its flag
+ * (`--timeouts.sessionIdle`) and its variable (`GANGWAY_TIMEOUTS_SESSION_IDLE`). The JSON Schema, `--help`, completion,
+ * the man page, the reference and the type of each branch are made from these tables.
+ */
+export const gatewayOptions = {
+  listen: listenOptions,
+  auth: authOptions,
+  limits: limitOptions,
+  timeouts: {
+    sessionIdle: duration(
+      '30m',
+      'Time without requests, unfinished tasks or open event streams after which a session ends.',
+      {
+        short: '--session-idle',
+        summary: 'Time after which an unused session ends.',
+        otherFlags: ['--session-timeout', '--session-ttl', '--idle-timeout', '--session-idle-timeout'],
+      },
+    ),
+    requestIdle: duration(
+      '10m',
+      'Time without progress after which a request ends with an error. For a request body, at most 30s.',
+    ),
+    requestTotal: duration(
+      '6h',
+      'Total time limit for a request. An unfinished task keeps its session open for at most this time.',
+      { otherFlags: ['--request-timeout', '--timeout', '--call-timeout'] },
+    ),
+    drain: duration(
+      '25s',
+      'Time limit from SIGTERM to the exit of the gateway. The limit for requests in flight is this time minus the grace periods of servers.',
+      { min: '0', otherFlags: ['--shutdown-timeout', '--grace-period'] },
+    ),
+    cancelGrace: advanced(
+      duration(
+        '5s',
+        'Time for a server to finish a cancelled request. The gateway then ends the request with an error.',
+        { min: '0' },
+      ),
+    ),
+    slowReader: advanced(
+      duration('30s', 'Time after which an event stream or an answer is closed if its client does not read it.'),
+    ),
+    connectionIdle: advanced(
+      duration(
+        '75s',
+        'Time after which an idle client connection is closed. This time should be longer than the idle time of your load balancer.',
+      ),
+    ),
+    replacedServer: advanced(
+      duration(
+        '1h',
+        'Time for which existing sessions keep the old configuration of a server after its entry in the file has changed.',
+        { min: '0' },
+      ),
+    ),
+  },
+  sse: {
+    heartbeat: duration(
+      '15s',
+      'Interval between comments on a silent event stream. Also the time after which the response to any unanswered request, even initialize, becomes an event stream, so that proxies do not close the connection.',
+    ),
+    streamAfter: advanced(
+      duration('100ms', 'Time to wait for an answer before the response becomes an event stream instead of JSON.', {
+        min: '0',
+      }),
+    ),
+    reconnectDelay: advanced(
+      duration('2s', 'Time that clients should wait before they reconnect. Event streams contain this value.', {
+        min: '0',
+      }),
+    ),
+    maxAge: advanced(
+      duration(
+        '0',
+        'Time after which an event stream is closed so that the client resumes the stream. Some clients never resume it. 0 means never.',
+        { min: '0' },
+      ),
+    ),
+  },
+  replay: {
+    store: text(
+      'memory',
+      matching(
+        /^(?:memory|file(?:-if-writable)?:[^\0]*[^\0/ ][^\0]*)$/,
+        'must be memory, or file: followed by a directory, such as file:/var/lib/mcp-gangway',
+      ),
+      'Where a gateway without Redis keeps its sessions: memory, or file:DIRECTORY. With a directory, sessions, streams and pending calls survive a restart. file-if-writable:DIRECTORY means memory if the directory is missing or cannot be written.',
+    ),
+    maxSize: size(
+      '8MiB',
+      '1GiB',
+      'Maximum total bytes of events stored per session for resuming. An event with more than half of this size is not stored: as an answer it reaches its client only on the open connection, and as another message it is dropped.',
+    ),
+    maxAge: duration('15m', 'Time for which events are stored for resuming.'),
+    maxEvents: advanced(integer(1000, [1, 1_000_000], 'Maximum number of events stored per session for resuming.')),
+    totalMaxSize: advanced(
+      size('256MiB', undefined, 'Maximum total bytes of events stored for resuming across all sessions.'),
+    ),
+  },
+  cluster: clusterOptions,
+  observe: {
+    logLevel: logLevelOption,
+    logFormat: choice(
+      ['auto', 'json', 'pretty'],
+      'Log format: json, or pretty for people. auto: pretty on a terminal, otherwise json.',
+    ),
+    audit: optionalText(
+      file,
+      'Destination of the audit log: stdout, stderr or a file. The log has one JSON line per request, without content. SIGHUP reopens the file.',
+    ),
+    showContents: turnedOn(
+      'Show message contents on the status page, shortened and without anything that looks like a credential. Use this option only on a gateway that nobody else uses.',
+    ),
+    openPage: turnedOn('Open the status page in the browser of this machine when the gateway has started.', {
+      short: '--open',
+      summary: 'Open the status page in a browser.',
+    }),
+  },
+};
+
+/** Options of one server, in its entry. Below `defaults`, they apply to all servers that do not set their own value. */
 export const serverOptions = {
-  warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.'),
-  era: text<Era | 'auto'>(
-    'auto',
-    z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
+  era: choice(
+    ['auto', 'legacy', 'modern'],
     `Protocol of the server. legacy: up to ${newestLegacy.name}, with initialize. modern: ${modernEra}. auto: detect.`,
+    { short: '--era', summary: 'Protocol of the server: legacy, modern or auto.' },
   ),
-  share: text<Share>(
-    'auto',
-    z.enum(['auto', 'session', 'user', 'all', 'request'], { error: 'must be auto, session, user, all or request' }),
+  share: choice(
+    ['auto', 'session', 'user', 'all', 'request'],
     'Which clients use the same server process. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, a legacy session starts with a fresh process, unless its client opens a session for each call.',
+    { short: '--share', summary: 'Who shares server processes; see --help all.' },
   ),
-  affinity: text<string | undefined>(
-    undefined,
+  affinity: optionalText(
     z.string({ error: 'must be a string' }).check(
       z.refine((value) => parseAffinity(value) !== undefined, {
         error:
@@ -275,93 +197,121 @@ export const serverOptions = {
     ),
     'Template that determines which clients use the same process, made of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
   ),
-  shareLingerMs: duration(
-    5 * minute,
-    [0, longestMs],
-    'How long the STDIO process of an ended session waits for the next session of a client that opens a session for each call. 0 ends the process with the session.',
+  warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.', { short: '--warm' }),
+  cwd: fileOption('Working directory of the server.', { short: '--cwd' }),
+  env: map('map', variables, 'Environment variable of the server, KEY=VALUE; repeatable.', {
+    short: '--env',
+    summary: 'Variable of the server, KEY=VALUE; repeatable.',
+    secrets: 'texts',
+  }),
+  transport: choice(['auto', 'http', 'sse'], 'Transport of a server at a URL: http, sse or auto.', {
+    short: '--transport',
+    summary: 'Transport of a server at a URL: http, sse, auto.',
+  }),
+  headers: headersOption,
+  forwardHeaders: forwardHeadersOption,
+  auth: choice(
+    ['gateway', 'upstream'],
+    "Who authenticates clients. With upstream, clients authorize at the server's own OAuth, and the gateway passes on tokens, 401 and 403. Only for servers at an http(s):// URL.",
   ),
-  poolMax: integer(
-    1,
-    [1, 1_000],
-    'Maximum number of processes of a legacy server for clients that share and have the same input capabilities. With 1, the calls of one user run at the same time in one process. More processes are only for servers without state: each then runs one call at a time that may ask for input. Processes that wait for a client do not count, but there are at most eight times this many.',
-  ),
-  sessionless: text<'serve' | 'reject'>(
-    'reject',
-    z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
-    'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request without a session.',
-  ),
-  startTimeoutMs: duration(
-    60 * second,
-    [1, longestMs],
-    'Time limit for a server to answer initialize or server/discover after its start.',
-  ),
-  stdinCloseGraceMs: duration(
-    2 * second,
-    [0, longestMs],
-    'Time for a server to exit after its stdin is closed, before SIGTERM.',
-  ),
-  terminateGraceMs: duration(3 * second, [0, longestMs], 'Time for a server to exit after SIGTERM, before SIGKILL.'),
-  parentDeathSignal: text<(typeof parentDeathSignals)[number]>(
-    'SIGTERM',
-    z.enum(parentDeathSignals, { error: `must be one of ${parentDeathSignals.join(', ')}` }),
-    'Signal that the kernel sends to the server when the gateway is killed: SIGTERM, SIGKILL or off. Requires Linux and setpriv.',
-  ),
-  onBackendExit: text<'restore' | 'end'>(
-    'restore',
-    z.enum(['restore', 'end'], { error: 'must be restore or end' }),
+  credentials: credentialsOption,
+  identity: identityOption,
+  ...filterOptions,
+  lists: {
+    ttl: duration(
+      '0',
+      `Time for which the gateway and ${modernEra} clients may keep the lists of a legacy server: tools, prompts, resources and templates. 0 keeps none.`,
+      { min: '0', max: '1h' },
+    ),
+  },
+  sse: turnedOff(`Serve ${httpSse} clients at /sse. The flag --defaults.sse=false disables this.`),
+  ws: turnedOff('Serve WebSocket clients at /ws. The flag --defaults.ws=false disables this.'),
+  onExit: choice(
+    ['restore', 'end'],
     'How to handle a session after its server process exits. restore: start the process again. end: end the session.',
   ),
-  rerun: text<'safe' | 'hints'>(
-    'safe',
-    z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
-    'Requests to repeat after a restore. safe: reads and lists. hints: also calls to tools that the server declares as read-only or idempotent.',
+  rerun: advanced(
+    choice(
+      ['safe', 'hints'],
+      'Requests to repeat after a restore. safe: reads and lists. hints: also calls to tools that the server declares as read-only or idempotent.',
+    ),
   ),
-  hibernateAfterMs: duration(
-    0,
-    [0, longestMs],
+  hibernateAfter: duration(
+    '0',
     'Time without a client message after which the process of a session is stopped. The next message starts a new process, without the old state. 0 disables hibernation.',
+    { min: '0' },
   ),
-  cwd: text<string | undefined>(undefined, file, 'Working directory of the server.'),
-  env: {
-    kind: 'map',
-    schema: variables,
-    default: {},
-    description: 'Environment variable of the server, KEY=VALUE; repeatable.',
-    bounds: '',
-  } as Option<Readonly<Record<string, string>>>,
-  listCache: turnedOff(
-    `Keep the lists of the server for ${modernEra} clients, for as long as the server allows. The flag --defaults.advanced.listCache=false disables this.`,
+  shareLinger: advanced(
+    duration(
+      '5m',
+      'How long the STDIO process of an ended session waits for the next session of a client that opens a session for each call. 0 ends the process with the session.',
+      { min: '0' },
+    ),
   ),
-  listTtlMs: duration(
-    0,
-    [0, 60 * minute],
-    `Time for which the gateway and ${modernEra} clients may keep the lists of a legacy server: tools, prompts, resources and templates. 0 keeps none.`,
+  poolMax: advanced(
+    integer(
+      1,
+      [1, 1_000],
+      'Maximum number of processes of a legacy server for clients that share and have the same input capabilities. With 1, the calls of one user run at the same time in one process. More processes are only for servers without state: each then runs one call at a time that may ask for input. Processes that wait for a client do not count, but there are at most eight times this many.',
+    ),
   ),
-  sse: turnedOff(`Serve ${httpSse} clients at --advanced.paths.sse. The flag --defaults.sse=false disables this.`),
-  ws: turnedOff('Serve WebSocket clients at --advanced.paths.ws. The flag --defaults.ws=false disables this.'),
-  ...probeOptions,
-  ...scopeOptions,
-  ...processLimitOptions,
-  ...remoteOptions,
-  ...credentialOptions,
-  ...filterOptions,
-  ...identityOptions,
-} as const satisfies OptionTable;
-
-/** Each option has a place in the tree: the compiler refuses an option without one. */
-export const placeOfOption: Readonly<Record<keyof GlobalOptions | keyof ServerOptions, string>> = {
-  ...gatewayPlaces,
-  ...serverPlaces,
+  sessionless: advanced(
+    choice(
+      ['reject', 'serve'],
+      'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request without a session.',
+    ),
+  ),
+  scopes: scopeOptions,
+  timeouts: {
+    start: duration('1m', 'Time limit for a server to answer initialize or server/discover after its start.'),
+    stdinClose: advanced(
+      duration('2s', 'Time for a server to exit after its stdin is closed, before SIGTERM.', { min: '0' }),
+    ),
+    terminate: advanced(duration('3s', 'Time for a server to exit after SIGTERM, before SIGKILL.', { min: '0' })),
+    streamIdle: advanced(
+      duration(
+        '0',
+        'Time for which a stream of an http(s):// server may be silent; 0 for no limit. Use this limit only for servers that send keep-alive comments.',
+        { min: '0' },
+      ),
+    ),
+  },
+  probes: {
+    every: duration(
+      '0',
+      'Interval between probes of the server, for /readyz and metrics; 0 disables probes. Each probe of a legacy STDIO server starts a process.',
+      { min: '0' },
+    ),
+    required: turnedOn(
+      'Make /readyz return 503 while probes report this server as down. Use this option if an instance is useless without the server.',
+    ),
+  },
+  tls: {
+    ca: fileOption("File with the CA certificates (PEM) for https:// and wss:// servers, instead of the system's."),
+    cert: fileOption('File with the client certificate (PEM) for https:// and wss:// servers.'),
+    key: fileOption('File with the private key (PEM) of --defaults.tls.cert.'),
+  },
+  process: {
+    uid: optionalInteger(
+      ids,
+      'Numeric user id of a STDIO server. Requires --defaults.process.gid and a gateway that runs as root.',
+    ),
+    gid: optionalInteger(ids, 'Numeric group id of a STDIO server. The server gets no other groups.'),
+    memory: optionalSize(
+      'Maximum total resident memory of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is started again.',
+    ),
+  },
 };
+
+/** The options of the gateway by path. */
+export const gatewayLeaves = new Map(leavesOf(gatewayOptions));
+/** The options of a server by the path in its entry. */
+export const serverLeaves = new Map(leavesOf(serverOptions));
 
 /** Pairs of options: the first must not be larger than the second, for the reason that follows. */
 export const orderedPairs = [
-  ['maxEventBytes', 'logMaxBytes', 'a larger event could never be stored for resuming'],
-  ['requestIdleMs', 'requestMaxMs', 'the time limit without progress would never be reached'],
-  ['maxBodyBytes', 'maxQueuedBytes', 'the gateway would accept messages that it cannot send to a server'],
-  ['maxBodyBytes', 'principalBytes', 'the gateway would accept messages that it can never process'],
-  ['maxBodyBytes', 'maxBytesInFlight', 'the gateway would accept messages that it can never process'],
-  ['logMaxAgeMs', 'recordTtlMs', 'the record of a session would expire before its events'],
-  ['leaseRenewMs', 'leaseMs', 'a lease would expire before its renewal'],
-  ['leaseMarginMs', 'leaseMs', 'a lease would never be valid'],
-] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];
+  ['timeouts.requestIdle', 'timeouts.requestTotal', 'the time limit without progress would never be reached'],
+  ['limits.request.body', 'limits.user.inFlight', 'the gateway would accept messages that it can never process'],
+  ['limits.request.body', 'limits.total.inFlight', 'the gateway would accept messages that it can never process'],
+  ['cluster.leaseMargin', 'cluster.lease', 'a lease would never be valid'],
+] as const satisfies readonly (readonly [OptionPath, OptionPath, string])[];

@@ -1,8 +1,6 @@
 import * as z from 'zod/mini';
 import { headerKeys } from '../../protocol/known-revisions.ts';
-import type { TransportChoice } from '../server-url.ts';
-import { longestMs, second } from '../units.ts';
-import { duration, file, list, type Option, text } from './option-kinds.ts';
+import { list, map } from './option-kinds.ts';
 
 /** Headers that the transport sets itself, or that decide where a request ends and which host gets it. */
 const ownHeaders = new Set([
@@ -75,60 +73,16 @@ const forwardHeader = z.string({ error: 'must be the name of a header' }).check(
 /** Options that only a server at a URL can use. */
 export const remoteOnlyOptions = ['headers', 'forwardHeaders', 'transport', 'auth', 'identity'] as const;
 
-/** Options of a server at a URL; a part of `serverOptions`. */
-export const remoteOptions = {
-  transport: text<TransportChoice>(
-    'auto',
-    z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
-    'Transport of a server at a URL: http, sse or auto.',
-  ),
-  headers: {
-    kind: 'headers',
-    schema: headers,
-    default: {},
-    description: "Header for a server at a URL, 'Name: value'; repeatable.",
-    bounds: '',
-  } as Option<Readonly<Record<string, string>>>,
-  forwardHeaders: {
-    ...list(
-      forwardHeader,
-      'Client header to forward to a server at an http(s):// or ws(s):// URL, such as Authorization; repeatable.',
-    ),
-  },
-  auth: text<'gateway' | 'upstream'>(
-    'gateway',
-    z.enum(['gateway', 'upstream'], { error: 'must be gateway or upstream' }),
-    "Who authenticates clients. With upstream, clients authorize at the server's own OAuth, and the gateway passes on tokens, 401 and 403. Only for servers at an http(s):// URL.",
-  ),
-  upstreamCa: text<string | undefined>(
-    undefined,
-    file,
-    "File with the CA certificates (PEM) for https:// and wss:// servers, instead of the system's.",
-  ),
-  upstreamCert: text<string | undefined>(
-    undefined,
-    file,
-    'File with the client certificate (PEM) for https:// and wss:// servers.',
-  ),
-  upstreamKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --defaults.tls.cert.'),
-  connectTimeoutMs: duration(
-    10 * second,
-    [1, longestMs],
-    'Time limit for connecting to a remote server. Its first answer may take longer (--defaults.timeouts.start).',
-  ),
-  endpointTimeoutMs: duration(
-    10 * second,
-    [1, longestMs],
-    'Time limit for an HTTP+SSE server to send its endpoint event after its stream has started.',
-  ),
-  postTimeoutMs: duration(
-    60 * second,
-    [1, longestMs],
-    'Time limit for an http(s):// server to accept a notification or a response. Requests have their own time limits (--timeouts.requestIdle and --timeouts.requestTotal).',
-  ),
-  upstreamIdleMs: duration(
-    0,
-    [0, longestMs],
-    'Time for which a stream of an http(s):// server may be silent; 0 for no limit. Use this limit only for servers that send keep-alive comments.',
-  ),
-} as const;
+/** The option for headers of the gateway itself. */
+export const headersOption = map('headers', headers, "Header for a server at a URL, 'Name: value'; repeatable.", {
+  short: '--header',
+  summary: "Header for a server at a URL, 'Name: value'.",
+  otherFlags: ['--headers'],
+  secrets: 'texts',
+});
+
+/** The option for headers of clients. */
+export const forwardHeadersOption = list(
+  forwardHeader,
+  'Client header to forward to a server at an http(s):// or ws(s):// URL, such as Authorization; repeatable.',
+);

@@ -3,8 +3,8 @@
 import { isAbsolute, join } from 'node:path';
 import type { ReportIssue } from '../issues.ts';
 import { checkCredentials } from '../options/client-credential-options.ts';
-import { type ServerOptions, serverOptions } from '../options/options.ts';
-import { checkUser } from '../options/process-limit-options.ts';
+import { rootPathOf } from '../options/option-names.ts';
+import { type OptionPath, type ServerOptions, serverOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
@@ -68,7 +68,7 @@ function readSingleServer(
 ): ServerConfig[] {
   if (serverCommand === undefined) return [];
   for (const key of remoteOnlyOptions) {
-    const own = given.get(key);
+    const own = given.get(rootPathOf(key));
     if (own !== undefined)
       context.report(
         own.path,
@@ -83,7 +83,7 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitCommandText(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
-  checkUser(common, placesIn(given, '--')('uid'), context.report);
+  checkUser(common, placesIn(given, '--')('process.uid'), context.report);
   reportName(ownName, path, context.report);
   const { cwd } = common;
   const readFile = (file: string): string =>
@@ -125,30 +125,42 @@ const checkClientOptions = <T extends ServerConfig>(
   placeOf: PlaceOf,
   report: ReportIssue,
 ): T => {
-  const at = (key: string): [isOwn: boolean, place: string] => [own.includes(key), placeOf(key)];
+  const at = (path: OptionPath): [isOwn: boolean, place: string] => [own.includes(path), placeOf(path)];
   const passthrough = checkPassthrough(server, ...at('auth'), report);
   const forwarding = checkForwarding(passthrough, ...at('forwardHeaders'), report);
   const withCredentials = checkCredentials(forwarding, ...at('credentials'), report);
   const withIdentity = checkIdentity(withCredentials, ...at('identity'), report);
   const sharing = checkSharing(withIdentity, own, placeOf, report);
-  return checkHibernation(sharing, ...at('hibernateAfterMs'), report);
+  return checkHibernation(sharing, ...at('hibernateAfter'), report);
 };
 
 /** The locations of the options that a source sets, and the location of the server for all others. */
 const placesIn =
-  (given: Given, path: string): PlaceOf =>
-  (key) =>
-    given.get(key)?.path ?? path;
+  (given: Given, place: string): PlaceOf =>
+  (path) =>
+    (given.get(path) ?? given.get(rootPathOf(path)))?.path ?? place;
+
+/** Checks that a server with a user has a group too: otherwise it would keep that of the gateway, usually root's. */
+function checkUser({ process: { uid, gid } }: ServerOptions, place: string, report: ReportIssue): void {
+  if (uid !== undefined && gid === undefined)
+    report(
+      place,
+      (nameOf) =>
+        `needs ${nameOf('process.gid')} as well: without it, the server would keep the group of the gateway; set both`,
+    );
+}
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
-  { transport, era, upstreamCert, upstreamKey }: ServerOptions,
+  { transport, era, tls: { cert, key } }: ServerOptions,
   placeOf: PlaceOf,
   report: ReportIssue,
 ): ServerAddress | undefined {
-  if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
-    const given = upstreamCert === undefined ? 'upstreamKey' : 'upstreamCert';
-    report(placeOf(given), (nameOf) => `needs both ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')}, or neither`);
+  if ((cert === undefined) !== (key === undefined)) {
+    report(
+      placeOf(cert === undefined ? 'tls.key' : 'tls.cert'),
+      (nameOf) => `needs both ${nameOf('tls.cert')} and ${nameOf('tls.key')}, or neither`,
+    );
   }
   const read = readServerUrl(text, transport);
   if (!read.ok) {
@@ -176,7 +188,7 @@ function resolveFileServers(
   return (file?.servers ?? []).flatMap(({ name, path, words, url, given }) => {
     const fault = serverNameFault(name, gatewayPath);
     if (fault !== undefined) report(path, fault);
-    const own = resolveOptions(serverOptions, [given], common, report);
+    const own = resolveOptions(serverOptions, [given], report, { fallbacks: common });
     const placeOf = placesIn(given, path);
     if (url !== undefined) {
       const address = readAddress(url, own, placeOf, report);
@@ -185,7 +197,7 @@ function resolveFileServers(
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
-    checkUser(own, placeOf('uid'), report);
+    checkUser(own, placeOf('process.uid'), report);
     // Merged, so that a server with a token of its own keeps the proxy that is set for all servers.
     const env = { ...common.env, ...own.env };
     return checkClientOptions<LocalServer>(

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isPattern, type ToolChange } from '../../backend/filter/filter-rules.ts';
-import { list, type Option } from '../options/option-kinds.ts';
+import { list, map } from '../options/option-kinds.ts';
 
 const toolPattern = z.string({ error: 'must be a list of strings' }).check(
   z.refine(isPattern, {
@@ -41,35 +41,25 @@ const toolChanges = z
     ),
   ) as z.ZodMiniType<Readonly<Record<string, ToolChange>>>;
 
-/** Options that choose and change what clients see of a server; a part of `serverOptions`. */
+/** Options that choose and change what clients see of a server; a part of `serverOptions`, and of each view. */
 export const filterOptions = {
-  allowTools: {
-    ...list(
-      toolPattern,
-      'Tool that clients may see and call: a name with * for any characters, or a condition on annotations such as @readOnlyHint; repeatable. All by default.',
-    ),
-  },
-  denyTools: {
-    ...list(
-      toolPattern,
-      'Tool that clients neither see nor can call, even if --defaults.allowTools names it: a name with *, or a condition such as @destructiveHint; repeatable.',
-    ),
-  },
-  allowPrompts: {
-    ...list(
-      promptPattern,
-      'Prompt that clients may see and use: a name with * for any characters; repeatable. All by default.',
-    ),
-  },
-  denyPrompts: {
-    ...list(promptPattern, 'Prompt that clients neither see nor can use: a name with *; repeatable.'),
-  },
-  tools: {
-    kind: 'json',
-    schema: toolChanges,
-    default: {},
-    description:
-      "Changes to tools, as a JSON object: the key is the tool's name, and the value may contain name, title, description, and arguments with fixed values that clients neither see nor set.",
-    bounds: '',
-  } as Option<Readonly<Record<string, ToolChange>>>,
-} as const;
+  allowTools: list(
+    toolPattern,
+    'Tool that clients may see and call: a name with * for any characters, or a condition on annotations such as @readOnlyHint; repeatable. All by default.',
+  ),
+  denyTools: list(
+    toolPattern,
+    'Tool that clients neither see nor can call, even if --defaults.allowTools names it: a name with *, or a condition such as @destructiveHint; repeatable.',
+  ),
+  allowPrompts: list(
+    promptPattern,
+    'Prompt that clients may see and use: a name with * for any characters; repeatable. All by default.',
+  ),
+  denyPrompts: list(promptPattern, 'Prompt that clients neither see nor can use: a name with *; repeatable.'),
+  tools: map(
+    'json',
+    toolChanges,
+    "Changes to tools, as a JSON object: the key is the tool's name, and the value may contain name, title, description, and arguments with fixed values that clients neither see nor set.",
+    { secrets: 'arguments' },
+  ),
+};

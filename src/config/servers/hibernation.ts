@@ -17,18 +17,17 @@ export function checkHibernation<T extends Configured>(
   path: string,
   report: ReportIssue,
 ): T {
-  const { hibernateAfterMs, address, onBackendExit } = server;
+  const { hibernateAfterMs, address, onExit } = server;
   if (hibernateAfterMs === 0) return server;
   if (address !== undefined) {
-    if (isOwn)
-      report(path, (nameOf) => `has ${nameOf('hibernateAfterMs')}, which is only for STDIO servers; remove it`);
+    if (isOwn) report(path, (nameOf) => `has ${nameOf('hibernateAfter')}, which is only for STDIO servers; remove it`);
     return { ...server, hibernateAfterMs: 0 };
   }
-  if (onBackendExit === 'end') {
+  if (onExit === 'end') {
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end, but hibernation needs restore; remove one of the two options`,
+        `has ${nameOf('hibernateAfter')} and ${nameOf('onExit')} end, but hibernation needs restore; remove one of the two options`,
     );
   }
   return server;

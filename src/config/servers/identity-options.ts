@@ -3,7 +3,7 @@ import { isLoopback } from '../../auth/origin-rules.ts';
 import { readSigningKey } from '../../backend/identity/signing-key.ts';
 import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
-import type { Option } from '../options/option-kinds.ts';
+import { object } from '../options/option-kinds.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
 
 const text = z
@@ -74,17 +74,12 @@ function isSigningKey(key: string): boolean {
   }
 }
 
-/** The option with which the gateway identifies itself at a server; a part of `serverOptions`. */
-export const identityOptions = {
-  identity: {
-    kind: 'json',
-    schema: z.optional(identity),
-    default: undefined,
-    description:
-      'Access tokens for a server at a URL, as a JSON object: grant (client_credentials for the gateway itself, token_exchange for each user), issuer or tokenUrl, clientId, clientSecret or privateKey, and optionally keyId, secretIn, scope, audience and resource.',
-    bounds: '',
-  } as Option<UpstreamIdentity | undefined>,
-} as const;
+/** The option with which the gateway identifies itself at a server. */
+export const identityOption = object(
+  z.optional(identity),
+  'Access tokens for a server at a URL, as a JSON object: grant (client_credentials for the gateway itself, token_exchange for each user), issuer or tokenUrl, clientId, clientSecret or privateKey, and optionally keyId, secretIn, scope, audience and resource.',
+  { secrets: 'members' },
+);
 
 /** The members of the option that are secrets. */
 const secretMembers = ['clientSecret', 'privateKey'];

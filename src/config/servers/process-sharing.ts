@@ -2,7 +2,7 @@ import type { Reuse, SharedBy } from '../../backend/reuse/kept-processes.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
 import type { Isolation } from '../../server/isolation.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
-import type { ServerOptions } from '../options/options.ts';
+import type { OptionPath, ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
 interface Configured extends Pick<ServerOptions, 'share' | 'era' | 'sessionless'> {
@@ -10,7 +10,7 @@ interface Configured extends Pick<ServerOptions, 'share' | 'era' | 'sessionless'
 }
 
 /** The location of an option in the configuration, for a fault. Options that are not set there have that of the server. */
-export type PlaceOf = (key: string) => string;
+export type PlaceOf = (path: OptionPath) => string;
 
 /**
  * What the gateway knows of its users. `users`: it authenticates them. `local`: it does not, but all of them are the
@@ -76,11 +76,11 @@ export function checkSharing<T extends Configured & ServerOptions>(
   report: ReportIssue,
 ): T {
   const { share, era, sessionless, address } = server;
-  if (own.includes('shareLingerMs') && !canKeepProcesses(server))
+  if (own.includes('shareLinger') && !canKeepProcesses(server))
     report(
-      placeOf('shareLingerMs'),
+      placeOf('shareLinger'),
       (nameOf) =>
-        `has ${nameOf('shareLingerMs')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`,
+        `has ${nameOf('shareLinger')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`,
     );
   const affinityFault = findAffinityFault(server);
   if (affinityFault !== undefined) {
@@ -102,10 +102,9 @@ export function checkSharing<T extends Configured & ServerOptions>(
 
 /** Why a server cannot have an affinity; undefined if it can, or has none. */
 function findAffinityFault(
-  server: Pick<ServerOptions, 'affinity' | 'share' | 'era' | 'credentials' | 'onBackendExit'> &
-    Pick<Configured, 'address'>,
+  server: Pick<ServerOptions, 'affinity' | 'share' | 'era' | 'credentials' | 'onExit'> & Pick<Configured, 'address'>,
 ): IssueMessage | undefined {
-  const { affinity, share, onBackendExit } = server;
+  const { affinity, share, onExit } = server;
   if (affinity === undefined) return undefined;
   if (!canKeepProcesses(server))
     return (nameOf) =>
@@ -113,8 +112,8 @@ function findAffinityFault(
   if (share === 'session' || share === 'request')
     return (nameOf) =>
       `has ${nameOf('affinity')} and ${nameOf('share')} ${share}, with which no client shares a process; remove one of the two options`;
-  if (onBackendExit === 'end' && parseAffinity(affinity)?.readsMeta === true)
+  if (onExit === 'end' && parseAffinity(affinity)?.readsMeta === true)
     return (nameOf) =>
-      `sets ${nameOf('onBackendExit')} to end, but ${nameOf('affinity')} with {meta:…} moves sessions between processes; remove one of the two options`;
+      `sets ${nameOf('onExit')} to end, but ${nameOf('affinity')} with {meta:…} moves sessions between processes; remove one of the two options`;
   return undefined;
 }

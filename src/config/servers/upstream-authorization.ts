@@ -20,7 +20,7 @@ export function checkPassthrough<T extends Configured>(
   path: string,
   report: ReportIssue,
 ): T {
-  const { auth, address, headers, credentials, forwardHeaders, requiredScopes, toolScopes, share } = server;
+  const { auth, address, headers, credentials, forwardHeaders, scopes, share } = server;
   if (auth !== 'upstream') return server;
   const { transport } = address ?? {};
   if (transport !== 'auto' && transport !== 'http' && transport !== 'sse') {
@@ -31,20 +31,20 @@ export function checkPassthrough<T extends Configured>(
       );
     return { ...server, auth: 'gateway' };
   }
-  const own = Object.entries({ headers, credentials }).find(([, names]) =>
-    Object.keys(names).some((name) => name.toLowerCase() === header),
-  )?.[0];
+  const own = (['headers', 'credentials'] as const).find((key) =>
+    Object.keys({ headers, credentials }[key]).some((name) => name.toLowerCase() === header),
+  );
   if (own !== undefined)
     report(
       path,
       (nameOf) =>
         `has ${nameOf('auth')} upstream, with which the server gets the client's Authorization; remove Authorization from ${nameOf(own)}`,
     );
-  if (requiredScopes.length + Object.keys(toolScopes).length > 0)
+  if (scopes.required.length + Object.keys(scopes.tools).length > 0)
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('auth')} upstream, with which the server checks scopes itself; remove ${nameOf('requiredScopes')} and ${nameOf('toolScopes')}`,
+        `has ${nameOf('auth')} upstream, with which the server checks scopes itself; remove ${nameOf('scopes.required')} and ${nameOf('scopes.tools')}`,
     );
   if (share === 'all')
     report(

@@ -8,7 +8,6 @@ import { usesClientCredentials } from '../options/client-credential-options.ts';
 import { duration } from '../options/option-kinds.ts';
 import type { ServerOptions } from '../options/options.ts';
 import { checkValue, type GivenValue } from '../sources/given-values.ts';
-import { minute } from '../units.ts';
 import type { RemoteServer, ServerConfig } from './configured-servers.ts';
 import { filterOptions } from './filter-options.ts';
 import { canKeepProcesses } from './process-sharing.ts';
@@ -16,7 +15,8 @@ import { serverNameFault } from './server-name.ts';
 
 /** Two underscores: some clients refuse dots and slashes in the names of tools. */
 const defaultSeparator = '__';
-const defaultTimeoutMs = 5_000;
+/** The time that a view waits for a server at its start. */
+export const viewTimeout = duration('5s', '', { max: '10m' });
 
 const patterns = z
   .array(z.string({ error: 'must be a list of server names' }), { error: 'must be a list of server names' })
@@ -32,7 +32,7 @@ const viewSchema = z.union(
       servers: patterns,
       separator: z.optional(z.string().check(z.regex(/^[A-Za-z0-9_.-]{1,8}$/))),
       unprefixed: z.optional(z.string()),
-      timeout: z.optional(duration(defaultTimeoutMs, [1, 10 * minute], '').schema),
+      timeout: z.optional(viewTimeout.schema),
       allowTools: z.optional(filterOptions.allowTools.schema),
       denyTools: z.optional(filterOptions.denyTools.schema),
       allowPrompts: z.optional(filterOptions.allowPrompts.schema),
@@ -101,7 +101,7 @@ function readView(
   place: string,
   report: ReportIssue,
 ): RemoteServer | undefined {
-  const { servers: wanted, separator = defaultSeparator, unprefixed, timeout: timeoutMs = defaultTimeoutMs } = view;
+  const { servers: wanted, separator = defaultSeparator, unprefixed, timeout: timeoutMs = viewTimeout.default } = view;
   const unknown = wanted.find((pattern) => !servers.some((server) => matchesGlob(server.name, pattern)));
   if (unknown !== undefined) report(place, describeUnknown(unknown, servers));
   const chosen = servers.filter((server) => wanted.some((pattern) => matchesGlob(server.name, pattern)));
@@ -124,7 +124,7 @@ function readView(
   const { allowTools = [], denyTools = [], allowPrompts = [], denyPrompts = [], tools = {} } = view;
   return {
     ...common,
-    ...scopesOf(chosen, members, tools),
+    scopes: scopesOf(chosen, members, tools),
     allowTools,
     denyTools,
     allowPrompts,
@@ -136,8 +136,7 @@ function readView(
     forwardHeaders: [],
     era: 'legacy',
     warm: 0,
-    probeEveryMs: 0,
-    probeRequired: false,
+    probes: { everyMs: 0, required: false },
     name,
     address: { transport: 'view', members, timeoutMs, processes: keepers.length },
   };
@@ -177,9 +176,9 @@ function scopesOf(
   servers: readonly ServerConfig[],
   members: readonly ViewMember[],
   changes: ServerOptions['tools'],
-): Pick<ServerOptions, 'requiredScopes' | 'toolScopes'> {
+): ServerOptions['scopes'] {
   const prefixed = servers.flatMap((server, index) =>
-    Object.entries(server.toolScopes).map(([tool, scopes]) => [`${members[index]?.prefix}${tool}`, scopes] as const),
+    Object.entries(server.scopes.tools).map(([tool, scopes]) => [`${members[index]?.prefix}${tool}`, scopes] as const),
   );
   // A pattern of the server without a prefix can be that of a prefixed tool: such a tool needs the scopes of both.
   const toolScopes = new Map<string, readonly string[]>();
@@ -190,8 +189,8 @@ function scopesOf(
     if (needed.length > 0) toolScopes.set(name, [...new Set([...(toolScopes.get(name) ?? []), ...needed])]);
   }
   return {
-    requiredScopes: [...new Set(servers.flatMap((server) => server.requiredScopes))],
-    toolScopes: Object.fromEntries(toolScopes),
+    required: [...new Set(servers.flatMap((server) => server.scopes.required))],
+    tools: Object.fromEntries(toolScopes),
   };
 }
 

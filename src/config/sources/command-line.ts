@@ -1,10 +1,17 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
-import type { Option } from '../options/option-kinds.ts';
+import { joinWords, type Option } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
-import { exampleValueOf, explainUnknownFlag, isKnownFlag, isShortFlag, keyOfFlag, kindOfFlag } from './known-flags.ts';
+import {
+  exampleValueOf,
+  explainUnknownFlag,
+  isKnownFlag,
+  isShortFlag,
+  optionOfFlag,
+  pathOfFlag,
+} from './known-flags.ts';
 
 /** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [
@@ -44,7 +51,7 @@ export interface CommandLine {
   readonly command: Command;
   /** The topic after `--help`; undefined for a word that is not a topic. */
   readonly helpOn: HelpTopic | undefined;
-  /** The options of the command line, by key. */
+  /** The options of the command line, by path. */
   readonly given: Given;
   readonly configFile: string | undefined;
   /** The words after `--`, or undefined if there is no `--`. */
@@ -130,7 +137,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
         if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
         continue;
       }
-      if (kindOfFlag(flag) === 'boolean') {
+      if (optionOfFlag(flag)?.kind === 'boolean') {
         texts.set(flag, [...(texts.get(flag) ?? []), inline ?? 'true']);
         continue;
       }
@@ -202,19 +209,15 @@ export function checkCommandWord(
   const nearest = word === undefined ? undefined : nearestName(word, known);
   report(
     command,
-    `must be followed by ${joinChoices(known)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+    `must be followed by ${joinWords(known)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
   );
 }
-
-/** `bash, zsh or fish` */
-const joinChoices = (words: readonly string[], last: 'or' | 'and' = 'or'): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 
 /** The fault of an option that the command does not have: what it was probably meant to be, and what there is. */
 function explainForeignFlag(flag: string, command: Command, only: readonly string[]): string {
   if (only.length === 0) return `is not an option of mcp-gangway ${command}, which has no options; remove it`;
   const nearest = nearestName(flag, only);
-  const meant = nearest === undefined ? `its options are ${joinChoices(only, 'and')}` : `did you mean ${nearest}?`;
+  const meant = nearest === undefined ? `its options are ${joinWords(only, 'and')}` : `did you mean ${nearest}?`;
   return `is not an option of mcp-gangway ${command}; ${meant}`;
 }
 
@@ -235,29 +238,26 @@ function explainNoValue(flag: string): string {
 /** Kinds of options that can be given more than once. */
 const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
 
-/** Options whose objects may have secrets. */
-const withSecrets: ReadonlySet<string> = new Set(['identity', 'authIntrospection']);
-
 function givenValues(texts: ReadonlyMap<string, string[]>, references: ReferenceSources): Given {
   const { report } = references;
   const given = new Map<string, GivenValue>();
   for (const [flag, values] of texts) {
-    const key = keyOfFlag(flag);
-    const kind = kindOfFlag(flag) ?? 'string';
+    const path = pathOfFlag(flag);
+    const { kind = 'string', secrets } = optionOfFlag(flag) ?? {};
     if (values.length > 1 && !repeatable.has(kind) && flag !== '--scope')
       report(flag, 'is given more than once, but has only one value; give it once');
-    if (key === undefined) continue;
-    if (given.has(key)) report(flag, `sets the same option as ${given.get(key)?.path}; give only one of them`);
+    if (path === undefined) continue;
+    if (given.has(path)) report(flag, `sets the same option as ${given.get(path)?.path}; give only one of them`);
     if (kind === 'json') {
       // Replaced in the values: the text of a file must not change the JSON around it.
       const value = fromText(kind, values);
-      if (withSecrets.has(key) && hasLiteralSecret(value))
+      if (secrets === 'members' && hasLiteralSecret(value))
         report(
           flag,
           'has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
         );
       const whole = expandWhole(value, flag, references);
-      if (whole !== undefined) given.set(key, { path: flag, ...whole });
+      if (whole !== undefined) given.set(path, { path: flag, ...whole });
       continue;
     }
     const expanded = values.map((value) => expandWhole(value, flag, references));
@@ -265,7 +265,7 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
     if (whole.length < expanded.length) continue;
     const expandedTexts = whole.map(({ value }) => String(value));
     const isWritten = whole.some(({ written }) => written !== undefined);
-    given.set(key, {
+    given.set(path, {
       path: flag,
       value: fromText(kind, expandedTexts),
       written: isWritten ? fromText(kind, values) : undefined,

@@ -1,18 +1,17 @@
 import { basename, dirname, join } from 'node:path';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
-import { globalOptions, serverOptions } from '../options/options.ts';
+import { options } from '../options/option-names.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';
-import { treePathOf } from '../tree/places.ts';
 import { expandReferences, expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
-import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
+import { isObject, type KnownKeys, readBranch } from './read-branch.ts';
 import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
 import { type EntryContext, isDisabled, readServerEntry, type ServerEntry } from './server-entry.ts';
 
 /** The content of the configuration file and of the files that it includes. */
 export interface ConfigFile {
-  /** The gateway options and the defaults for all servers, by key. */
+  /** The gateway options and the defaults for all servers, by path. */
   readonly given: Given;
   readonly servers: readonly ServerEntry[];
   /** The views, not yet checked. */
@@ -31,8 +30,8 @@ export interface FileContext extends EntryContext {
 
 const sections = ['mcpServers', 'servers'];
 
-const places: KnownPlaces = {
-  keyByPath: new Map(Object.keys({ ...globalOptions, ...serverOptions }).map((key) => [treePathOf(key), key])),
+const known: KnownKeys = {
+  options,
   others: [...sections, '$schema', 'include', 'views'],
   foreign: ignoredRootKeys,
 };
@@ -47,7 +46,7 @@ export function readConfigFile(text: string, file: string, context: FileContext)
   const given = new Map<string, GivenValue>();
   const root = readRoot(text, file, context);
   if (root === undefined) return { given, servers: [], views: undefined, included: [] };
-  readBranch(root, '', `${file}: `, { given, places, references: context, report });
+  readBranch(root, '', `${file}: `, { given, known, references: context, report });
   for (const key of Object.keys(root).filter((each) => ignoredRootKeys.includes(each))) {
     const why =
       key === 'inputs'
@@ -147,7 +146,7 @@ function readIncludedFile(file: string, at: string, context: FileContext): reado
   for (const key of Object.keys(root)) {
     if ([...sections, '$schema'].includes(key)) continue;
     const path = memberPath(`${file}: `, key);
-    const isOption = [...places.keyByPath.keys()].some((known) => known === key || known.startsWith(`${key}.`));
+    const isOption = [...options.keys()].some((each) => each === key || each.startsWith(`${key}.`));
     if (isOption) context.report(path, 'belongs in the main file: an included file contains only servers');
     else context.note(path, 'is ignored, because it is not a setting of the gateway');
   }

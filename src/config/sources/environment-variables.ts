@@ -1,7 +1,5 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
-import { environmentNamesOf } from '../options/option-names.ts';
-import { globalOptions, serverOptions } from '../options/options.ts';
-import { defaultsBranch } from '../tree/places.ts';
+import { defaultsBranch, options, variablesOf } from '../options/option-names.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given } from './given-values.ts';
 
@@ -22,20 +20,18 @@ export const apiKeysVariable = 'GANGWAY_API_KEYS';
 /** Forces the WebAssembly scanner of JSON on or off, for tests. */
 export const kernelVariable = 'GANGWAY_JSON_KERNEL';
 
-const options = Object.entries({ ...globalOptions, ...serverOptions });
-
 const knownNames = new Set([
   configFileVariable,
   apiKeysVariable,
   kernelVariable,
-  ...options.flatMap(([key]) => environmentNamesOf(key)),
+  ...[...options.keys()].flatMap(variablesOf),
 ]);
 
 /** The options that the environment sets. An empty variable counts as not set, because compose files create such ones. */
 export function givenByEnvironment(env: Environment, references: ReferenceSources): Given {
   return new Map(
-    options.flatMap(([key, { kind }]) => {
-      const name = nameInUse(key, env);
+    [...options].flatMap(([path, { kind }]) => {
+      const name = nameInUse(path, env);
       const text = name === undefined ? undefined : env[name];
       if (name === undefined || text === undefined) return [];
       if (kind === 'integer' && serviceLink.test(text)) {
@@ -44,14 +40,14 @@ export function givenByEnvironment(env: Environment, references: ReferenceSource
       }
       if (kind === 'json') {
         const value = expandWhole(fromText(kind, [text]), name, references);
-        return value === undefined ? [] : [[key, { path: name, ...value }]];
+        return value === undefined ? [] : [[path, { path: name, ...value }]];
       }
       const whole = expandWhole(text, name, references);
       if (whole === undefined) return [];
       const separator = kind === 'map' ? ',' : kind === 'headers' ? '\n' : undefined;
       const read = (each: string): unknown => fromText(kind, separator === undefined ? [each] : each.split(separator));
       const written = whole.written === undefined ? undefined : read(text);
-      return [[key, { path: name, value: read(String(whole.value)), written }]];
+      return [[path, { path: name, value: read(String(whole.value)), written }]];
     }),
   );
 }
@@ -62,15 +58,15 @@ const serviceLinkFault =
   'is set by Kubernetes for a service of this name; set enableServiceLinks: false in the pod, or rename the service';
 
 /** The variable that sets an option, if one does. The short name has precedence. */
-function nameInUse(key: string, env: Environment): string | undefined {
-  const others = key === 'redis' ? [redisVariable] : [];
-  return [...environmentNamesOf(key), ...others].find((name) => env[name]);
+function nameInUse(path: string, env: Environment): string | undefined {
+  const others = path === 'cluster.redis' ? [redisVariable] : [];
+  return [...variablesOf(path), ...others].find((name) => env[name]);
 }
 
 /** Warnings about variables without effect. They contain names only, never values. */
 export function environmentWarnings(env: Environment): string[] {
-  const hidden = options.flatMap(([key]) => {
-    const [first, ...others] = environmentNamesOf(key).filter((name) => env[name]);
+  const hidden = [...options.keys()].flatMap((path) => {
+    const [first, ...others] = variablesOf(path).filter((name) => env[name]);
     return others.map((name) => `The environment variable ${name} has no effect, because ${first} is also set.`);
   });
   const shortNames = [...knownNames].map((each) => each.slice('GANGWAY_'.length));

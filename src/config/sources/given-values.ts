@@ -4,7 +4,9 @@ import type * as z from 'zod/mini';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
-import type { OptionTable, OptionValues } from '../options/options.ts';
+import { rootPathOf } from '../options/option-names.ts';
+import type { OptionPath } from '../options/options.ts';
+import { type Branch, type ValuesOf, valueAt, valuesOf } from '../tree/branch.ts';
 
 /** A value from one source, not yet checked, and its location. */
 export interface GivenValue {
@@ -14,7 +16,7 @@ export interface GivenValue {
   readonly written?: unknown;
 }
 
-/** The values of one source, by option key. */
+/** The values of one source, by the paths of the options. Those for all servers begin with `defaults`. */
 export type Given = ReadonlyMap<string, GivenValue>;
 
 /**
@@ -62,24 +64,22 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Resolves the options of a table. Each option has the value of the first source that sets it, else the fallback.
- * Reports values that the schema refuses.
+ * Resolves the options of a branch. Each option has the value of the first source that sets it, else the fallback, else
+ * its default. Reports values that the schema refuses.
+ * @param sources with the paths of these options, below the prefix
  */
-export function resolveOptions<T extends OptionTable>(
-  table: T,
+export function resolveOptions<B extends Branch>(
+  branch: B,
   sources: readonly Given[],
-  fallbacks: OptionValues<T>,
   report: ReportIssue,
-): OptionValues<T> {
-  const values: Record<string, unknown> = { ...fallbacks };
-  for (const [key, { schema }] of Object.entries(table)) {
-    const given = firstGiven(sources, key);
-    if (given === undefined) continue;
+  { fallbacks, prefix = '' }: { readonly fallbacks?: ValuesOf<B>; readonly prefix?: string } = {},
+): ValuesOf<B> {
+  return valuesOf(branch, (path, option) => {
+    const usual = fallbacks === undefined ? option.default : valueAt(fallbacks, path, option);
+    const given = sources.find((source) => source.has(prefix + path))?.get(prefix + path);
     // A refused option keeps its fallback. The configuration is not used then.
-    values[key] = checkValue(schema, given, report) ?? values[key];
-  }
-  // The loop checked each value with the schema of its own key, which the type system cannot see.
-  return values as OptionValues<T>;
+    return given === undefined ? usual : (checkValue(option.schema, given, report) ?? usual);
+  });
 }
 
 /** Checks a value with its schema. Reports each fault and returns undefined if there is one. */
@@ -104,21 +104,14 @@ function choiceHint(message: string, value: unknown): string {
   return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }
 
-/** The value of the first source that sets an option. */
-export function firstGiven(sources: readonly Given[], key: string): GivenValue | undefined {
-  return sources.find((source) => source.has(key))?.get(key);
-}
+/** The value of the first source that sets an option. Of an option of servers, this is the one for all servers. */
+export const firstGiven = (sources: readonly Given[], path: OptionPath | string): GivenValue | undefined =>
+  sources.find((source) => source.has(rootPathOf(path)))?.get(rootPathOf(path));
 
-/** The location of the first of these options that is set, else the first key. */
+/** The location of the first of these options that is set, else the first path. */
 export const optionLocation = (
   sources: readonly Given[],
-  key: string,
-  ...others: readonly string[]
+  path: OptionPath,
+  ...others: readonly OptionPath[]
 ): ConfigurationIssue['path'] =>
-  [key, ...others].map((each) => firstGiven(sources, each)?.path).find((path) => path !== undefined) ?? key;
-
-/** The defaults of a table's options. */
-export function defaultsOf<T extends OptionTable>(table: T): OptionValues<T> {
-  // As in resolveOptions: each key's default has that key's type.
-  return Object.fromEntries(Object.entries(table).map(([key, option]) => [key, option.default])) as OptionValues<T>;
-}
+  [path, ...others].map((each) => firstGiven(sources, each)?.path).find((place) => place !== undefined) ?? path;

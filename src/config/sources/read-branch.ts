@@ -2,26 +2,26 @@ import { docsPage } from '../../util/docs-page.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
-import { globalOptions, serverOptions } from '../options/options.ts';
-import { defaultsBranch, treePathOf } from '../tree/places.ts';
+import { defaultsBranch } from '../options/option-names.ts';
+import { gatewayLeaves } from '../options/options.ts';
 import { second } from '../units.ts';
 import { expandWhole, hasReference, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type GivenValue } from './given-values.ts';
 
-/** The options that an object of the file can hold. */
-export interface KnownPlaces {
-  /** The keys of the options by their paths from that object: `timeouts.start` → `startTimeoutMs`. */
-  readonly keyByPath: ReadonlyMap<string, string>;
+/** What an object of the file can hold. */
+export interface KnownKeys {
+  /** The options by their paths from that object. */
+  readonly options: ReadonlyMap<string, Option>;
   /** Other keys of the object, which its caller reads. */
   readonly others: readonly string[];
   /** Keys of MCP clients, which its caller reads too. No hint suggests them. */
   readonly foreign: readonly string[];
 }
 
-/** The values found so far, by option key, and the means to read them. */
+/** The values found so far, by their paths, and the means to read them. */
 export interface BranchReading {
   readonly given: Map<string, GivenValue>;
-  readonly places: KnownPlaces;
+  readonly known: KnownKeys;
   readonly references: ReferenceSources;
   readonly report: ReportIssue;
 }
@@ -30,8 +30,6 @@ export interface BranchReading {
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-
-const optionByKey = new Map<string, Option>(Object.entries<Option>({ ...globalOptions, ...serverOptions }));
 
 /**
  * Reads the options of an object and of its branches. Reports keys that are neither an option nor a branch.
@@ -44,35 +42,32 @@ export function readBranch(
   location: string,
   reading: BranchReading,
 ): void {
-  const { places, report } = reading;
+  const { known, report } = reading;
   for (const [name, value] of Object.entries(object)) {
-    if (branch === '' && [...places.others, ...places.foreign].includes(name)) continue;
+    if (branch === '' && [...known.others, ...known.foreign].includes(name)) continue;
     const path = branch === '' ? name : `${branch}.${name}`;
     const at = memberPath(location, name);
-    const key = places.keyByPath.get(path);
-    if (key !== undefined) setExpanded(key, value, at, reading);
-    else if (!isBranch(path, places)) report(at, explainUnknownKey(name, branch, places));
+    const option = known.options.get(path);
+    if (option !== undefined) setExpanded(path, option, value, at, reading);
+    else if (!isBranch(path, known)) report(at, explainUnknownKey(name, branch, known));
     else if (isObject(value)) readBranch(value, path, at, reading);
-    else report(at, explainNoObject(name, value, path, places));
+    else report(at, explainNoObject(name, value, path, known));
   }
 }
 
 /** The fault of a plain value in the place of a branch. An option can have the same last word: `sse` and `defaults.sse`. */
-function explainNoObject(name: string, value: unknown, path: string, places: KnownPlaces): string {
-  const option = [...places.keyByPath.keys()].find(
-    (known) => known.endsWith(`.${name}`) && !known.startsWith('advanced.'),
-  );
+function explainNoObject(name: string, value: unknown, path: string, known: KnownKeys): string {
+  const option = [...known.options.keys()].find((each) => each.endsWith(`.${name}`));
   const meant = typeof value === 'boolean' ? String(value) : '…';
   const hint = option === undefined ? '' : `; for the option ${option}, write ${nested(option, meant)}`;
-  const members = memberNames(path, places)
+  const members = memberNames(path, known)
     .slice(0, 2)
-    .map((each) => `"${each}": ${exampleOf(places.keyByPath.get(`${path}.${each}`))}`);
+    .map((each) => `"${each}": ${exampleOf(known.options.get(`${path}.${each}`))}`);
   return `must be an object such as { ${members.join(', ')} }${hint}`;
 }
 
 /** An example of an option's value as JSON. */
-function exampleOf(key: string | undefined): string {
-  const { kind, default: value, format = String } = optionByKey.get(key ?? '') ?? {};
+function exampleOf({ kind, default: value, format = String }: Partial<Option> = {}): string {
   if (kind === 'boolean') return 'true';
   if (kind === 'duration') return JSON.stringify(format(Number(value) || 30 * second));
   if (typeof value === 'number') return kind === 'integer' ? String(value) : JSON.stringify(format(value));
@@ -86,38 +81,41 @@ function nested(path: string, value: string): string {
 }
 
 /** Sets an option, unless a reference in its value is a fault. A text with a reference can also stand for a number. */
-function setExpanded(key: string, value: unknown, path: string, { given, references }: BranchReading): void {
-  const whole = expandWhole(value, path, references);
+function setExpanded(
+  path: string,
+  { kind }: Option,
+  value: unknown,
+  at: string,
+  { given, references }: BranchReading,
+): void {
+  const whole = expandWhole(value, at, references);
   if (whole === undefined) return;
-  const kind = optionByKey.get(key)?.kind;
   const isWord = (kind === 'integer' || kind === 'boolean') && hasReference(value) && typeof whole.value === 'string';
   const { written } = whole;
-  given.set(key, { path, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value, written });
+  given.set(path, { path: at, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value, written });
 }
 
-const isBranch = (path: string, { keyByPath }: KnownPlaces): boolean =>
-  [...keyByPath.keys()].some((known) => known.startsWith(`${path}.`));
+const isBranch = (path: string, { options }: KnownKeys): boolean =>
+  [...options.keys()].some((each) => each.startsWith(`${path}.`));
 
 /** The keys that a branch can have. */
-function memberNames(branch: string, { keyByPath, others }: KnownPlaces): string[] {
+function memberNames(branch: string, { options, others }: KnownKeys): string[] {
   const prefix = branch === '' ? '' : `${branch}.`;
-  const below = [...keyByPath.keys()].filter((path) => path.startsWith(prefix));
+  const below = [...options.keys()].filter((path) => path.startsWith(prefix));
   const names = below.map((path) => path.slice(prefix.length).split('.', 1)[0] ?? '');
   return [...new Set([...names, ...(branch === '' ? others : [])])];
 }
 
 /** The fault of an unknown key, with a similar key of the same object or of another branch. */
-function explainUnknownKey(name: string, branch: string, places: KnownPlaces): string {
-  const paths = [...places.keyByPath.keys()];
-  const gatewayPath = Object.keys(globalOptions).find(
-    (key) => key === name || treePathOf(key).split('.').at(-1) === name,
-  );
-  if (branch === '' && gatewayPath !== undefined && !paths.includes(treePathOf(gatewayPath)))
-    return `is an option of the gateway, not of a server; set ${treePathOf(gatewayPath)} at the top level`;
+function explainUnknownKey(name: string, branch: string, known: KnownKeys): string {
+  const paths = [...known.options.keys()];
+  const ofGateway = [...gatewayLeaves.keys()].find((path) => path.split('.').at(-1) === name);
+  if (branch === '' && ofGateway !== undefined && !paths.includes(ofGateway))
+    return `is an option of the gateway, not of a server; set ${ofGateway} at the top level`;
   const ofServers = `${defaultsBranch}.${branch === '' ? '' : `${branch}.`}${name}`;
-  if (isBranch(ofServers, places) || paths.includes(ofServers))
+  if (isBranch(ofServers, known) || paths.includes(ofServers))
     return `is a server option; for all servers, write ${nested(ofServers, '…')}`;
-  const sibling = nearestName(name, memberNames(branch, places));
+  const sibling = nearestName(name, memberNames(branch, known));
   const elsewhere = paths.find((path) => path.split('.').at(-1) === name);
   const last = elsewhere ?? sibling ?? nearestName(name, lastWords(paths));
   const suggestion = elsewhere ?? sibling ?? paths.find((path) => path.split('.').at(-1) === last);

@@ -2,16 +2,15 @@ import * as z from 'zod/mini';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
-import { serverOptions } from '../options/options.ts';
+import { serverLeaves } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import type { TransportChoice } from '../server-url.ts';
 import { noteShellSyntax } from '../servers/shell-syntax.ts';
 import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/client-keys.ts';
-import { serverPathOf } from '../tree/places.ts';
 import { type FindCommand, splitCommandText } from './command-text.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
-import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
+import { isObject, type KnownKeys, readBranch } from './read-branch.ts';
 
 /** The context in which a server's entry is read. */
 export interface EntryContext extends ReferenceSources {
@@ -35,8 +34,8 @@ export interface ServerEntry {
 
 /** Keys with which the files of MCP clients describe a server, in addition to the per-server options. */
 const fields = ['command', 'args', 'url', 'type', 'disabled'];
-const places: KnownPlaces = {
-  keyByPath: new Map(Object.keys(serverOptions).map((key) => [serverPathOf(key) ?? key, key])),
+const known: KnownKeys = {
+  options: serverLeaves,
   others: fields,
   foreign: [...urlNames, ...ignoredKeys, ...refusedKeys.keys(), 'enabled'],
 };
@@ -86,8 +85,8 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
       if (fault !== undefined) report(at, fault);
     }
   }
-  const known = isObject(entry['auth']) ? withoutKey(entry, 'auth') : entry;
-  readBranch(known, '', path, { given, places, references: context, report });
+  const others = isObject(entry['auth']) ? withoutKey(entry, 'auth') : entry;
+  readBranch(others, '', path, { given, known, references: context, report });
   const disabled = given.get('disabled');
   if (disabled !== undefined && disabled.value !== false)
     report(disabled.path, unquoted('must be true or false')({ input: disabled.value }));
@@ -178,12 +177,12 @@ function readUrl(given: Given, report: ReportIssue): ServerEntry['url'] {
 
 /** True if an unknown key probably means `command` or `url`, which its own fault says. */
 const isMisspelledForm = (key: string): boolean =>
-  !places.keyByPath.has(key) &&
-  !places.others.includes(key) &&
-  !places.foreign.includes(key) &&
+  !serverLeaves.has(key) &&
+  !known.others.includes(key) &&
+  !known.foreign.includes(key) &&
   ['command', 'url'].includes(nearestName(key, knownKeys) ?? '');
 
-const knownKeys = [...places.keyByPath.keys(), ...fields];
+const knownKeys = [...serverLeaves.keys(), ...fields];
 
 function readWords(
   given: Given,

@@ -1,12 +1,12 @@
 import * as z from 'zod/mini';
-import { logLevels, logParts } from '../../ops/log/log-parts.ts';
-import { duration, type Option } from '../options/option-kinds.ts';
-import { globalOptions, serverOptions } from '../options/options.ts';
+import type { Option } from '../options/option-kinds.ts';
+import { defaultsBranch } from '../options/option-names.ts';
+import { gatewayOptions, serverOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import { filterOptions } from '../servers/filter-options.ts';
-import { minute } from '../units.ts';
+import { viewTimeout } from '../servers/views.ts';
+import { type Branch, isOption } from './branch.ts';
 import { ignoredKeys, ignoredRootKeys, urlNames } from './client-keys.ts';
-import { serverPathOf, treePathOf } from './places.ts';
 import { allowsZero, patternOf } from './quantity-patterns.ts';
 
 /** A part of a JSON Schema. */
@@ -39,22 +39,9 @@ const serverType: Schema = {
   ],
 };
 
-/** Patterns of options whose schemas check them in code. */
-const patterns: ReadonlyMap<string, string> = new Map([
-  ['redis', '^rediss?(\\+(sentinel|cluster))?://[^?#]+$'],
-  ['publicUrl', `^${anyCase('https?')}://[^?#\\s"]+$`],
-  ['authJwksUrl', `^${anyCase('https?')}://[^?#\\s"]+$`],
-  ['logLevel', levelsPattern()],
-]);
-
-function levelsPattern(): string {
-  const item = `\\s*((${logParts.join('|')})=)?(${logLevels.join('|')})\\s*`;
-  return `^${item}(,${item})*$`;
-}
-
 /** The JSON Schema (draft 2020-12) of the configuration file, for editors. The gateway itself does not use it. */
 export function configurationSchema(): Schema {
-  const server = branchOf(Object.entries<Option>(serverOptions), (key) => serverPathOf(key) ?? key);
+  const server = schemaOf(serverOptions);
   const entry = {
     ...server,
     properties: {
@@ -85,8 +72,7 @@ export function configurationSchema(): Schema {
       { required: ['disabled'], properties: { disabled: { const: true } } },
     ],
   };
-  const all: [string, Option][] = [...Object.entries<Option>(globalOptions), ...Object.entries<Option>(serverOptions)];
-  const root = branchOf(all, treePathOf);
+  const root = schemaOf({ ...gatewayOptions, [defaultsBranch]: serverOptions });
   const servers = (description: string): Schema => ({
     type: 'object',
     description,
@@ -140,32 +126,29 @@ const view: Schema = {
     servers: serverNames,
     separator: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,8}$' },
     unprefixed: text('The server whose tools and prompts are listed without a prefix.'),
-    timeout: valueSchema('', duration(0, [1, 10 * minute], '')),
-    ...(branchOf(Object.entries<Option>(filterOptions), (key) => key)['properties'] as Schema),
+    timeout: valueSchema(viewTimeout),
+    ...(schemaOf(filterOptions)['properties'] as Schema),
   },
 };
 
-/** An object schema in which each option stands at its path. */
-function branchOf(options: readonly (readonly [string, Option])[], placeOf: (key: string) => string): Schema {
-  const properties: Record<string, Schema> = {};
-  const names = new Set(options.map(([key]) => placeOf(key).split('.', 1)[0] ?? ''));
-  for (const name of names) {
-    const leaf = options.find(([key]) => placeOf(key) === name);
-    const below = options.filter(([key]) => placeOf(key).startsWith(`${name}.`));
-    properties[name] = leaf ? leafOf(...leaf) : branchOf(below, (key) => placeOf(key).slice(name.length + 1));
-  }
-  return { type: 'object', additionalProperties: false, properties };
+/** The schema of a branch, an object with a property for each of its members. */
+function schemaOf(branch: Branch): Schema {
+  const members = Object.entries(branch).map(([name, entry]) => [
+    name,
+    isOption(entry) ? leafSchema(entry) : schemaOf(entry),
+  ]);
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(members) };
 }
 
-function leafOf(key: string, option: Option): Schema {
+function leafSchema(option: Option): Schema {
   const { description, default: value, format } = option;
   const shown = typeof value === 'number' ? (format?.(value) ?? value) : value;
   const isPlain = typeof shown === 'number' || typeof shown === 'string' || typeof shown === 'boolean';
-  return { description, ...(isPlain && { default: shown }), ...valueSchema(key, option) };
+  return { description, ...(isPlain && { default: shown }), ...valueSchema(option) };
 }
 
-function valueSchema(key: string, option: Option): Schema {
-  const { kind, schema } = option;
+function valueSchema(option: Option): Schema {
+  const { kind, schema, pattern } = option;
   switch (kind) {
     case 'duration':
     case 'size':
@@ -190,10 +173,8 @@ function valueSchema(key: string, option: Option): Schema {
       return { type: 'object' };
     case 'integer':
     case 'boolean':
-    case 'string': {
-      const pattern = patterns.get(key);
+    case 'string':
       return { anyOf: [{ ...withoutDraft(schema), ...(pattern && { pattern }) }, referenceText] };
-    }
   }
 }
 

@@ -58,7 +58,7 @@ const linkHelp =
   'If that instance still runs, check that this one can reach the address, and that both have a common key in cluster.stateKeys.';
 
 const oversizedHelp =
-  'An answer gets lost if its client is not connected, and other messages are dropped. Raise --advanced.limits.event, and --replay.maxSize if it is smaller. Further ones are not reported.';
+  'An answer gets lost if its client is not connected, and other messages are dropped. Raise --replay.maxSize, of which an event may take half. Further ones are not reported.';
 
 /**
  * Logs the lifecycle of sessions. At `info`, a session has one line for its start, one for its end, and one when its

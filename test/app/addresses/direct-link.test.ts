@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { advertisedLink, directLinkOf } from '../../../src/app/addresses/direct-link.ts';
+import type { GatewayConfig } from '../../../src/config/config.ts';
 
 const keys = { all: async () => [Buffer.alloc(32)] as const, reread: async () => [] };
-const usual = { linkHost: 'local', linkPort: 0, linkAddress: undefined };
+const usual = { host: 'local', port: 0, address: undefined };
+const linkTo = (link: Partial<{ host: string; port: number; address: string | undefined }>) =>
+  ({ cluster: { link: { ...usual, ...link } } }) as unknown as GatewayConfig;
 
 const temporary = (): string => {
   const path = mkdtempSync(join(tmpdir(), 'gangway-link-'));
@@ -15,10 +18,10 @@ const temporary = (): string => {
 };
 
 describe('the directory for sockets of instances on this host', () => {
-  const linkIn = (directory: string, linkHost = 'local') => {
+  const linkIn = (directory: string, host = 'local') => {
     const notes: string[] = [];
     const sockets = { directory, onUnable: (detail: string) => void notes.push(detail) };
-    return { link: directLinkOf({ ...usual, linkHost }, keys, sockets), notes };
+    return { link: directLinkOf(linkTo({ host }), keys, sockets), notes };
   };
 
   it('is made for this user alone, whatever the host', () => {
@@ -50,23 +53,23 @@ describe('the directory for sockets of instances on this host', () => {
 });
 
 describe('the address for direct connections of other hosts', () => {
-  it.each(['local', 'none'])('is none if the host is %s', (linkHost) => {
-    expect(advertisedLink({ linkHost, linkPort: 9465, linkAddress: 'gateway-1' })).toBeUndefined();
+  it.each(['local', 'none'])('is none if the host is %s', (host) => {
+    expect(advertisedLink(linkTo({ host, port: 9465, address: 'gateway-1' }))).toBeUndefined();
   });
 
   it.each([
-    [{ linkHost: '10.1.2.3' }, '10.1.2.3'],
-    [{ linkHost: '10.1.2.3', linkPort: 9465 }, '10.1.2.3:9465'],
-    [{ linkHost: '0.0.0.0', linkPort: 9465, linkAddress: 'gateway-1' }, 'gateway-1:9465'],
-    [{ linkHost: '0.0.0.0', linkPort: 9465, linkAddress: 'gateway-1:19465' }, 'gateway-1:19465'],
-    [{ linkHost: '::1', linkPort: 9465 }, '[::1]:9465'],
-    [{ linkHost: '::', linkPort: 0, linkAddress: '[2001:db8::1]:9465' }, '[2001:db8::1]:9465'],
+    [{ host: '10.1.2.3' }, '10.1.2.3'],
+    [{ host: '10.1.2.3', port: 9465 }, '10.1.2.3:9465'],
+    [{ host: '0.0.0.0', port: 9465, address: 'gateway-1' }, 'gateway-1:9465'],
+    [{ host: '0.0.0.0', port: 9465, address: 'gateway-1:19465' }, 'gateway-1:19465'],
+    [{ host: '::1', port: 9465 }, '[::1]:9465'],
+    [{ host: '::', port: 0, address: '[2001:db8::1]:9465' }, '[2001:db8::1]:9465'],
   ])('of %j is %s', (options, address) => {
-    expect(advertisedLink({ ...usual, ...options })).toBe(address);
+    expect(advertisedLink(linkTo(options))).toBe(address);
   });
 
   it('of a wildcard is an address of the machine', () => {
-    const address = advertisedLink({ ...usual, linkHost: '0.0.0.0', linkPort: 9465 }) ?? '';
+    const address = advertisedLink(linkTo({ host: '0.0.0.0', port: 9465 })) ?? '';
     expect(isIP(address.replace(/:9465$/, ''))).toBe(4);
     expect(address).not.toContain('0.0.0.0');
   });

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { explainListenFailure, listen } from '../../../src/app/addresses/listen.ts';
 
-const operatorPort = { host: 'adminHost', port: 'adminPort', zeroMeans: 'disables it' };
+const operatorPort = { host: 'listen.adminHost', port: 'listen.adminPort', zeroMeans: 'disables it' } as const;
 const failure = (code: string): Error => Object.assign(new Error('bind failed'), { code });
 
 it('names the port in use, and the options of the client port', async () => {

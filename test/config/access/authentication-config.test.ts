@@ -80,17 +80,10 @@ describe('authentication', () => {
     ['sharing by users without users', ['--host', '0.0.0.0', '--share', 'user'], /needs authentication/],
     ['an identity header from anywhere', ['--auth.proxy.userHeader', 'x-user'], /needs --auth.proxy.addresses/],
     ['a trusted proxy without a header', ['--auth.proxy.addresses', '::1'], /needs --auth.proxy.userHeader/],
-    ['a scopes header alone', ['--advanced.auth.proxyScopesHeader', 'x-scopes'], /needs --auth.proxy.userHeader/],
+    ['a scopes header alone', ['--auth.proxy.scopesHeader', 'x-scopes'], /needs --auth.proxy.userHeader/],
     [
       'one header for both',
-      [
-        '--auth.proxy.userHeader',
-        'x-user',
-        '--advanced.auth.proxyScopesHeader',
-        'X-User',
-        '--auth.proxy.addresses',
-        '::1',
-      ],
+      ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.scopesHeader', 'X-User', '--auth.proxy.addresses', '::1'],
       /must differ from/,
     ],
     [
@@ -227,7 +220,7 @@ describe('API keys in the environment', () => {
   const root = { command: 'x', process: { uid: 0, gid: 0 } };
   const remote = { url: 'https://example.com/mcp' };
   const many = Object.fromEntries([...'abcdef'].map((name) => [name, local]));
-  const accepted = { 'advanced.auth.allowClearKeys': 'true' };
+  const accepted = { 'auth.allowClearKeys': 'true' };
   it.each<[string, string, object, string | undefined, object?]>([
     [
       'keys in clear beside STDIO servers',

@@ -19,16 +19,17 @@ const faultsOf = (...given: Parameters<typeof read>) => {
 };
 
 describe('access tokens', () => {
-  it('are asked for with an issuer and the public URL, by any signature with a public key', () => {
+  it('are asked for with an issuer and the public URL', () => {
     const config = configOf([...issuer, '--public-url', 'https://mcp.example.com/', '--', 'x']);
-    expect(config).toMatchObject({ authIssuer: ['https://login.example.com'], publicUrl: 'https://mcp.example.com' });
-    expect(config.authAlgorithms).toContain('RS256');
-    expect(config.authAlgorithms.filter((name) => /^HS|none/.test(name))).toEqual([]);
+    expect(config).toMatchObject({
+      auth: { oauth: { issuers: ['https://login.example.com'] } },
+      listen: { publicUrl: 'https://mcp.example.com' },
+    });
   });
 
   it('may come from several issuers, and from one on this machine without TLS', () => {
     const argv = [...issuer, '--auth.oauth.issuers', 'http://127.0.0.1:9000', ...publicUrl, '--', 'x'];
-    expect(configOf(argv).authIssuer).toEqual(['https://login.example.com', 'http://127.0.0.1:9000']);
+    expect(configOf(argv).auth.oauth.issuers).toEqual(['https://login.example.com', 'http://127.0.0.1:9000']);
   });
 
   it.each([
@@ -48,36 +49,24 @@ describe('access tokens', () => {
     ['a query', ['--auth.oauth.issuers', 'https://a.example/?b', ...publicUrl], '--auth.oauth.issuers[0]', 'query'],
     ['a password', [...issuer, '--public-url', 'https://a:b@c.example'], '--public-url', 'password'],
     ['a fragment', [...issuer, '--public-url', 'https://c.example/#a'], '--public-url', 'fragment'],
-    [
-      'a shared secret',
-      [...issuer, ...publicUrl, '--advanced.oauth.algorithms', 'HS256'],
-      '--advanced.oauth.algorithms[0]',
-      'RS256',
-    ],
-    [
-      'no signature',
-      [...issuer, ...publicUrl, '--advanced.oauth.algorithms', 'none'],
-      '--advanced.oauth.algorithms[0]',
-      'RS256',
-    ],
-    ['proofs alone', ['--advanced.oauth.dpop', 'require'], '--advanced.oauth.dpop', '--auth.oauth.issuers'],
+    ['proofs alone', ['--auth.oauth.dpop', 'require'], '--auth.oauth.dpop', '--auth.oauth.issuers'],
     [
       'certificates of clients without TLS',
-      [...issuer, ...publicUrl, '--advanced.oauth.clientCertificates'],
-      '--advanced.oauth.clientCertificates',
+      [...issuer, ...publicUrl, '--auth.oauth.clientCertificates'],
+      '--auth.oauth.clientCertificates',
       'needs --tls-cert',
     ],
     [
       'an authority of certificates that are not requested',
-      [...issuer, ...publicUrl, '--advanced.oauth.clientCa', '/x'],
-      '--advanced.oauth.clientCa',
-      '--advanced.oauth.clientCertificates',
+      [...issuer, ...publicUrl, '--auth.oauth.clientCa', '/x'],
+      '--auth.oauth.clientCa',
+      '--auth.oauth.clientCertificates',
     ],
     ['an audience alone', ['--auth.oauth.audiences', 'api'], '--auth.oauth.audiences', '--auth.oauth.issuers'],
     [
       'the keys of one of two',
-      [...issuer, ...issuer, ...publicUrl, '--advanced.oauth.jwksUrl', 'https://a.example'],
-      '--advanced.oauth.jwksUrl',
+      [...issuer, ...issuer, ...publicUrl, '--auth.oauth.jwksUrl', 'https://a.example'],
+      '--auth.oauth.jwksUrl',
       'single',
     ],
     [
@@ -113,14 +102,14 @@ describe('access tokens', () => {
         b: { command: 'y', scopes: { tools: { '*': ['any'] } } },
       },
     };
-    const { servers, impliedScopes } = configOf(['--config', 'config.json'], file);
+    const { servers, auth } = configOf(['--config', 'config.json'], file);
     expect(servers).toMatchObject([
-      { requiredScopes: ['base'], toolScopes: { 'delete_*': ['files:write', 'admin'] } },
-      { requiredScopes: [], toolScopes: { '*': ['any'] } },
+      { scopes: { required: ['base'], tools: { 'delete_*': ['files:write', 'admin'] } } },
+      { scopes: { required: [], tools: { '*': ['any'] } } },
     ]);
-    expect(impliedScopes).toEqual({ admin: ['read', 'write'] });
+    expect(auth.impliedScopes).toEqual({ admin: ['read', 'write'] });
     const argv = [...issuer, ...publicUrl, '--defaults.scopes.tools', 'delete_*=files:write admin', '--', 'x'];
-    expect(configOf(argv).servers[0]?.toolScopes).toEqual({ 'delete_*': ['files:write', 'admin'] });
+    expect(configOf(argv).servers[0]?.scopes.tools).toEqual({ 'delete_*': ['files:write', 'admin'] });
   });
 
   it('of two servers of a view for the same visible name count together', () => {
@@ -134,7 +123,7 @@ describe('access tokens', () => {
       views: { all: { servers: ['git', 'plain'], unprefixed: 'plain' } },
     };
     const view = configOf(['--config', 'config.json'], file).servers.find(({ name }) => name === 'all');
-    expect(view?.toolScopes).toEqual({ git__x: ['git:write', 'read'] });
+    expect(view?.scopes.tools).toEqual({ git__x: ['git:write', 'read'] });
   });
 
   it('of one server in the file are a fault as well where nobody is asked who they are', () => {
@@ -147,16 +136,20 @@ describe('introspection', () => {
   const argv = (value: object) => [
     ...issuer,
     ...publicUrl,
-    '--advanced.oauth.introspection',
+    '--auth.oauth.introspection',
     JSON.stringify(value),
     '--',
     'x',
   ];
 
   it('has a cache of 30 s and is for opaque tokens, unless the file says otherwise', () => {
-    expect(configOf(argv({})).authIntrospection).toEqual({ cache: 30_000, protocol: 'rfc7662', tokens: 'opaque' });
+    expect(configOf(argv({})).auth.oauth.introspection).toEqual({
+      cache: 30_000,
+      protocol: 'rfc7662',
+      tokens: 'opaque',
+    });
     const all = { url: 'https://login.example.com/introspect', tokens: 'all', cache: '5s' };
-    expect(configOf(argv(all)).authIntrospection).toMatchObject({ ...all, cache: 5_000 });
+    expect(configOf(argv(all)).auth.oauth.introspection).toMatchObject({ ...all, cache: 5_000 });
   });
 
   it.each([
@@ -177,7 +170,7 @@ describe('introspection', () => {
 
   it('needs to know the issuer where there are several', () => {
     const several = ['--auth.oauth.issuers', 'https://b.example', ...argv({})];
-    expect(faultsOf(several)).toEqual([expect.objectContaining({ path: '--advanced.oauth.introspection' })]);
+    expect(faultsOf(several)).toEqual([expect.objectContaining({ path: '--auth.oauth.introspection' })]);
     const named = ['--auth.oauth.issuers', 'https://b.example', ...argv({ issuer: 'https://b.example' })];
     expect(faultsOf(named)).toEqual([]);
   });

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderHelp } from '../../../src/config/help/help.ts';
-import { flagOf } from '../../../src/config/options/option-names.ts';
-import { globalOptions, serverOptions } from '../../../src/config/options/options.ts';
-import { shortFlagOf } from '../../../src/config/tree/places.ts';
+import { flagsOf, options } from '../../../src/config/options/option-names.ts';
 
 /** Only URLs cannot be wrapped. */
 const isTooLong = (line: string): boolean => line.length > 80 && !line.includes('https://');
@@ -34,8 +32,10 @@ describe('--help', () => {
 
   it('on all options has each with what it does, by itself on a line or beside its name', () => {
     const lines = renderHelp('all').split('\n');
-    for (const [key, { description }] of Object.entries({ ...globalOptions, ...serverOptions })) {
-      const at = lines.findIndex((line) => line.startsWith('  --') && line.trimStart().split(' ')[0] === flagOf(key));
+    for (const [path, { description }] of options) {
+      const at = lines.findIndex(
+        (line) => line.startsWith('  --') && line.trimStart().split(' ')[0] === flagsOf(path)[0],
+      );
       const shown = `${lines[at]} ${lines[at + 1]}`;
       expect(shown).toContain(description.split(' ').slice(0, 3).join(' '));
     }
@@ -43,14 +43,12 @@ describe('--help', () => {
 
   it('shows the twenty options with a short flag in one line each, and where the others are', () => {
     const help = renderHelp();
-    const shortKeys = Object.keys({ ...globalOptions, ...serverOptions }).filter(
-      (key) => shortFlagOf(key) !== undefined,
-    );
-    expect(shortKeys.length).toBeGreaterThanOrEqual(20);
+    const flags = [...options.values()].flatMap(({ short = [] }) => short);
+    expect(flags.length).toBeGreaterThanOrEqual(20);
     const lines = help.split('\n');
-    for (const key of shortKeys) expect(lines.filter((line) => line.startsWith(`  ${flagOf(key)} `))).toHaveLength(1);
+    for (const flag of flags) expect(lines.filter((line) => line.startsWith(`  ${flag} `))).toHaveLength(1);
     const first = lines.findIndex((line) => line.startsWith('  --host '));
-    expect(lines.slice(first, first + shortKeys.length).every((line) => line.startsWith('  --'))).toBe(true);
+    expect(lines.slice(first, first + flags.length).every((line) => line.startsWith('  --'))).toBe(true);
     for (const more of ['--config  ', '--help all', '/docs/README.md']) expect(help).toContain(more);
   });
 });

@@ -1,145 +1,144 @@
 import { describe, expect, it } from 'vitest';
-import { environmentNameOf, flagOf } from '../../../src/config/options/option-names.ts';
-import { globalOptions, type OptionTable, serverOptions } from '../../../src/config/options/options.ts';
+import { defaultsBranch, flagsOf, options, variablesOf } from '../../../src/config/options/option-names.ts';
+import { gatewayLeaves, gatewayOptions, serverLeaves } from '../../../src/config/options/options.ts';
 import { nearestName } from '../../../src/util/text/nearest-name.ts';
 
-const all: OptionTable = { ...globalOptions, ...serverOptions };
-
 describe('the table of options', () => {
-  it.each(Object.entries(all))('%s has a default that its own schema takes', (_key, option) => {
+  it.each([...options])('%s has a default that its own schema takes', (_path, option) => {
     const { default: value, format } = option;
     const written = typeof value === 'number' && format !== undefined ? format(value) : value;
     expect(value === undefined || option.schema.parse(written)).toEqual(value === undefined || value);
   });
 
-  it.each(Object.entries(all))('%s has a description, and its kind has its unit', (key, { description, kind }) => {
+  it.each([...options])('%s has a description, and its kind has its unit', (_path, { description, kind, unit }) => {
     expect(description).toMatch(/^[A-Z].*\.$/);
-    expect(kind === 'duration').toBe(/Ms$|AgeS$|Seconds$/.test(key));
-    expect(kind === 'size').toBe(/Bytes$|BytesInFlight$/.test(key));
+    expect(unit).toBe(
+      new Map<string, string>([
+        ['duration', 'Ms'],
+        ['size', 'Bytes'],
+      ]).get(kind) ?? '',
+    );
   });
 
-  it('has no key twice', () => {
-    expect(Object.keys(globalOptions).filter((key) => Object.hasOwn(serverOptions, key))).toEqual([]);
+  it('has no path of a server that is one of the gateway, and no branch for servers', () => {
+    expect([...gatewayLeaves.keys()].filter((path) => serverLeaves.has(path))).toEqual([]);
+    expect([...gatewayLeaves.keys()].filter((path) => path.startsWith(`${defaultsBranch}.`))).toEqual([]);
   });
 });
 
 describe('schemas', () => {
   it.each([
-    ['port', 0, true],
-    ['port', 65535, true],
-    ['port', 65536, false],
-    ['port', -1, false],
-    ['port', 1.5, false],
-    ['port', '80', false],
-    ['port', Number.NaN, false],
-    ['path', '/mcp', true],
-    ['path', '/a/b.c', true],
-    ['path', 'mcp', false],
-    ['path', '/', false],
-    ['path', '/mcp/', false],
-    ['path', '/mcp?x=1', false],
-    ['path', '/a/../b', false],
-    ['path', '/healthz', false],
-    ['path', '/healthzz', true],
-    ['host', '::1', true],
-    ['host', '', false],
-    ['host', 'http://x', false],
-    ['logLevel', 'silent', true],
-    ['logLevel', 'verbose', false],
-    ['logLevel', 'info,store=debug', true],
-    ['logLevel', 'info,disk=debug', false],
-    ['logLevel', 1, false],
-    ['logFormat', 'json', true],
-    ['logFormat', 'html', false],
-    ['allowOrigin', ['https://a.example:8443', '*', 'vscode-webview://x'], true],
-    ['allowOrigin', ['https://a.example/path'], false],
-    ['allowOrigin', ['a.example'], false],
-    ['allowOrigin', 'https://a.example', false],
-    ['allowHost', ['mcp.example.com', 'localhost:8080', '[::1]:80'], true],
-    ['allowHost', ['http://x'], false],
-    ['allowOrigin', ['https://*.example'], false],
-    ['allowHost', ['*'], true],
-    ['maxSessions', 0, false],
-    ['maxEventBytes', '0', false],
-    ['maxEventBytes', 4096, false],
-    ['maxEventBytes', '4096', false],
-    ['maxEventBytes', '4KiB', true],
-    ['keepAliveMs', '25d', false],
-    ['keepAliveMs', '24d', true],
-    ['keepAliveMs', 5000, false],
-    ['drainMs', 0, true],
-    ['drainMs', '0', true],
-    ['cwd', '/srv', true],
-    ['cwd', '', false],
-    ['cwd', 'a\0b', false],
-    ['env', { A: '' }, true],
-    ['env', { A: 1 }, false],
-    ['env', { '': 'x' }, false],
-    ['env', { 'A=B': 'x' }, false],
-    ['env', ['A=1'], false],
-    ['store', 'memory', true],
-    ['store', 'file:/var/lib/mcp-gangway', true],
-    ['store', 'file:sessions', true],
-    ['store', 'file:', false],
-    ['store', 'file: ', false],
-    ['store', 'file:/', false],
-    ['store', '/var/lib/mcp-gangway', false],
-    ['store', 'redis', false],
-    ['store', 'file:/a\0b', false],
-    ['redis', 'redis://x', true],
-    ['redis', 'rediss://user:p%40ss@[::1]:6380/3', true],
-    ['redis', 'redis+sentinel://a:1,b:2/main', true],
-    ['redis', 'redis+sentinel://a', false],
-    ['redis', 'redis+cluster://a,b', true],
-    ['redis', 'redis+cluster://a/1', false],
-    ['redis', 'redis://a,b', false],
-    ['redis', 'http://x', false],
-    ['redis', 'x:6379', false],
-    ['redis', '', false],
-    ['redisPrefix', 'team:gangway_1.a-b', true],
-    ['redisPrefix', '', false],
-    ['redisPrefix', 'a{b}', false],
-    ['redisPrefix', 'x'.repeat(65), false],
-    ['redisCa', '/etc/ca.pem', true],
-    ['redisCa', '', false],
-    ['redisCert', 'a\0b', false],
-    ['redisKey', '', false],
-    ['redisTimeoutMs', '9ms', false],
-    ['redisWaitMs', '0', false],
-    ['leaseMs', '99ms', false],
-    ['leaseRenewMs', '9ms', false],
-    ['leaseMarginMs', 0, false],
-    ['recordTtlMs', '25d', false],
-    ['mailboxMaxBytes', 0, false],
-    ['stateKey', ['k'.repeat(32), 'other+/='.repeat(5)], true],
-    ['stateKey', ['k'.repeat(31)], false],
-    ['stateKey', [`${'k'.repeat(32)},x`], false],
+    ['listen.port', 0, true],
+    ['listen.port', 65535, true],
+    ['listen.port', 65536, false],
+    ['listen.port', -1, false],
+    ['listen.port', 1.5, false],
+    ['listen.port', '80', false],
+    ['listen.port', Number.NaN, false],
+    ['listen.path', '/mcp', true],
+    ['listen.path', '/a/b.c', true],
+    ['listen.path', 'mcp', false],
+    ['listen.path', '/', false],
+    ['listen.path', '/mcp/', false],
+    ['listen.path', '/mcp?x=1', false],
+    ['listen.path', '/a/../b', false],
+    ['listen.path', '/healthz', false],
+    ['listen.path', '/healthzz', true],
+    ['listen.host', '::1', true],
+    ['listen.host', '', false],
+    ['listen.host', 'http://x', false],
+    ['observe.logLevel', 'silent', true],
+    ['observe.logLevel', 'verbose', false],
+    ['observe.logLevel', 'info,store=debug', true],
+    ['observe.logLevel', 'info,disk=debug', false],
+    ['observe.logLevel', 1, false],
+    ['observe.logFormat', 'json', true],
+    ['observe.logFormat', 'html', false],
+    ['listen.allowedOrigins', ['https://a.example:8443', '*', 'vscode-webview://x'], true],
+    ['listen.allowedOrigins', ['https://a.example/path'], false],
+    ['listen.allowedOrigins', ['a.example'], false],
+    ['listen.allowedOrigins', 'https://a.example', false],
+    ['listen.allowedHosts', ['mcp.example.com', 'localhost:8080', '[::1]:80'], true],
+    ['listen.allowedHosts', ['http://x'], false],
+    ['listen.allowedOrigins', ['https://*.example'], false],
+    ['listen.allowedHosts', ['*'], true],
+    ['limits.total.sessions', 0, false],
+    ['limits.server.line', '0', false],
+    ['limits.server.line', 4096, false],
+    ['limits.server.line', '4096', false],
+    ['limits.server.line', '4KiB', true],
+    ['sse.heartbeat', '25d', false],
+    ['sse.heartbeat', '24d', true],
+    ['sse.heartbeat', 5000, false],
+    ['timeouts.drain', 0, true],
+    ['timeouts.drain', '0', true],
+    ['defaults.cwd', '/srv', true],
+    ['defaults.cwd', '', false],
+    ['defaults.cwd', 'a\0b', false],
+    ['defaults.env', { A: '' }, true],
+    ['defaults.env', { A: 1 }, false],
+    ['defaults.env', { '': 'x' }, false],
+    ['defaults.env', { 'A=B': 'x' }, false],
+    ['defaults.env', ['A=1'], false],
+    ['replay.store', 'memory', true],
+    ['replay.store', 'file:/var/lib/mcp-gangway', true],
+    ['replay.store', 'file:sessions', true],
+    ['replay.store', 'file:', false],
+    ['replay.store', 'file: ', false],
+    ['replay.store', 'file:/', false],
+    ['replay.store', '/var/lib/mcp-gangway', false],
+    ['replay.store', 'redis', false],
+    ['replay.store', 'file:/a\0b', false],
+    ['cluster.redis', 'redis://x', true],
+    ['cluster.redis', 'rediss://user:p%40ss@[::1]:6380/3', true],
+    ['cluster.redis', 'redis+sentinel://a:1,b:2/main', true],
+    ['cluster.redis', 'redis+sentinel://a', false],
+    ['cluster.redis', 'redis+cluster://a,b', true],
+    ['cluster.redis', 'redis+cluster://a/1', false],
+    ['cluster.redis', 'redis://a,b', false],
+    ['cluster.redis', 'http://x', false],
+    ['cluster.redis', 'x:6379', false],
+    ['cluster.redis', '', false],
+    ['cluster.prefix', 'team:gangway_1.a-b', true],
+    ['cluster.prefix', '', false],
+    ['cluster.prefix', 'a{b}', false],
+    ['cluster.prefix', 'x'.repeat(65), false],
+    ['cluster.tls.ca', '/etc/ca.pem', true],
+    ['cluster.tls.ca', '', false],
+    ['cluster.tls.cert', 'a\0b', false],
+    ['cluster.tls.key', '', false],
+    ['cluster.redisWait', '0', false],
+    ['cluster.lease', '99ms', false],
+    ['cluster.leaseMargin', 0, false],
+    ['cluster.stateKeys', ['k'.repeat(32), 'other+/='.repeat(5)], true],
+    ['cluster.stateKeys', ['k'.repeat(31)], false],
+    ['cluster.stateKeys', [`${'k'.repeat(32)},x`], false],
   ])('%s: %j is valid: %s', (key, value, isValid) => {
-    expect(all[key]?.schema.safeParse(value).success).toBe(isValid);
+    expect(options.get(key)?.schema.safeParse(value).success).toBe(isValid);
   });
 
   it('compares origins and hosts in lower case', () => {
-    expect(globalOptions.allowOrigin.schema.parse(['HTTPS://App.Example'])).toEqual(['https://app.example']);
-    expect(globalOptions.allowHost.schema.parse(['MCP.Example'])).toEqual(['mcp.example']);
+    expect(gatewayOptions.listen.allowedOrigins.schema.parse(['HTTPS://App.Example'])).toEqual(['https://app.example']);
+    expect(gatewayOptions.listen.allowedHosts.schema.parse(['MCP.Example'])).toEqual(['mcp.example']);
   });
 });
 
 describe('names', () => {
   it.each([
-    ['host', '--host', 'GANGWAY_HOST'],
-    ['maxBodyBytes', '--limits.request.body', 'GANGWAY_LIMITS_REQUEST_BODY'],
+    ['listen.host', '--host', 'GANGWAY_HOST'],
+    ['limits.request.body', '--limits.request.body', 'GANGWAY_LIMITS_REQUEST_BODY'],
   ])('%s is %s and %s', (key, flag, variable) => {
-    expect([flagOf(key), environmentNameOf(key)]).toEqual([flag, variable]);
+    expect([flagsOf(key)[0], variablesOf(key)[0]]).toEqual([flag, variable]);
   });
 
   it.each([
-    ['prot', 'port'],
-    ['max_body_bytes', 'maxBodyBytes'],
-    ['LOGLEVEL', 'logLevel'],
+    ['listen.prot', 'listen.port'],
+    ['limits.request.bdy', 'limits.request.body'],
+    ['OBSERVE.LOGLEVEL', 'observe.logLevel'],
     ['zzzzzz', undefined],
     ['', undefined],
     ['port'.repeat(1000), undefined],
   ])('nearest to %s is %s', (unknown, nearest) => {
-    expect(nearestName(unknown, Object.keys(all))).toBe(nearest);
+    expect(nearestName(unknown, [...options.keys()])).toBe(nearest);
   });
 });

@@ -15,34 +15,33 @@ describe('quotas', () => {
   it('are not there unless they are given', () => {
     const result = read([]);
     if (!result.ok) throw new Error(JSON.stringify(result));
-    const given = Object.entries(result.config).filter(([key]) => /^principal|^max(Starts|Requests|Bytes)/.test(key));
-    expect(given.filter(([, value]) => value !== undefined)).toEqual([['principalRequestBurst', 50]]);
-    expect(given).toHaveLength(10);
+    const { user, total } = result.config.limits;
+    const given = Object.entries({ ...user, ...total }).filter(([, value]) => value !== undefined);
+    expect(given).toEqual([
+      ['sessions', 1000],
+      ['requestBurst', 50],
+      ['connections', 10_000],
+    ]);
   });
 
   it('of users without authentication are warned of, all in one', () => {
-    const limits = ['--limits.user.sessions', '5', '--advanced.limits.userInFlight', '9999999B'];
+    const limits = ['--limits.user.sessions', '5', '--limits.user.inFlight', '9999999B'];
     expect(warningsOf(limits)).toEqual([
-      'Without authentication the gateway cannot tell users apart, so these options have no effect: --limits.user.sessions, --advanced.limits.userInFlight.',
+      'Without authentication the gateway cannot tell users apart, so these options have no effect: --limits.user.sessions, --limits.user.inFlight.',
     ]);
     expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` })).toEqual([]);
-    expect(
-      warningsOf(['--advanced.limits.totalRequestsPerSecond', '5', '--advanced.limits.totalStartsPerMinute', '5']),
-    ).toEqual([]);
+    expect(warningsOf(['--limits.total.requestsPerSecond', '5', '--limits.total.startsPerMinute', '5'])).toEqual([]);
   });
 
-  it.each(['advanced.limits.userInFlight', 'advanced.limits.totalInFlight'])(
-    'have room for the largest body: --%s',
-    (name) => {
-      const result = read([`--${name}`, '1000B']);
-      if (result.ok) throw new Error('taken');
-      expect(result.faults).toEqual([
-        {
-          path: `--${name}`,
-          message: expect.stringContaining('must not be smaller than --limits.request.body, which is 4MiB'),
-        },
-      ]);
-      expect(read([`--${name}`, '1000B', '--limits.request.body', '1000B']).ok).toBe(true);
-    },
-  );
+  it.each(['limits.user.inFlight', 'limits.total.inFlight'])('have room for the largest body: --%s', (name) => {
+    const result = read([`--${name}`, '1000B']);
+    if (result.ok) throw new Error('taken');
+    expect(result.faults).toEqual([
+      {
+        path: `--${name}`,
+        message: expect.stringContaining('must not be smaller than --limits.request.body, which is 4MiB'),
+      },
+    ]);
+    expect(read([`--${name}`, '1000B', '--limits.request.body', '1000B']).ok).toBe(true);
+  });
 });

@@ -102,10 +102,10 @@ describe('on the command line', () => {
 
   it('[P12] a secret for introspection is refused too', () => {
     const introspection = JSON.stringify({ clientId: 'gateway', clientSecret: 's3cret' });
-    const args = ['--advanced.oauth.introspection', introspection, '--auth.oauth.issuers', 'https://login.example.com'];
+    const args = ['--auth.oauth.introspection', introspection, '--auth.oauth.issuers', 'https://login.example.com'];
     const faults = faultsOf([...args, '--public-url', 'https://mcp.example.com', url]);
     expect(faults).toEqual([
-      '--advanced.oauth.introspection has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
+      '--auth.oauth.introspection has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
     ]);
   });
 

@@ -39,7 +39,7 @@ describe('share', () => {
     ['the gateway starts it', ['--era', 'modern', '--', 'server']],
     [
       'requests without a session are served',
-      ['--era', 'modern', '--defaults.advanced.sessionless', 'serve', 'https://x.example/mcp'],
+      ['--era', 'modern', '--defaults.sessionless', 'serve', 'https://x.example/mcp'],
     ],
   ])('[M-06] is taken where %s', (_, argv) => {
     expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
@@ -81,8 +81,8 @@ describe('share', () => {
     ['with credentials of its clients', ['--defaults.credentials', 'TOKEN={header:X-Token}', '--', 'server']],
   ])('[M-06] user is taken, but shareLinger is refused in the file, for a server %s', (_, argv) => {
     expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
-    const file = { mcpServers: { local: { command: 'server', era: 'modern', advanced: { shareLinger: '5ms' } } } };
-    expect(faultsOf(['--config', 'servers.json'], file)).toEqual([expect.stringMatching(/has advanced.shareLinger/)]);
+    const file = { mcpServers: { local: { command: 'server', era: 'modern', shareLinger: '5ms' } } };
+    expect(faultsOf(['--config', 'servers.json'], file)).toEqual([expect.stringMatching(/has shareLinger/)]);
   });
 
   it.each<[string, readonly string[], boolean]>([

@@ -29,19 +29,19 @@ export const adviceOn = (config: GatewayConfig): readonly Advice[] => [
 function onExposure(config: GatewayConfig): Advice[] {
   const exposure = exposureOf(config);
   return [
-    ...(exposure === undefined ? [] : [{ about: flagOf('host'), text: `${exposure.what}. ${exposure.detail}` }]),
-    ...(config.allowOrigin.includes('*')
+    ...(exposure === undefined ? [] : [{ about: flagOf('listen.host'), text: `${exposure.what}. ${exposure.detail}` }]),
+    ...(config.listen.allowedOrigins.includes('*')
       ? [
           {
-            about: flagOf('allowOrigin'),
+            about: flagOf('listen.allowedOrigins'),
             text: 'With *, any web page that a user opens can use the servers from their browser. List the origins of your own pages.',
           },
         ]
       : []),
-    ...(config.allowHost.includes('*')
+    ...(config.listen.allowedHosts.includes('*')
       ? [
           {
-            about: flagOf('allowHost'),
+            about: flagOf('listen.allowedHosts'),
             text: 'With *, a web page can use its own host name to reach a gateway in the network of its visitor (DNS rebinding). List the host names that clients use.',
           },
         ]
@@ -49,31 +49,35 @@ function onExposure(config: GatewayConfig): Advice[] {
   ];
 }
 
-function onTimes({ sessionIdleMs, keepAliveMs, connectionIdleMs }: GatewayConfig): Advice[] {
+function onTimes({ sse: { heartbeatMs }, timeouts: { sessionIdleMs, connectionIdleMs } }: GatewayConfig): Advice[] {
   const advice: Advice[] = [];
   if (sessionIdleMs > longIdleMs)
     advice.push({
-      about: flagOf('sessionIdleMs'),
+      about: flagOf('timeouts.sessionIdle'),
       text: 'Unused sessions keep their server process for more than a day. Choose a shorter time: clients open a new session automatically.',
     });
-  if (keepAliveMs >= proxyIdleMs)
+  if (heartbeatMs >= proxyIdleMs)
     advice.push({
-      about: flagOf('keepAliveMs'),
+      about: flagOf('sse.heartbeat'),
       text: 'Most proxies close a stream that is silent for 60 s. Choose a shorter time.',
     });
   if (connectionIdleMs <= proxyIdleMs)
     advice.push({
-      about: flagOf('connectionIdleMs'),
+      about: flagOf('timeouts.connectionIdle'),
       text: 'Most proxies reuse a connection for up to 60 s, and answer 502 if the gateway closes it first. Choose a longer time.',
     });
   return advice;
 }
 
 function onRedis(config: GatewayConfig): Advice[] {
-  const { redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs, linkHost } = config;
-  if (redis === undefined && linkHost !== 'local') {
+  const { redis, link, leaseMs } = config.cluster;
+  const { leaseRenewMs, redisTimeoutMs, leaseMarginMs } = config.derived;
+  if (redis === undefined && link.host !== 'local') {
     return [
-      { about: flagOf('linkHost'), text: `Without ${flagOf('redis')} there are no other instances to connect to.` },
+      {
+        about: flagOf('cluster.link.host'),
+        text: `Without ${flagOf('cluster.redis')} there are no other instances to connect to.`,
+      },
     ];
   }
   if (redis === undefined) return [];
@@ -81,34 +85,31 @@ function onRedis(config: GatewayConfig): Advice[] {
   const advice: Advice[] = [];
   if (!isTls && !hosts.every(({ host }) => isLoopback(host)))
     advice.push({
-      about: flagOf('redis'),
+      about: flagOf('cluster.redis'),
       text: 'The connection to Redis is not encrypted: the Redis password and the contents of sessions can be read on the network. Use rediss:// unless the network is private.',
     });
   if (leaseRenewMs + redisTimeoutMs + leaseMarginMs > leaseMs)
     advice.push({
-      about: flagOf('leaseMs'),
-      text: `A single slow answer from Redis can make this instance pause. Choose more than the sum of ${flagOf('leaseRenewMs')}, ${flagOf('redisTimeoutMs')} and ${flagOf('leaseMarginMs')}.`,
+      about: flagOf('cluster.lease'),
+      text: `A single slow answer from Redis can make this instance pause. Choose more than twice ${flagOf('cluster.leaseMargin')}.`,
     });
   return advice;
 }
 
-function onServer(
-  { name, share, probeRequired, probeEveryMs, ...server }: ServerConfig,
-  config: GatewayConfig,
-): Advice[] {
+function onServer({ name, share, probes, timeouts, address }: ServerConfig, config: GatewayConfig): Advice[] {
   const advice: Advice[] = [];
-  const endMs = server.stdinCloseGraceMs + server.terminateGraceMs;
-  if (server.address === undefined && endMs + second > config.drainMs)
+  const endMs = timeouts.stdinCloseMs + timeouts.terminateMs;
+  if (address === undefined && endMs + second > config.timeouts.drainMs)
     advice.push({
       about: name,
-      text: `Requests in flight have no time to finish when the gateway shuts down. Make ${flagOf('drainMs')} longer than the sum of ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')}.`,
+      text: `Requests in flight have no time to finish when the gateway shuts down. Make ${flagOf('timeouts.drain')} longer than the sum of ${flagOf('timeouts.stdinClose')} and ${flagOf('timeouts.terminate')}.`,
     });
   if (share === 'all')
     advice.push({
       about: name,
       text: 'With --share all, all users share processes. Use this value only for a server that keeps no user data.',
     });
-  if (probeRequired && probeEveryMs === 0)
+  if (probes.required && probes.everyMs === 0)
     advice.push({
       about: name,
       text: '--defaults.probes.required has no effect without --defaults.probes.every. Set both.',

@@ -122,7 +122,8 @@ async function checkServer(
 }
 
 async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefined> {
-  const { redis: url, redisPrefix: prefix, redisTimeoutMs: commandTimeoutMs } = config;
+  const { redis: url, prefix } = config.cluster;
+  const { redisTimeoutMs: commandTimeoutMs } = config.derived;
   if (url === undefined) return undefined;
   let tls: UpstreamTls;
   try {
@@ -164,7 +165,7 @@ function adviceOnServer(
     ...(items === undefined ? [] : adviceOnFilters(about, server, items)),
   ];
   if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
-  const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfterMs')}, results are lost when the session hibernates.`;
+  const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfter')}, results are lost when the session hibernates.`;
   return [...advice, { about, text }];
 }
 
@@ -186,7 +187,7 @@ const noiseAdvice = (line: string): string =>
   `The server writes lines to stdout that are not MCP messages, and the gateway drops them. The first line: ${JSON.stringify(line)}. Configure the server to log to stderr.`;
 
 function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] {
-  const about = flagOf('redis');
+  const about = flagOf('cluster.redis');
   const advice: Advice[] = [];
   if (version === undefined)
     advice.push({
@@ -205,7 +206,7 @@ function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFin
     });
   if (instances > 0)
     advice.push({
-      about: flagOf('redisPrefix'),
+      about: flagOf('cluster.prefix'),
       text: `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
     });
   return advice;

@@ -23,7 +23,7 @@ export const notesOn = ({ config, warnings, disabled }: CheckedConfiguration): r
 ];
 
 function onCertificate(config: GatewayConfig): Advice[] {
-  const certificate = readCertificateNow(config);
+  const certificate = readCertificateNow(config.listen.tls);
   const expiry = certificate && expiryOf(new X509Certificate(certificate.cert), Date.now());
-  return expiry === undefined ? [] : [{ about: flagOf('tlsCert'), text: `${expiry.what}. ${expiry.detail}` }];
+  return expiry === undefined ? [] : [{ about: flagOf('listen.tls.cert'), text: `${expiry.what}. ${expiry.detail}` }];
 }

@@ -84,7 +84,7 @@ export async function examine(
  * Detects the eras and the features of a server. Rejects with a sentence for the operator if the server does not work.
  */
 export async function examineEras(
-  { era, startTimeoutMs }: Pick<ServerConfig, 'era' | 'startTimeoutMs'>,
+  { era, timeouts: { startMs: startTimeoutMs } }: Pick<ServerConfig, 'era' | 'timeouts'>,
   openers: Openers,
 ): Promise<Findings> {
   const { open, openModern, isOverHttp } = openers;

@@ -2,10 +2,11 @@
 
 import type { Configuration, GatewayConfig, Origin, ServerConfig } from '../../../config/config.ts';
 import { isDefault, type Option } from '../../../config/options/option-kinds.ts';
-import { globalOptions, type OptionTable, serverOptions } from '../../../config/options/options.ts';
+import { defaultsBranch } from '../../../config/options/option-names.ts';
+import { gatewayLeaves, gatewayOptions, serverLeaves } from '../../../config/options/options.ts';
 import type { ServerAddress } from '../../../config/server-url.ts';
 import { filterOptions } from '../../../config/servers/filter-options.ts';
-import { defaultsBranch, gatewayPlaces, serverPathOf, serverPlaces, treePathOf } from '../../../config/tree/places.ts';
+import { valueAt } from '../../../config/tree/branch.ts';
 import { formatDuration } from '../../../config/units.ts';
 import { showArguments, showCommandText, showOption, showUrl } from './shown-value.ts';
 
@@ -20,7 +21,7 @@ interface Leaf {
 }
 
 /** The source of an option, if it is set. */
-type OriginOf = (key: string) => Origin | undefined;
+type OriginOf = (path: string) => Origin | undefined;
 
 /**
  * Renders the effective configuration as a file with comments: every option of the gateway, the values for all servers
@@ -29,77 +30,57 @@ type OriginOf = (key: string) => Origin | undefined;
  */
 export function renderConfiguration(read: ReadConfiguration): string {
   const { config, defaults, origins, serverOrigins } = read;
-  const originOf: OriginOf = (key) => origins.get(key);
+  const originOf: OriginOf = (path) => origins.get(path);
   const leaves = [
-    ...leavesOf(globalOptions, config, originOf, treePathOf),
-    ...leavesOf(serverOptions, defaults, originOf, treePathOf),
+    ...shownLeaves(gatewayLeaves, config, originOf, ''),
+    ...shownLeaves(serverLeaves, defaults, originOf, `${defaultsBranch}.`),
     ...config.servers.flatMap((server) => {
       const own = serverOrigins.get(server.name);
       return server.address?.transport === 'view'
         ? viewLeaves(server, server.address, own?.get('views')?.place ?? '')
-        : serverLeaves(server, defaults, (key) => own?.get(key));
+        : ownLeaves(server, defaults, (path) => own?.get(path));
     }),
   ];
   return `${renderTree(leaves.toSorted((a, b) => rankOf(a) - rankOf(b)))}\n`;
 }
 
-/** The branches in the order of the reference. The advanced options are last. */
-const branches = [
-  ...new Set(Object.values(gatewayPlaces).map((place) => place.split('.', 1)[0] ?? '')),
-  defaultsBranch,
-  'mcpServers',
-  'views',
-].toSorted((a, b) => Number(a === 'advanced') - Number(b === 'advanced'));
+/** The branches in the order of the reference. */
+const branches = [...Object.keys(gatewayOptions), defaultsBranch, 'mcpServers', 'views'];
 
 const rankOf = ({ path: [first = ''] }: Leaf): number => branches.indexOf(first);
 
-function leavesOf(table: OptionTable, values: object, originOf: OriginOf, placeOf: (key: string) => string): Leaf[] {
-  return inOrder(table).flatMap(([key, option]) => {
-    const value = valueIn(values, key);
-    // Some times are derived from others, so that a value without a source is not always the default of its option.
-    const remark = isDefault(option, value) ? 'default' : 'derived';
-    return leafOf(placeOf(key).split('.'), key, option, value, originOf(key), remark);
-  });
+function shownLeaves(options: ReadonlyMap<string, Option>, values: object, originOf: OriginOf, prefix: string): Leaf[] {
+  return [...options].flatMap(([path, option]) =>
+    leafOf((prefix + path).split('.'), option, valueAt(values, path, option), originOf(prefix + path), 'default'),
+  );
 }
-
-const places = [...Object.keys(gatewayPlaces), ...Object.keys(serverPlaces)];
-
-/** The options in the order of the tree. */
-const inOrder = (table: OptionTable): (readonly [string, Option])[] =>
-  Object.entries(table).toSorted(([a], [b]) => places.indexOf(a) - places.indexOf(b));
-
-const valueIn = (values: object, key: string): unknown => new Map<string, unknown>(Object.entries(values)).get(key);
 
 function leafOf(
   path: readonly string[],
-  key: string,
   option: Option,
   value: unknown,
   origin: Origin | undefined,
   remarkWithout: string,
 ): Leaf[] {
   if (value === undefined) return [];
-  const shown = showOption(key, option, value, origin?.written);
+  const shown = showOption(option, value, origin?.written);
   const from = shown.from === undefined ? '' : `, ${JSON.stringify(shown.from)}`;
   return [{ path, value: shown.value, remark: `${origin?.place ?? remarkWithout}${from}` }];
 }
 
 /** What a server sets itself, and the values for all servers that do not apply to it. */
-function serverLeaves(server: ServerConfig, defaults: object, ownOf: OriginOf): Leaf[] {
+function ownLeaves(server: ServerConfig, defaults: object, ownOf: OriginOf): Leaf[] {
   const at = ['mcpServers', server.name];
-  const options: OptionTable = serverOptions;
   return [
     ...targetLeaves(at, server, ownOf),
-    ...inOrder(options).flatMap(([key, option]) => {
-      const path = [...at, ...(serverPathOf(key) ?? key).split('.')];
-      const value = valueIn(server, key);
-      const own = ownOf(key);
+    ...[...serverLeaves].flatMap(([path, option]) => {
+      const place = [...at, ...path.split('.')];
+      const value = valueAt(server, path, option);
+      const own = ownOf(path);
       // `env` is merged with that below `defaults`, which is printed there.
-      if (own !== undefined) return leafOf(path, key, option, key === 'env' ? own.value : value, own, '');
-      const isCommon = JSON.stringify(value) === JSON.stringify(valueIn(defaults, key));
-      return isCommon
-        ? []
-        : leafOf(path, key, option, value, undefined, `${defaultsBranch}.${serverPathOf(key)} does not apply`);
+      if (own !== undefined) return leafOf(place, option, path === 'env' ? own.value : value, own, '');
+      const isCommon = JSON.stringify(value) === JSON.stringify(valueAt(defaults, path, option));
+      return isCommon ? [] : leafOf(place, option, value, undefined, `${defaultsBranch}.${path} does not apply`);
     }),
   ];
 }
@@ -149,16 +130,15 @@ function viewLeaves(
 ): Leaf[] {
   const prefixed = members.find(({ prefix }) => prefix !== '');
   const unprefixed = members.find(({ prefix }) => prefix === '');
-  const filters: OptionTable = filterOptions;
   const values = {
     servers: members.map(({ name }) => name),
     ...(prefixed && { separator: prefixed.prefix.slice(prefixed.name.length) }),
     ...(unprefixed && { unprefixed: unprefixed.name }),
     timeout: formatDuration(timeoutMs),
     ...Object.fromEntries(
-      Object.entries(filters).flatMap(([key, option]) => {
-        const value = valueIn(server, key);
-        return isDefault(option, value) ? [] : [[key, showOption(key, option, value, undefined).value]];
+      Object.entries<Option>(filterOptions).flatMap(([key, option]) => {
+        const value = valueAt(server, key, option);
+        return isDefault(option, value) ? [] : [[key, showOption(option, value, undefined).value]];
       }),
     ),
   };

@@ -117,25 +117,21 @@ const hideUrlSecrets = (url: unknown): unknown =>
       )
     : url;
 
-/** Options whose values are secrets or can contain them, with the function that hides the secrets. */
-const hidings: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
-  ['stateKey', hideTexts],
-  ['env', hideTexts],
-  ['headers', hideTexts],
-  ['redis', hideUrlSecrets],
-  ['identity', hideSecretMembers],
-  ['authIntrospection', hideSecretMembers],
-  ['tools', hideToolArguments],
-]);
+/** The functions that hide the secrets of options. */
+const hidings: Readonly<Record<NonNullable<Option['secrets']>, (value: unknown) => unknown>> = {
+  texts: hideTexts,
+  url: hideUrlSecrets,
+  members: hideSecretMembers,
+  arguments: hideToolArguments,
+};
 
 /**
  * Shows the value of an option. A secret, and a text from a file, is shown as the reference to it. Any other value is
  * shown as the gateway uses it.
  * @param written the value with its references, if it has any
  */
-export function showOption(key: string, { format }: Option, value: unknown, written: unknown): ShownValue {
-  const hide = hidings.get(key);
-  if (hide !== undefined) return { value: hide(written ?? value) };
+export function showOption({ format, secrets }: Option, value: unknown, written: unknown): ShownValue {
+  if (secrets !== undefined) return { value: hidings[secrets](written ?? value) };
   if (typeof value === 'number') return withSource(format?.(value) ?? value, written);
   return typeof value !== 'boolean' && hasFileReference(written) ? { value: written } : withSource(value, written);
 }

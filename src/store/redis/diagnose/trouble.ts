@@ -71,7 +71,7 @@ export function explainTrouble(cause: unknown): RedisTrouble {
   if (code !== undefined && tlsCode.test(code))
     return {
       detail: `The TLS connection to Redis failed with ${code}.`,
-      help: 'Check --advanced.cluster.redisCa, --advanced.cluster.redisCert and --advanced.cluster.redisKey.',
+      help: 'Check --cluster.tls.ca, --cluster.tls.cert and --cluster.tls.key.',
     };
   // ioredis has no codes for these faults, only texts. If the texts change, the answer below is still true.
   const text = error?.message ?? '';

@@ -14,9 +14,11 @@ function check(initialized: object | undefined) {
       if (outcome !== undefined) backend.says({ jsonrpc: '2.0', id, ...outcome });
     }),
   );
-  const found = examineEras({ era: 'auto', startTimeoutMs: 9_000 }, { open, openModern: open, isOverHttp: false });
+  const found = examineEras({ era: 'auto', timeouts }, { open, openModern: open, isOverHttp: false });
   return { found, living };
 }
+
+const timeouts = { startMs: 9_000, stdinCloseMs: 0, terminateMs: 0, streamIdleMs: 0 };
 
 describe('a check of a modern server', () => {
   it.each<[string, object | undefined, RegExp]>([
@@ -56,10 +58,7 @@ async function listedBy(capabilities: object, answer: (cursor: unknown) => objec
       if (id !== undefined && outcome !== undefined) backend.says({ jsonrpc: '2.0', id, ...outcome });
     }),
   );
-  const found = examineEras(
-    { era: 'legacy', startTimeoutMs: 9_000 },
-    { open, openModern: undefined, isOverHttp: false },
-  );
+  const found = examineEras({ era: 'legacy', timeouts }, { open, openModern: undefined, isOverHttp: false });
   await vi.advanceTimersByTimeAsync(3_000);
   return found;
 }
@@ -103,7 +102,7 @@ describe('lists that careless servers give', () => {
 describe('a check', () => {
   it('recognises a command that sends back what it is told, at once', async () => {
     const { open, living } = createFakeServer((message, backend) => queueMicrotask(() => backend.says(message)));
-    const found = examineEras({ era: 'auto', startTimeoutMs: 9_000 }, { open, openModern: open, isOverHttp: false });
+    const found = examineEras({ era: 'auto', timeouts }, { open, openModern: open, isOverHttp: false });
     const failed = expect(found).rejects.toMatchObject({
       message: expect.stringContaining('own request'),
       help: expect.stringMatching(/terminal.*-t/),
@@ -128,7 +127,7 @@ describe('a check', () => {
         }),
       );
       const openers = { open, openModern: era === 'auto' ? open : undefined, isOverHttp: false };
-      const found = examineEras({ era, startTimeoutMs: 9_000 }, openers);
+      const found = examineEras({ era, timeouts }, openers);
       await vi.advanceTimersByTimeAsync(8_000);
       expect((await found).eras).toEqual(['legacy']);
     },

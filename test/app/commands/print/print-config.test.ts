@@ -162,7 +162,7 @@ describe('config print', () => {
     expect(text).toContain('"args": ["y"] // command line');
   });
 
-  it('shows views, and the advanced options last', () => {
+  it('shows views, which are last', () => {
     const text = print({
       mcpServers: { a: { command: 'x' }, b: { command: 'y' } },
       views: { all: { servers: ['*'], unprefixed: 'b', timeout: '7s', denyTools: ['c'] } },
@@ -171,6 +171,6 @@ describe('config print', () => {
     for (const part of ['"separator": "__"', '"unprefixed": "b"', '"timeout": "7s"', '"denyTools": ["c"]'])
       expect(text).toContain(part);
     const { value } = { value: undefined, ...readJsonc(text) };
-    expect(Object.keys(value as object).at(-1)).toBe('advanced');
+    expect(Object.keys(value as object).at(-1)).toBe('views');
   });
 });

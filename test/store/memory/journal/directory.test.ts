@@ -14,6 +14,7 @@ import {
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { GatewayConfig } from '../../../../src/config/config.ts';
 import { storeDirectoryOf } from '../../../../src/config/store-directory-option.ts';
 import { aRecord } from '../../../contract/log-writer.ts';
 import { filesOf, freshDirectory, openStore } from './store-directories.ts';
@@ -108,9 +109,10 @@ describe('a directory that cannot be used', () => {
     expect(() => openStore(directory)).toThrow(
       /The directory .* belongs to the user with the id 12345, not to the user/,
     );
-    expect(storeDirectoryOf({ store: `file-if-writable:${directory}`, redis: undefined })).toBeUndefined();
+    const config = { replay: { store: `file-if-writable:${directory}` }, cluster: {} } as unknown as GatewayConfig;
+    expect(storeDirectoryOf(config)).toBeUndefined();
     vi.restoreAllMocks();
-    expect(storeDirectoryOf({ store: `file-if-writable:${directory}`, redis: undefined })).toBe(directory);
+    expect(storeDirectoryOf(config)).toBe(directory);
   });
 
   it('is refused if a pipe has the name of a file, and nobody waits for it', async () => {

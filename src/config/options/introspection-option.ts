@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { minute, second } from '../../units.ts';
-import { duration } from '../option-kinds.ts';
+import { duration } from './option-kinds.ts';
 import { plainUrl } from './plain-url.ts';
 
 /** How the gateway asks an issuer about tokens. */
@@ -19,15 +18,15 @@ export interface Introspection {
   readonly cache: number;
 }
 
-/** How long an answer is used by default. */
-const usualCacheMs = 30 * second;
+/** How long an answer is used. */
+const cache = duration('30s', '', { min: '1s', max: '5m' });
 
 const text = z.string({ error: 'must be a string' }).check(z.minLength(1, { error: 'must not be empty' }));
 
 const choice = <const T extends readonly string[]>(values: T) =>
   z._default(z.enum(values, { error: `must be one of ${values.join(', ')}` }), values[0] as T[number]);
 
-/** The schema of the option `advanced.oauth.introspection`. */
+/** The schema of the option `auth.oauth.introspection`. */
 export const introspectionSchema = z.optional(
   z
     .strictObject(
@@ -38,7 +37,7 @@ export const introspectionSchema = z.optional(
         issuer: z.optional(plainUrl(true)),
         tokens: choice(['opaque', 'all']),
         protocol: choice(['rfc7662', 'tokeninfo']),
-        cache: z._default(duration(usualCacheMs, [second, 5 * minute], '').schema, usualCacheMs),
+        cache: z._default(cache.schema, cache.default),
       },
       { error: 'must be an object with only url, clientId, clientSecret, issuer, tokens, protocol and cache' },
     )

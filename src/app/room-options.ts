@@ -1,0 +1,21 @@
+import type { GatewayConfig } from '../config/config.ts';
+
+/** BRIDGE: the values under the names that the rooms give them. */
+export const roomOptions = ({ limits, timeouts, sse, replay, derived }: GatewayConfig) => ({
+  ...timeouts,
+  ...derived,
+  requestMaxMs: timeouts.requestTotalMs,
+  keepAliveMs: sse.heartbeatMs,
+  retryMs: sse.reconnectDelayMs,
+  upgradeAfterMs: sse.streamAfterMs,
+  streamMaxAgeMs: sse.maxAgeMs,
+  maxSessions: limits.total.sessions,
+  maxConnections: limits.total.connections,
+  maxCalls: limits.session.requests,
+  maxBodyBytes: limits.request.bodyBytes,
+  maxLineBytes: limits.server.lineBytes,
+  maxDepth: 100,
+  abandonedMs: 300_000,
+  logMaxEvents: replay.maxEvents,
+  logMaxBytes: replay.maxSizeBytes,
+});

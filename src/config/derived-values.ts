@@ -1,0 +1,36 @@
+import type { GatewayOptions } from './options/options.ts';
+import { largestMessageBytes, mebibyte, minute, second } from './units.ts';
+
+/** Values that follow from options. Nobody could set them without knowing the code. */
+export type DerivedValues = ReturnType<typeof deriveValues>;
+
+/** Derives the values of a configuration. */
+export function deriveValues({ cluster: { leaseMs, leaseMarginMs }, limits, replay, sse, timeouts }: GatewayOptions) {
+  return {
+    /** A lease is renewed three times before it expires, so that two renewals can fail. */
+    leaseRenewMs: Math.max(10, Math.floor(leaseMs / 3)),
+    /** Before a lease expires, the instance sends only data that is in the log for this long. */
+    leaseMarginMs: leaseMarginMs ?? Math.max(1, Math.floor(leaseMs / 6)),
+    /** A Redis that answers later is unreachable. Six answers fit into a lease, and a person waits for one. */
+    redisTimeoutMs: Math.min(second, Math.max(10, Math.floor(leaseMs / 6))),
+    /**
+     * Redis keeps a session without an owner for as long as the session may be idle and its events last. An hour is the
+     * time in which somebody starts a gateway again.
+     */
+    recordTtlMs: Math.max(60 * minute, timeouts.sessionIdleMs, replay.maxAgeMs),
+    /** One event leaves room for others, which a client may still miss. */
+    maxEventBytes: Math.min(largestMessageBytes, Math.max(1, Math.floor(replay.maxSizeBytes / 2))),
+    /** For a server that does not read. The largest message of a client always fits. */
+    maxQueuedBytes: Math.max(16 * mebibyte, limits.request.bodyBytes),
+    /** What several clients share serves as many requests as sixteen busy sessions send. */
+    maxSharedCalls: 16 * limits.session.requests,
+    /** A proxy closes a silent request as it closes a silent stream, so a comment must come as early. */
+    commitAfterMs: sse.heartbeatMs,
+    /** An HTTP+SSE session outlives its stream for the time of a reconnect, but not longer than an idle one. */
+    sseLingerMs: Math.min(minute, timeouts.sessionIdleMs),
+    /** A client that sends its body this slowly holds a connection for nothing (slowloris). */
+    bodyTimeoutMs: Math.min(30 * second, timeouts.requestIdleMs),
+    /** Messages of other instances wait for this one. 64 MiB are a second of a fast network. */
+    mailboxMaxBytes: 64 * mebibyte,
+  };
+}
