@@ -70,7 +70,7 @@ const notes: Partial<Record<Reason, string>> = {
   unknown_session:
     'The session was idle for `--session-idle` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
-    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--timeouts.sessionIdle`, sessions survive longer interruptions.',
+    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--session-idle`, sessions survive longer interruptions.',
   history_lost:
     'The limits are `--replay.maxEvents`, `--replay.maxSize`, `--replay.totalMaxSize` and `--replay.maxAge`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',

@@ -1,5 +1,3 @@
-import type { OptionPath } from './options/options.ts';
-
 /** One fault in the configuration. */
 export interface ConfigurationIssue {
   /** The location of the fault: `--port`, `GANGWAY_PORT`, `config.json: mcpServers.git.args[1]`. */
@@ -25,7 +23,7 @@ export function renderIssue({ path, message, position }: ConfigurationIssue): st
 }
 
 /** The name of an option in its source: `--tls-key`, `GANGWAY_TLS_KEY` in the environment, `listen.tls.key` in the file. */
-export type NameOf = (path: OptionPath) => string;
+export type NameOf = (path: string) => string;
 
 /** The message of a fault. A message that names options uses the names of the source with the fault. */
 export type IssueMessage = string | ((nameOf: NameOf) => string);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { renderIssueMessage } from '../../src/config/issues.ts';
-import { flagOf } from '../../src/config/options/option-names.ts';
+import { namesAt } from '../../src/config/options/option-names.ts';
 import { readServerUrl, type TransportChoice } from '../../src/config/server-url.ts';
 
 const read = (text: string, transport: TransportChoice = 'auto') => {
   const found = readServerUrl(text, transport);
-  return found.ok ? found.address : renderIssueMessage(found.message, flagOf);
+  return found.ok ? found.address : renderIssueMessage(found.message, namesAt('--', false));
 };
 
 describe('the URL of a server', () => {

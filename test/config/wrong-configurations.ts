@@ -334,7 +334,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"sse": false'),
-    'gangway.json:2:3: sse: must be an object such as { "heartbeat": "15s" }; for the option defaults.sse, write "defaults": { "sse": false }',
+    'gangway.json:2:3: sse: must be an object such as { "heartbeat": "15s", "streamAfter": "100ms" }; for the option defaults.sse, write "defaults": { "sse": false }',
   ],
   [
     root('"include": "servers.d"'),

@@ -398,7 +398,10 @@ const examined = subject(
     const era = (['auto', 'legacy', 'modern'] as const)[(chosen[0] as number) % 3] as 'auto';
     const openers = { open, openModern: kind === 'http' ? undefined : open, isOverHttp: kind !== 'lines' };
     let isOver = false;
-    const outcome = examineEras({ era, timeouts: { startMs: never, stdinCloseMs: 0, terminateMs: 0, streamIdleMs: 0 } }, openers)
+    const outcome = examineEras(
+      { era, timeouts: { startMs: never, stdinCloseMs: 0, terminateMs: 0, streamIdleMs: 0 } },
+      openers,
+    )
       .then(
         (findings) => JSON.stringify(findings),
         (error: Error) => {

@@ -7,7 +7,7 @@ import { createProxyIdentity } from '../../auth/proxy-identity.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { type ReportIssue, renderIssueMessage } from '../../config/issues.ts';
-import { flagOf } from '../../config/options/option-names.ts';
+import { namesAt } from '../../config/options/option-names.ts';
 import { watchFiles } from '../file-watch.ts';
 
 /** The authentication of clients by API keys and by a trusted proxy. */
@@ -59,7 +59,8 @@ export function createAuthentication(
 
 function loadKeys(file: string): readonly ApiKey[] {
   const faults: string[] = [];
-  const report: ReportIssue = (path, message) => faults.push(`${path} ${renderIssueMessage(message, flagOf)}`);
+  const report: ReportIssue = (path, message) =>
+    faults.push(`${path} ${renderIssueMessage(message, namesAt('--', false))}`);
   const keys = readKeysFile(readFileSync(file, 'utf8'), file, report);
   if (keys === undefined) throw new Error(faults.join('; '));
   return keys;

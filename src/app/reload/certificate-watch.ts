@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type CertificateFiles, type CertificateRead, readCertificate } from '../../config/access/certificate-files.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
-import { flagOf } from '../../config/options/option-names.ts';
+import { flagOf, namesAt } from '../../config/options/option-names.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { warnOfExpiry } from '../access/exposure.ts';
 import { watchFiles } from '../file-watch.ts';
@@ -55,4 +55,4 @@ const readFiles = (files: CertificateFiles): CertificateRead =>
   readCertificate(files, (path) => readFileSync(path, 'utf8'));
 
 const explain = ({ option, message }: Extract<CertificateRead, { readonly ok: false }>): string =>
-  `${flagOf(option)} ${renderIssueMessage(message, flagOf)}`;
+  `${flagOf(option)} ${renderIssueMessage(message, namesAt('--', false))}`;

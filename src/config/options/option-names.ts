@@ -45,7 +45,7 @@ export const variableOf = (name: string): string =>
  * then.
  */
 export function namesAt(path: ConfigurationIssue['path'], hasFile: boolean): NameOf {
-  if (path.startsWith('GANGWAY_')) return environmentNameOf;
-  if (path.startsWith('--') || !hasFile) return flagOf;
+  if (path.startsWith('GANGWAY_')) return (each) => variableOf(flagsOf(each)[0]);
+  if (path.startsWith('--') || !hasFile) return (each) => flagsOf(each)[0];
   return /: (?:mcpServers|servers)[.[]/.test(path) ? (each) => each : rootPathOf;
 }

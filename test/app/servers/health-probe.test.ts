@@ -22,7 +22,7 @@ function probed(options: object = {}) {
   );
   const health = new ServerHealth();
   health.add('it', { transport: 'stdio', isRequired: false, era: () => 'legacy' });
-  const times = { probeEveryMs: 1_000, probeTimeoutMs: 100, probeFailures: 3, probeSuccesses: 2 };
+  const times = { probes: { everyMs: 1_000 }, timeouts: { startMs: 100 } };
   const config = { name: 'it', credentials: {}, forwardHeaders: [], ...times, ...options };
   const modern = { findEra: () => state.era };
   const served = { config, modern, running: { openSibling: open } } as unknown as ServedServer;
@@ -102,7 +102,7 @@ describe('a probe', () => {
   });
 
   it('does not wait longer for a server that hangs at its start', async () => {
-    const { state, now } = probed({ probeTimeoutMs: 100, probeEveryMs: 60_000 });
+    const { state, now } = probed({ probes: { everyMs: 60_000 } });
     await vi.advanceTimersByTimeAsync(0);
     state.era = new Promise<string>(() => undefined);
     await vi.advanceTimersByTimeAsync(60_099);
@@ -121,7 +121,7 @@ describe('a probe', () => {
   });
 
   it.each<[string, object]>([
-    ['where it is not wanted', { probeEveryMs: 0 }],
+    ['where it is not wanted', { probes: { everyMs: 0 } }],
     ['of a server that needs credentials of its clients', { credentials: { TOKEN: '{header:x-token}' } }],
     ['of a server that gets headers of its clients', { forwardHeaders: ['x-tenant'] }],
   ])('is not made %s', (_, options) => {

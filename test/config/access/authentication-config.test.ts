@@ -5,7 +5,7 @@ import { readKeysFile } from '../../../src/config/access/api-key-sources.ts';
 import { hasAuthentication } from '../../../src/config/access/authentication-config.ts';
 import { readConfiguration } from '../../../src/config/config.ts';
 import { renderIssueMessage } from '../../../src/config/issues.ts';
-import { flagOf } from '../../../src/config/options/option-names.ts';
+import { namesAt } from '../../../src/config/options/option-names.ts';
 import { isolationOf } from '../../../src/config/servers/process-sharing.ts';
 
 const secret = 'correct-horse-battery-staple-0123456789';
@@ -105,7 +105,7 @@ describe('a file of API keys', () => {
   const readKeys = (text: string) => {
     const faults: string[] = [];
     const keys = readKeysFile(text, 'keys.json', (path, message) =>
-      faults.push(`${path} ${renderIssueMessage(message, flagOf)}`),
+      faults.push(`${path} ${renderIssueMessage(message, namesAt('--', false))}`),
     );
     return { keys, faults };
   };

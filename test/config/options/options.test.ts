@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { defaultsBranch, flagsOf, options, variablesOf } from '../../../src/config/options/option-names.ts';
 import { gatewayLeaves, gatewayOptions, serverLeaves } from '../../../src/config/options/options.ts';
@@ -23,6 +24,18 @@ describe('the table of options', () => {
   it('has no path of a server that is one of the gateway, and no branch for servers', () => {
     expect([...gatewayLeaves.keys()].filter((path) => serverLeaves.has(path))).toEqual([]);
     expect([...gatewayLeaves.keys()].filter((path) => path.startsWith(`${defaultsBranch}.`))).toEqual([]);
+  });
+});
+
+describe('the faults of a configuration', () => {
+  it('name only options that exist', () => {
+    const folder = new URL('../../../src/config/', import.meta.url);
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    const named = sources.flatMap((name) =>
+      [...readFileSync(new URL(name, folder), 'utf8').matchAll(/nameOf\('([^']+)'\)/g)].map(([, path = '']) => path),
+    );
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter((path) => !gatewayLeaves.has(path) && !serverLeaves.has(path))).toEqual([]);
   });
 });
 
