@@ -21,7 +21,7 @@ import { digestOfKey } from '../../auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { KeyRequest } from '../../config/access/key-request.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
-import { flagOf } from '../../config/options/option-names.ts';
+import { namesAt } from '../../config/options/option-names.ts';
 import { loadLibrary } from '../../util/load-library.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 
@@ -80,7 +80,7 @@ export function addToKeyFile(
     const { text, attributes } = attempt(file, 'read', () => readExisting(target));
     const faults: string[] = [];
     const keys = readKeysFile(text, file, (path, message) =>
-      faults.push(`${path} ${renderIssueMessage(message, flagOf)}`),
+      faults.push(`${path} ${renderIssueMessage(message, namesAt('--', false))}`),
     );
     if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
     const write = (): void => {
