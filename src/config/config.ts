@@ -48,7 +48,7 @@ import { firstGiven, type Given, optionLocation, resolveOptions } from './source
 import { type NamedFile, readNamedFile } from './sources/named-file.ts';
 import { type Origins, originsOf, positionOf, serverOriginsOf } from './sources/origins.ts';
 import type { JsoncPositions } from './sources/read-jsonc.ts';
-import { valueAt } from './tree/branch.ts';
+import { leafValue } from './tree/branch.ts';
 
 export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
 export type { Origin } from './sources/origins.ts';
@@ -329,7 +329,7 @@ function limitWarnings({ limits: { user } }: GatewayOptions, knowsUsers: boolean
 function checkPairs(options: GatewayOptions, sources: readonly Given[], report: ReportIssue): void {
   const numberAt = (path: OptionPath): number | undefined => {
     const option = gatewayLeaves.get(path);
-    const value = option && valueAt(options, path, option);
+    const value = option && leafValue(options, path, option);
     return typeof value === 'number' ? value : undefined;
   };
   for (const [smaller, larger, reason] of orderedPairs) {

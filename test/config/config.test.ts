@@ -5,7 +5,7 @@ import { readConfiguration } from '../../src/config/config.ts';
 import type { ConfigurationIssue } from '../../src/config/issues.ts';
 import { flagsOf, options, variablesOf } from '../../src/config/options/option-names.ts';
 import { configFileVariable } from '../../src/config/sources/environment-variables.ts';
-import { valueAt } from '../../src/config/tree/branch.ts';
+import { leafValue } from '../../src/config/tree/branch.ts';
 
 const flagOf = (path: string): string => flagsOf(path)[0];
 const environmentNameOf = (path: string): string => variablesOf(path)[0] ?? '';
@@ -258,7 +258,7 @@ describe('the order of sources', () => {
         configOf({ file: treeOf(large) }),
       ];
       for (const { servers, ...config } of results)
-        expect([path, valueAt({ ...config, defaults: servers[0] }, path, option)]).toEqual([path, wanted]);
+        expect([path, leafValue({ ...config, defaults: servers[0] }, path, option)]).toEqual([path, wanted]);
     }
   });
 });

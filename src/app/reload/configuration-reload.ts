@@ -3,7 +3,7 @@
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { gatewayLeaves } from '../../config/options/options.ts';
-import { valueAt } from '../../config/tree/branch.ts';
+import { leafValue } from '../../config/tree/branch.ts';
 import { type Log, setLevels } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
@@ -102,7 +102,7 @@ function reloadConfiguration({ source, started, replace, log, emit }: Configurat
   };
   for (const warning of warnings) logger.warn(warning);
   const differing = [...gatewayLeaves]
-    .filter(([path, option]) => !isSame(valueAt(started, path, option), valueAt(config, path, option)))
+    .filter(([path, option]) => !isSame(leafValue(started, path, option), leafValue(config, path, option)))
     .map(([path]) => path)
     .filter((path) => !reloaded.includes(path));
   const securityChanges = differing.filter(isOfSecurity);

@@ -3,7 +3,7 @@ import type { ReportIssue } from '../issues.ts';
 import { isDefault } from '../options/option-kinds.ts';
 import { type GatewayOptions, gatewayLeaves, type ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
-import { valueAt } from '../tree/branch.ts';
+import { leafValue } from '../tree/branch.ts';
 import type { PlaceOfServer } from './authentication-config.ts';
 
 type Configured = Pick<GatewayOptions, 'auth' | 'listen'> & {
@@ -90,7 +90,7 @@ export function checkAuthorization(
     const given = firstGiven(sources, path);
     const option = gatewayLeaves.get(path);
     // `config print` shows defaults too, and what it prints is a valid file.
-    if (given !== undefined && option && !isDefault(option, valueAt(config, path, option)))
+    if (given !== undefined && option && !isDefault(option, leafValue(config, path, option)))
       report(
         given.path,
         (nameOf) => `has no effect without ${nameOf('auth.oauth.issuers')}; set both, or remove this option`,

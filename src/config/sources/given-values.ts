@@ -6,7 +6,7 @@ import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues
 import type { Option } from '../options/option-kinds.ts';
 import { rootPathOf } from '../options/option-names.ts';
 import type { OptionPath } from '../options/options.ts';
-import { type Branch, type ValuesOf, valueAt, valuesOf } from '../tree/branch.ts';
+import { type Branch, leafValue, type ValuesOf, valuesOf } from '../tree/branch.ts';
 
 /** A value from one source, not yet checked, and its location. */
 export interface GivenValue {
@@ -75,7 +75,7 @@ export function resolveOptions<B extends Branch>(
   { fallbacks, prefix = '' }: { readonly fallbacks?: ValuesOf<B>; readonly prefix?: string } = {},
 ): ValuesOf<B> {
   return valuesOf(branch, (path, option) => {
-    const usual = fallbacks === undefined ? option.default : valueAt(fallbacks, path, option);
+    const usual = fallbacks === undefined ? option.default : leafValue(fallbacks, path, option);
     const given = sources.find((source) => source.has(prefix + path))?.get(prefix + path);
     // A refused option keeps its fallback. The configuration is not used then.
     return given === undefined ? usual : (checkValue(option.schema, given, report) ?? usual);

@@ -55,7 +55,7 @@ export function valuesOf<B extends Branch>(
 }
 
 /** The value at the path of an option in the values of its branch. */
-export function valueAt(values: object, path: string, { unit }: Option): unknown {
+export function leafValue(values: object, path: string, { unit }: Option): unknown {
   const words = `${path}${unit}`.split('.');
   return words.reduce<unknown>(
     (value, word) => (typeof value === 'object' && value !== null ? Reflect.get(value, word) : undefined),

@@ -6,7 +6,7 @@ import { defaultsBranch } from '../../../config/options/option-names.ts';
 import { gatewayLeaves, gatewayOptions, serverLeaves } from '../../../config/options/options.ts';
 import type { ServerAddress } from '../../../config/server-url.ts';
 import { filterOptions } from '../../../config/servers/filter-options.ts';
-import { valueAt } from '../../../config/tree/branch.ts';
+import { leafValue } from '../../../config/tree/branch.ts';
 import { formatDuration } from '../../../config/units.ts';
 import { showArguments, showCommandText, showOption, showUrl } from './shown-value.ts';
 
@@ -51,7 +51,7 @@ const rankOf = ({ path: [first = ''] }: Leaf): number => branches.indexOf(first)
 
 function shownLeaves(options: ReadonlyMap<string, Option>, values: object, originOf: OriginOf, prefix: string): Leaf[] {
   return [...options].flatMap(([path, option]) =>
-    leafOf((prefix + path).split('.'), option, valueAt(values, path, option), originOf(prefix + path), 'default'),
+    leafOf((prefix + path).split('.'), option, leafValue(values, path, option), originOf(prefix + path), 'default'),
   );
 }
 
@@ -75,11 +75,11 @@ function ownLeaves(server: ServerConfig, defaults: object, ownOf: OriginOf): Lea
     ...targetLeaves(at, server, ownOf),
     ...[...serverLeaves].flatMap(([path, option]) => {
       const place = [...at, ...path.split('.')];
-      const value = valueAt(server, path, option);
+      const value = leafValue(server, path, option);
       const own = ownOf(path);
       // `env` is merged with that below `defaults`, which is printed there.
       if (own !== undefined) return leafOf(place, option, path === 'env' ? own.value : value, own, '');
-      const isCommon = JSON.stringify(value) === JSON.stringify(valueAt(defaults, path, option));
+      const isCommon = JSON.stringify(value) === JSON.stringify(leafValue(defaults, path, option));
       return isCommon ? [] : leafOf(place, option, value, undefined, `${defaultsBranch}.${path} does not apply`);
     }),
   ];
@@ -137,7 +137,7 @@ function viewLeaves(
     timeout: formatDuration(timeoutMs),
     ...Object.fromEntries(
       Object.entries<Option>(filterOptions).flatMap(([key, option]) => {
-        const value = valueAt(server, key, option);
+        const value = leafValue(server, key, option);
         return isDefault(option, value) ? [] : [[key, showOption(option, value, undefined).value]];
       }),
     ),
