@@ -5,7 +5,7 @@ import { options } from '../options/option-names.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';
 import { expandReferences, expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
-import { isObject, type KnownKeys, readBranch } from './read-branch.ts';
+import { isObject, type KnownMembers, readBranch } from './read-branch.ts';
 import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
 import { type EntryContext, isDisabled, readServerEntry, type ServerEntry } from './server-entry.ts';
 
@@ -30,7 +30,7 @@ export interface FileContext extends EntryContext {
 
 const sections = ['mcpServers', 'servers'];
 
-const known: KnownKeys = {
+const known: KnownMembers = {
   options,
   others: [...sections, '$schema', 'include', 'views'],
   foreign: ignoredRootKeys,

@@ -9,7 +9,7 @@ import { expandWhole, hasReference, type ReferenceSources } from './expand-varia
 import { fromText, type GivenValue } from './given-values.ts';
 
 /** What an object of the file can hold. */
-export interface KnownKeys {
+export interface KnownMembers {
   /** The options by their paths from that object. */
   readonly options: ReadonlyMap<string, Option>;
   /** Other keys of the object, which its caller reads. */
@@ -21,7 +21,7 @@ export interface KnownKeys {
 /** The values found so far, by their paths, and the means to read them. */
 export interface BranchReading {
   readonly given: Map<string, GivenValue>;
-  readonly known: KnownKeys;
+  readonly known: KnownMembers;
   readonly references: ReferenceSources;
   readonly report: ReportIssue;
 }
@@ -56,7 +56,7 @@ export function readBranch(
 }
 
 /** The fault of a plain value in the place of a branch. An option can have the same last word: `sse` and `defaults.sse`. */
-function explainNoObject(name: string, value: unknown, path: string, known: KnownKeys): string {
+function explainNoObject(name: string, value: unknown, path: string, known: KnownMembers): string {
   const option = [...known.options.keys()].find((each) => each.endsWith(`.${name}`));
   const meant = typeof value === 'boolean' ? String(value) : '…';
   const hint = option === undefined ? '' : `; for the option ${option}, write ${nested(option, meant)}`;
@@ -95,11 +95,11 @@ function setExpanded(
   given.set(path, { path: at, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value, written });
 }
 
-const isBranch = (path: string, { options }: KnownKeys): boolean =>
+const isBranch = (path: string, { options }: KnownMembers): boolean =>
   [...options.keys()].some((each) => each.startsWith(`${path}.`));
 
 /** The keys that a branch can have. */
-function memberNames(branch: string, { options, others }: KnownKeys): string[] {
+function memberNames(branch: string, { options, others }: KnownMembers): string[] {
   const prefix = branch === '' ? '' : `${branch}.`;
   const below = [...options.keys()].filter((path) => path.startsWith(prefix));
   const names = below.map((path) => path.slice(prefix.length).split('.', 1)[0] ?? '');
@@ -107,7 +107,7 @@ function memberNames(branch: string, { options, others }: KnownKeys): string[] {
 }
 
 /** The fault of an unknown key, with a similar key of the same object or of another branch. */
-function explainUnknownKey(name: string, branch: string, known: KnownKeys): string {
+function explainUnknownKey(name: string, branch: string, known: KnownMembers): string {
   const paths = [...known.options.keys()];
   const ofGateway = [...gatewayLeaves.keys()].find((path) => path.split('.').at(-1) === name);
   if (branch === '' && ofGateway !== undefined && !paths.includes(ofGateway))

@@ -10,7 +10,7 @@ import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/cli
 import { type FindCommand, splitCommandText } from './command-text.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
-import { isObject, type KnownKeys, readBranch } from './read-branch.ts';
+import { isObject, type KnownMembers, readBranch } from './read-branch.ts';
 
 /** The context in which a server's entry is read. */
 export interface EntryContext extends ReferenceSources {
@@ -34,7 +34,7 @@ export interface ServerEntry {
 
 /** Keys with which the files of MCP clients describe a server, in addition to the per-server options. */
 const fields = ['command', 'args', 'url', 'type', 'disabled'];
-const known: KnownKeys = {
+const known: KnownMembers = {
   options: serverLeaves,
   others: fields,
   foreign: [...urlNames, ...ignoredKeys, ...refusedKeys.keys(), 'enabled'],
