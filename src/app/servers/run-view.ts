@@ -17,7 +17,7 @@ import { configurationDigest, type RunningServer, type ServerTelemetry } from '.
  */
 export function runView(
   config: ServerConfig,
-  { cancelGraceMs }: Pick<GatewayConfig, 'cancelGraceMs'>,
+  { timeouts: { cancelGraceMs } }: Pick<GatewayConfig, 'timeouts'>,
   { emit }: Pick<ServerTelemetry, 'emit'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
