@@ -251,7 +251,7 @@ describe('a session', () => {
 
   test('[S03] has its open streams ended with the token, and goes on with the next one', async () => {
     const strict = await startGateway({
-      args: argsFor(issuer),
+      args: argsFor(issuer, []),
       command: everythingFixture,
     });
     const long = await bearing('');
