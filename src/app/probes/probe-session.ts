@@ -12,7 +12,7 @@ import {
 import { entryOf, type RequestId } from '../../protocol/faults.ts';
 import { modernRevisions, newestLegacy } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
-import { readDiscovery } from '../../protocol/modern/discovery.ts';
+import { readDiscovery, revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
@@ -142,6 +142,8 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   let end: BackendEnd | undefined;
   let isSilent = false;
   const noise = new StdoutNoise();
+  /** The newest one until the server has refused it. */
+  let protocolVersion: string | undefined;
 
   const settle = (response: Message): void => {
     if (response.id !== lastId || waiting === undefined) return;
@@ -150,6 +152,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
       if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
       return waiting.reject(new Error(`The server answered ${waiting.method} with a result that is not an object.`));
     }
+    protocolVersion = revisionToRetry(response) ?? protocolVersion;
     const versions = versionsIn((error as ErrorAnswer | null)?.data?.supported);
     const sentence = `The server answered ${waiting.method} with ${errorText(error)}`;
     waiting.reject(new RefusedError(versions === '' ? sentence : `${sentence}.${versions}`, response));
@@ -157,7 +160,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
 
   const createRequest = (method: string, params: object): Message => {
     if (era === 'legacy') return createMessage({ id: lastId, method, params });
-    return ownRequest(lastId, method, { ...params }, { version });
+    return ownRequest(lastId, method, { ...params }, { version, protocolVersion });
   };
 
   const backend: Backend = open({

@@ -3,6 +3,7 @@ import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberValue } from '../../protocol/message/message.ts';
+import { revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { ownRequest, revisionOf } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
@@ -55,19 +56,26 @@ const ownTimeoutMs = 10_000;
  * - Tools that break the rules are not offered.
  */
 export function createModernRequester({ version, onToolsHidden, ...parts }: ModernRequesterOptions): ModernRequester {
+  /** The revision of the gateway's own requests: the newest until the server has refused it. */
+  let protocolVersion: string | undefined;
+
   const sendOwnRequest = async (
     method: string,
     params: object,
     forwarded: ForwardedHeaders,
+    isRepeat = false,
   ): Promise<ModernPostOutcome> => {
-    const request = ownRequest(nextOwnId(), method, { ...params }, { version });
+    const request = ownRequest(nextOwnId(), method, { ...params }, { version, protocolVersion });
     const canceller = new Canceller();
     const limit = new TimeLimit(() => canceller.abort(), ownTimeoutMs);
     const ignore = (): void => undefined;
     const own = { canceller, waitsForServer: false, onAccepted: ignore, onNotifications: ignore, onNoise: ignore };
     const outcome = await postModernRequest({ ...own, ...createPost(request, forwarded) }, parts);
     limit.clear();
-    return outcome;
+    const other = outcome.ok && !isRepeat ? revisionToRetry(outcome.response) : undefined;
+    if (other === undefined) return outcome;
+    protocolVersion = other;
+    return sendOwnRequest(method, params, forwarded, true);
   };
 
   const tools = new MirroredParametersByClient({

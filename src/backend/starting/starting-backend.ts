@@ -35,8 +35,11 @@ export interface StartOptions {
   readonly maxEarlyBytes?: number;
   /** Receive everything but the answer, in order. They receive the end only if the server has started. */
   readonly events: BackendEvents;
-  /** Handles the answer. Returns false if the user cannot use this server. */
-  onAnswer(response: Message): boolean;
+  /**
+   * Handles the answer. Returns false if the user cannot use this server, or a further request that the user sends, whose
+   * answer is awaited instead.
+   */
+  onAnswer(response: Message): boolean | Message;
   /** The backend has ended, and its server had not started. */
   onFailed(end: BackendEnd, why: StartFailure): void;
 }
@@ -48,6 +51,7 @@ export interface StartOptions {
 export function openStartingBackend(open: OpenBackend, options: StartOptions): Backend {
   const { request, timeoutMs, maxEarlyBytes, events, onAnswer, onFailed } = options;
   let hasStarted = false;
+  let awaitedId = request.id;
   let failure: StartFailure = 'ended';
   const early = maxEarlyBytes === undefined ? undefined : new EarlyOutput(maxEarlyBytes, () => giveUp('flooded'));
   /** Undefined after a failure or the end. */
@@ -76,12 +80,17 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
 
   const receiveEarly = (received: readonly Message[], relatedRequests: RequestIds | undefined): void => {
     const messages = early === undefined ? received : answerPings(received);
-    const found = messages.findIndex(({ kind, id }) => kind === 'response' && id === request.id);
+    const found = messages.findIndex(({ kind, id }) => kind === 'response' && id === awaitedId);
     const index = found < 0 ? messages.length : found;
     if (index > 0) receiver?.onMessages(messages.slice(0, index), relatedRequests);
     const response = messages[index];
     if (response === undefined || receiver === undefined) return;
-    if (!onAnswer(response)) giveUp('refused');
+    const verdict = onAnswer(response);
+    if (typeof verdict === 'object') {
+      awaitedId = verdict.id;
+      return receiveEarly(messages.slice(index + 1), relatedRequests);
+    }
+    if (!verdict) giveUp('refused');
     if (receiver === undefined) return;
     limit.clear();
     hasStarted = true;

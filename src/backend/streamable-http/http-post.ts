@@ -176,7 +176,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const body = flattenLineBreaks(message.text);
     for (let failures = 0; ; failures++) {
       try {
-        const headers = { ...forwarded, ...postHeaders, ...session.headers };
+        const headers = { ...forwarded, ...postHeaders, ...session.headersOf(message) };
         return await connection.request({ method: 'POST', url, headers, body, signal: canceller });
       } catch (cause) {
         const leftMs = startedAt + maxWaitAfter(cause) - performance.now();

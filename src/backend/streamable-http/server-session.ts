@@ -1,4 +1,7 @@
 import { readHandshake } from '../../protocol/handshake.ts';
+import { sessionRevision } from '../../protocol/known-revisions.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import type { ResumeState } from './resume-state.ts';
 
@@ -38,6 +41,15 @@ export class ServerSession {
   /** The server has answered `initialize`. */
   get hasBegun(): boolean {
     return this.#version !== undefined;
+  }
+
+  /** Sent with a message from now on: those of every request, and those with which the revision mirrors the message. */
+  headersOf(message: Message): Readonly<Record<string, string>> {
+    const revision = this.#version === undefined ? undefined : sessionRevision(this.#version);
+    const isMirrored = revision?.headers.some(({ mirrors }) => mirrors !== 'revision');
+    return revision !== undefined && isMirrored
+      ? { ...mirroredHeaders(message, revision), ...this.#headers }
+      : this.#headers;
   }
 
   /** Sent with every request from now on. */

@@ -6,6 +6,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { findRange, scalarAt, valueAt } from '../../protocol/json/splice.ts';
 import { createMessage, type Message, memberValue, withId } from '../../protocol/message/message.ts';
 import { isDroppedForModern, isUnknownToModern } from '../../protocol/methods/methods.ts';
+import { revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
 import { listChanges, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import {
@@ -171,12 +172,17 @@ export class Translator implements Backend {
 
   /** Opens the session. `server/discover` is sent each time, since the server may have been restarted. */
   #initialize(request: Message, headers: ForwardedHeaders | undefined): void {
-    const id = requestId(request);
     this.#client = readLegacyClient(request);
+    this.#discover(requestId(request), headers, false);
+  }
+
+  /** Answers `initialize`, whose id this is. The server's revision is known once it has started for the first request. */
+  #discover(id: RequestId, headers: ForwardedHeaders | undefined, isRepeat: boolean): void {
     const discover = this.#ownRequest('server/discover', {});
     const answer: CallAnswer = {
       message: () => false,
       response: (response) => {
+        if (!isRepeat && revisionToRetry(response) !== undefined) return this.#discover(id, headers, true);
         const { revision } = this.#client;
         const opening = toInitializeResult(response, id, revision, this.#options.server.name);
         this.#capabilities = capabilitiesIn(opening);

@@ -4,7 +4,7 @@ import { openStartingBackend, type StartFailure } from '../../backend/starting/s
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { readDiscovery } from '../../protocol/modern/discovery.ts';
+import { readDiscovery, revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { isClientRefused, type Server } from '../../server/server.ts';
 import { failedStartReason } from '../../session/requests/lost-calls.ts';
@@ -116,6 +116,7 @@ export class SharedProcess {
   #open(headers: ForwardedHeaders): void {
     const { server, version, nextNumber, onMessages, onNoise, onUnanswered, onLost } = this.#options;
     const startedAt = performance.now();
+    let isRepeat = false;
     const request = discoverRequest(nextNumber(), { version });
     const backend = openStartingBackend(server.open, {
       request,
@@ -126,7 +127,17 @@ export class SharedProcess {
         onUnanswered,
         onEnd: (end) => this.#handleEnd(this.#restartPolicy.countLoss(), () => onLost(end)),
       },
-      onAnswer: (response) => this.#handleDiscovery(response, Math.round(performance.now() - startedAt)),
+      onAnswer: (response) => {
+        const protocolVersion = isRepeat ? undefined : revisionToRetry(response);
+        if (protocolVersion === undefined)
+          return this.#handleDiscovery(response, Math.round(performance.now() - startedAt));
+        // Only the answer to a revision that the server serves has its capabilities.
+        isRepeat = true;
+        const repeated = discoverRequest(nextNumber(), { version, protocolVersion });
+        // Sent after this call, which may be inside of the one that opens the backend.
+        queueMicrotask(() => contain('shared_process', () => this.#backend?.send(repeated, headers)));
+        return repeated;
+      },
       onFailed: (end, why) => {
         // A client without a token must not delay the start for the next client.
         const isCrashLoop = !isClientRefused(end, server) && this.#restartPolicy.countFailedStart();

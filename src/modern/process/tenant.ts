@@ -2,6 +2,7 @@ import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
+import { revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
@@ -162,7 +163,11 @@ export class Tenant {
   }
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
-  listTools(cursor: string | undefined, headers: ForwardedHeaders = noHeaders): Promise<Buffer | undefined> {
+  listTools(
+    cursor: string | undefined,
+    headers: ForwardedHeaders = noHeaders,
+    isRepeat = false,
+  ): Promise<Buffer | undefined> {
     const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
     return new Promise((resolve) => {
       const settle = (text?: Buffer): void => {
@@ -173,9 +178,17 @@ export class Tenant {
         cancel();
         settle();
       }, listTimeoutMs);
+      const repeat = (): void => {
+        clearTimeout(timer);
+        resolve(this.listTools(cursor, headers, true));
+      };
       const answer: CallAnswer = {
         message: () => false,
-        response: ({ text }) => settle(text),
+        response(response) {
+          // The server has started for this request, which then names a revision that it may not serve.
+          if (isRepeat || revisionToRetry(response) === undefined) settle(response.text);
+          else repeat();
+        },
         fault: () => settle(),
       };
       const cancel = this.#shared.request(request, undefined, answer, { headers });

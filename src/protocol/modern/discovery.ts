@@ -32,6 +32,16 @@ export function readDiscovery(response: Message): Discovery {
   return { era: 'modern', revisions, supported: versions, capabilities: readCapabilities(response) };
 }
 
+/**
+ * The newest revision that a server and the gateway both serve, if the server has refused a request because of its
+ * revision. The request can be repeated with that revision.
+ */
+export function revisionToRetry(response: Message): string | undefined {
+  if (!response.isError) return undefined;
+  const discovery = readDiscovery(response);
+  return discovery.era === 'modern' ? discovery.revisions.at(-1) : undefined;
+}
+
 function readCapabilities(response: Message): ReadonlySet<string> | undefined {
   const result = valueAt(response.text, ['result']);
   const declared = result && valueAt(result, ['capabilities']);
