@@ -53,7 +53,7 @@ export class SessionContext {
   readonly earlier: LogState | undefined;
   readonly record: SessionRecordKeeper;
   readonly calls = new SessionCalls();
-  readonly serverRequests: ServerRequests;
+  readonly serverRequests = new ServerRequests();
   readonly attemptStreams = new AttemptStreams();
   readonly reruns: RerunPolicy;
   /** How many messages were dropped, by reason. */
@@ -87,7 +87,6 @@ export class SessionContext {
     this.limits = options;
     this.name = sessionName(key, server.name);
     this.epoch = epoch;
-    this.serverRequests = new ServerRequests(epoch);
     this.client = new ClientState(initialize, adoption?.record, start);
     this.policy = createClientPolicy(this.client, options);
     this.log = new RetryingLog(store.log, () => this.storeGone);

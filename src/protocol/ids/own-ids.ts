@@ -47,15 +47,3 @@ function isWithin(id: RequestId | undefined, from: number): boolean {
   if (typeof id === 'number') return id >= from && id < end;
   return id !== undefined && id.length >= digits && Number(id) >= from && Number(id) < end;
 }
-
-/**
- * The id under which a client gets a server's request whose own id may be in use. An answer to a lost server must never
- * reach its successor, so the id is used only once in a session.
- * @param epoch of the session's owner
- * @param count of the owner's requests to the client
- */
-export const ownIdForClient = (epoch: number, count: number): number =>
-  first + (epoch % maxEpochs) * maxPerEpoch + (count % maxPerEpoch);
-
-const maxEpochs = 2 ** 13;
-const maxPerEpoch = 2 ** 16;

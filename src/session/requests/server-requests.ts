@@ -1,7 +1,7 @@
 import type { StreamTarget } from '../../call/session-calls.ts';
 import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import { mayBeOwnId, ownIdForClient } from '../../protocol/ids/own-ids.ts';
+import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, changedMessage, createMessage, type Message, withId } from '../../protocol/message/message.ts';
@@ -37,13 +37,6 @@ export class ServerRequests {
   readonly #open = new SparseMap<RequestId, OpenRequest>();
   /** Maps the server's id to the id that the client sees. */
   readonly #clientIds = new SparseMap<RequestId, RequestId>();
-  readonly #epoch: number;
-  #renamedCount = 0;
-
-  /** @param epoch of the session's owner */
-  constructor(epoch: number) {
-    this.#epoch = epoch;
-  }
 
   /** The number of requests that wait for their client. */
   get size(): number {
@@ -61,7 +54,7 @@ export class ServerRequests {
     // A second client can be asked the same. One answer of both is enough.
     const known = this.#clientIds.get(serverId);
     const keepsId = incarnation === '' && !mayBeOwnId(serverId);
-    const clientId = known ?? (keepsId ? serverId : ownIdForClient(this.#epoch, ++this.#renamedCount));
+    const clientId = known ?? (keepsId ? serverId : nextOwnId());
     this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
     if (destination !== 'get') destination.report?.waitsForClient();

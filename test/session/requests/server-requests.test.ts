@@ -13,7 +13,7 @@ const callWith = (hasStream: boolean): Call => ({ answer: { hasStream } }) as un
 
 describe('the table of server requests', () => {
   it('[P1] passes requests of the first process and their answers unchanged, with the type of their ids', () => {
-    const requests = new ServerRequests(5);
+    const requests = new ServerRequests();
     for (const id of [1, '1', 0, '', -5]) {
       requests.add(ask(id), '', 'get');
       expect(parse(requests.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id, result: {} });
@@ -31,7 +31,7 @@ describe('the table of server requests', () => {
     const waits: string[] = [];
     const report = { waitsForClient: () => waits.push('asked'), settled: () => waits.push('settled') };
     const call = { ...callWith(true), report } as unknown as Call;
-    const requests = new ServerRequests(5);
+    const requests = new ServerRequests();
     for (const id of [1, 2, 3, 4]) requests.add(ask(id), '', call);
     requests.add(ask(5), '', 'get');
     expect(waits.splice(0)).toEqual(['asked', 'asked', 'asked', 'asked']);
@@ -45,7 +45,7 @@ describe('the table of server requests', () => {
   });
 
   it('[F12] gives requests of later processes unused ids, and their answers the original ids', () => {
-    const requests = new ServerRequests(5);
+    const requests = new ServerRequests();
     const seen = new Set<unknown>([7]);
     requests.add(ask(7), '', 'get');
     for (let incarnation = 1; incarnation <= 5; incarnation++) {
@@ -61,7 +61,7 @@ describe('the table of server requests', () => {
   });
 
   it('[F12] gives numbers, also to a request whose own id could be one of them, and other ones at each owner', () => {
-    const [one, other] = [new ServerRequests(5), new ServerRequests(6)];
+    const [one, other] = [new ServerRequests(), new ServerRequests()];
     const { id: own } = parse(one.add(ask('x'), '5-1', 'get'));
     const { id } = parse(one.add(ask(own), '', 'get'));
     expect(parse(one.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id: own, result: {} });
@@ -71,7 +71,7 @@ describe('the table of server requests', () => {
   });
 
   it('[F12] cancels requests of a lost server on their streams, or on the GET stream if those have ended', () => {
-    const requests = new ServerRequests(5);
+    const requests = new ServerRequests();
     const [open, ended] = [callWith(true), callWith(false)];
     requests.add(ask(1), '', open);
     requests.add(ask(2), '', ended);
@@ -91,7 +91,7 @@ describe('the table of server requests', () => {
   });
 
   it('[P2] passes the server’s cancellation to the request’s stream, under the id that the client knows', () => {
-    const requests = new ServerRequests(5);
+    const requests = new ServerRequests();
     const call = callWith(true);
     requests.add(ask(1), '', call);
     expect(requests.cancelledBy(cancel(1))).toEqual({ destination: call, cancellation: cancel(1) });
@@ -106,7 +106,7 @@ describe('the table of server requests', () => {
   });
 
   it('[P8] has at most a thousand requests, refuses more, and has room again after an answer', () => {
-    const requests = new ServerRequests(5);
+    const requests = new ServerRequests();
     for (let id = 0; id < 1_000; id++) expect(requests.add(ask(id), '', 'get')).toBeDefined();
     expect(requests.add(ask(1_000), '', 'get')).toBeUndefined();
     expect(parse(ServerRequests.refusal(ask(1_000)))).toMatchObject({
