@@ -78,7 +78,7 @@ describe.each(['sse', 'http', 'http-stream', 'ws', 'tcp', 'modern'])(
 describe('[P3] [P8] an answer of 16 MiB between two instances', () => {
   let cluster: Cluster;
   beforeAll(async () => {
-    cluster = await startCluster({ instances: 2, command: [process.execPath, '-e', largeServer] });
+    cluster = await startCluster({ instances: 2, link: 'local', command: [process.execPath, '-e', largeServer] });
   }, 60_000);
   afterAll(() => cluster?.stop());
 
