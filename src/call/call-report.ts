@@ -3,6 +3,7 @@ import { errorCodeIn } from '../protocol/json/splice.ts';
 import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
+import type { ShortenedMessage } from '../protocol/message/shortened.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -20,6 +21,9 @@ const clientLeft: CallOutcome = { kind: 'left' };
 /** Reads the name of the tool or prompt. */
 const readName = (request: CallRequest): string | undefined =>
   'memberRanges' in request ? readCallName(request) : request.name;
+
+const bytesOf = (request: CallRequest | ShortenedMessage | undefined): number =>
+  request !== undefined && 'fullBytes' in request ? request.fullBytes : (request?.text?.length ?? 0);
 
 /** The arrival data of a request. */
 export type ArrivalInfo = Pick<Reply, 'receivedAt' | 'requestId'>;
@@ -55,7 +59,7 @@ export class CallReport implements EndedCall {
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
     this.name = request !== undefined && telemetry.wantsNames ? readName(request) : undefined;
-    this.bytesIn = request?.text?.length ?? 0;
+    this.bytesIn = bytesOf(request);
     this.requestId = telemetry.wantsNames ? arrival?.requestId : undefined;
     this.#startedAt = arrival?.receivedAt ?? performance.now();
   }

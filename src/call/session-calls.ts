@@ -5,6 +5,7 @@ import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { type RenumberedIds, restoreToken } from '../protocol/modern/renumber.ts';
+import type { UsersOfProcess } from '../protocol/principal.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
@@ -57,6 +58,8 @@ export class SessionCalls extends CallTable<Call> {
   readonly tasks = new Tasks();
   /** True if the server's messages name the request that they relate to. */
   areIdentified = false;
+  /** The users of the calls; absent if all are of one user. */
+  users: UsersOfProcess | undefined;
   readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
   readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetired);

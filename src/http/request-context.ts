@@ -52,7 +52,7 @@ export interface Refusal extends Challenge {
 export abstract class RequestContext {
   /** Undefined until the request has reached the endpoint of a server. */
   endpoint: ReachedEndpoint | undefined;
-  /** The messages as they arrived; undefined until the body was parsed. */
+  /** The messages as they arrived; undefined until the body was parsed. Once dispatched, large ones are `shortened`. */
   messages: readonly Message[] | undefined;
   /** The messages with their spans; undefined without tracing. */
   tracedMessages: readonly Message[] | undefined;

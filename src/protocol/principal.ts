@@ -34,3 +34,23 @@ export const ownsOrShares = (owner: Principal, client: Principal, authorizesClie
 /** True if both are the same user, whatever their credentials for a server are. */
 export const isSameUser = (a: Principal, b: Principal): boolean =>
   a.issuer === b.issuer && a.subject === b.subject && a.client === b.client;
+
+/**
+ * Whether several users have used a process. Its server may write for any of them at any time, also long after it has
+ * answered. So what names no request must not reach one of them (P11, docs/decisions/0170).
+ */
+export class UsersOfProcess {
+  #first: Principal | undefined;
+  #areSeveral = false;
+
+  get areSeveral(): boolean {
+    return this.#areSeveral;
+  }
+
+  /** A user uses the process; undefined where users are not distinguished. */
+  note(user: Principal | undefined): void {
+    if (user === undefined) return;
+    this.#first ??= user;
+    this.#areSeveral ||= !isSameUser(user, this.#first);
+  }
+}

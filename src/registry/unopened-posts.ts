@@ -1,3 +1,4 @@
+import { maxWaitingBytes } from '../backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { assumedRevision, isLegacyRevision } from '../protocol/known-revisions.ts';
 import { createMessage, type Message } from '../protocol/message/message.ts';
@@ -21,6 +22,14 @@ export interface UnopenedPostsOptions {
   find(lookup: SessionLookup): SessionHandle | Reason;
 }
 
+/** A session that is opening. */
+interface Opening {
+  /** Resolves with the reason if it cannot be opened. */
+  readonly done: Promise<Reason | undefined>;
+  /** The bytes of all messages that have come meanwhile (P8). */
+  waitingBytes: number;
+}
+
 const initialized = createMessage({ method: 'notifications/initialized' });
 
 /**
@@ -31,7 +40,7 @@ const initialized = createMessage({ method: 'notifications/initialized' });
 export class UnopenedPosts {
   readonly #options: UnopenedPostsOptions;
   /** The sessions that are opening, by key. Each belongs to a client that listens, and their number is limited. */
-  readonly #opening = new Map<string, Promise<Reason | undefined>>();
+  readonly #opening = new Map<string, Opening>();
 
   constructor(options: UnopenedPostsOptions) {
     this.#options = options;
@@ -41,17 +50,20 @@ export class UnopenedPosts {
   async post(lookup: SessionLookup, { id, version, ...post }: EarlyPost, reply: Reply): Promise<void> {
     // A notification about the session before, such as a cancellation, means nothing to a new server.
     if (!post.messages.some(({ kind }) => kind === 'request')) return reply.accepted();
-    const reason = await (this.#opening.get(lookup.key) ?? this.#open(lookup, version, reply));
+    const opening = this.#opening.get(lookup.key) ?? this.#open(lookup, version, reply);
+    for (const { text } of post.messages) opening.waitingBytes += text.length;
+    if (opening.waitingBytes > maxWaitingBytes) return reply.fault('server_busy', id);
+    const reason = await opening.done;
     const session = reason ?? this.#options.find(lookup);
     if (typeof session === 'string') reply.fault(session, id);
     else session.post(post, reply);
   }
 
-  #open(lookup: SessionLookup, version: string | undefined, reply: Reply): Promise<Reason | undefined> {
+  #open(lookup: SessionLookup, version: string | undefined, reply: Reply): Opening {
     const protocolVersion = version !== undefined && isLegacyRevision(version) ? version : assumedRevision;
     const clientInfo = { name: 'unknown', version: '0' };
     const params = { protocolVersion, capabilities: {}, clientInfo };
-    const opened = new Promise<Reason | undefined>((resolve, reject) => {
+    const done = new Promise<Reason | undefined>((resolve, reject) => {
       const opening = new OwnOpening(reply, resolve);
       this.#options
         .open(lookup, createMessage({ id: ownInitializeId, method: 'initialize', params }), opening)
@@ -59,6 +71,7 @@ export class UnopenedPosts {
     })
       .then((reason) => reason ?? this.#confirm(lookup, reply))
       .finally(() => this.#opening.delete(lookup.key));
+    const opened: Opening = { done, waitingBytes: 0 };
     this.#opening.set(lookup.key, opened);
     return opened;
   }

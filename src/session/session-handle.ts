@@ -1,6 +1,7 @@
 import type { RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from '../reply/reply.ts';
 
@@ -26,6 +27,8 @@ export interface GroupRequestOptions {
    * Absent if the requests of the session run at the same time, because all are of one user.
    */
   readonly turnMs?: number;
+  /** The user of the request; absent if all requests of the session are of one user. */
+  readonly user?: Principal;
   /** The listener that a resource request or ping is for; see `SubscriptionLeases`. */
   readonly holder?: string;
   /** The resources whose leases this holder renews. A ping without any renews the lease on the session itself. */

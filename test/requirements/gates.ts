@@ -34,7 +34,11 @@ export const workLimits: readonly GateRow[] = [
     '10,000 items, 1 MiB and 256 KiB',
     'Nothing is learned',
   ],
-  ['A key at a level that routes a message', '4,096 bytes', '`key_too_long`'],
+  [
+    'Keys at a level that routes a message',
+    '4,096 bytes for a key; for a client, 65,536 characters for all keys of an object that are not ASCII',
+    '`key_too_long`',
+  ],
   [
     'A value that is built of a text (`parseBounded`)',
     'Its own limit in bytes at each place, 64 KiB at most',
@@ -47,19 +51,44 @@ export const workLimits: readonly GateRow[] = [
   ],
 ];
 
-/** The figures of `npm run test:floods`, by the flood and then by the place and transport. */
-type FloodFigures = Readonly<Record<string, Readonly<Record<string, number>>>>;
+/** Figures by the flood, and then by the place and transport: `view stdio`, or `view stdio from ws`. */
+type FiguresOfFloods = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-const transports = ['stdio', 'sse', 'http', 'ws'] as const;
+/** The figures of `npm run test:floods`. */
+export interface FloodFigures {
+  /** The processor time of the gateway's main thread during one `/healthz`, in milliseconds. */
+  readonly healthMs: FiguresOfFloods;
+  /** The resident memory of the gateway. */
+  readonly peakMiB: FiguresOfFloods;
+}
 
-/** The rows of the table of floods: for each transport, the highest of the three places. */
+const readFigures = (): FloodFigures =>
+  JSON.parse(readFileSync(new URL('flood-figures.json', import.meta.url), 'utf8')) as FloodFigures;
+
+/** The highest figure of the three places; nothing if there is none. */
+function highestOf(byPlace: Readonly<Record<string, number>>, where: string): string {
+  return highest(['alone', 'view', 'filter'].flatMap((place) => byPlace[`${place} ${where}`] ?? []));
+}
+
+const highest = (figures: readonly number[]): string => (figures.length === 0 ? '' : String(Math.max(...figures)));
+
+const isOfClients = (kind: string): boolean => kind.startsWith('clients: ');
+
+/** The rows of the table of floods, for each transport of the server, and with the memory. */
 export function floodRows(): readonly (readonly string[])[] {
-  const figures = JSON.parse(readFileSync(new URL('flood-figures.json', import.meta.url), 'utf8')) as FloodFigures;
-  return Object.entries(figures).map(([kind, byPlace]) => [
+  const { healthMs, peakMiB } = readFigures();
+  return Object.entries(healthMs).map(([kind, byPlace]) => [
     kind,
-    ...transports.map((transport) => {
-      const found = ['alone', 'view', 'filter'].flatMap((place) => byPlace[`${place} ${transport}`] ?? []);
-      return found.length === 0 ? '' : String(Math.max(...found));
-    }),
+    ...['stdio', 'sse', 'http', 'ws'].map((transport) => highestOf(byPlace, transport)),
+    highest(Object.values(peakMiB[kind] ?? {})),
+  ]);
+}
+
+/** The rows of the table of floods of clients, for each transport of the client. */
+export function clientFloodRows(): readonly (readonly string[])[] {
+  const kinds = Object.entries(readFigures().healthMs).filter(([kind]) => isOfClients(kind));
+  return kinds.map(([kind, byPlace]) => [
+    kind,
+    ...['', ' from sse', ' from ws', ' from modern'].map((client) => highestOf(byPlace, `stdio${client}`)),
   ]);
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { floor } from './floor.ts';
-import { floodRows, type GateRow, workLimits } from './gates.ts';
+import { clientFloodRows, floodRows, type GateRow, workLimits } from './gates.ts';
 import { advisories } from './hardening-advisories.ts';
 import { faults } from './hardening-faults.ts';
 import { inputs } from './hardening-inputs.ts';
@@ -125,6 +125,25 @@ const tables: readonly (readonly string[])[] = [
   ['tasks of a view', '10,000', '1 KiB', '2 MiB', 'drops the oldest'],
   ['tasks of a shared modern server', '50,000; 1,000 of a user', '1 KiB', '', 'drops the oldest'],
   ['requests that wait for a turn in a shared process', '256', '', '16 MiB', 'refuses: `server_busy`'],
+  ['requests that wait for a turn in a session of a group', '4,096', '', '16 MiB', 'refuses: `group_busy`'],
+  ['calls of a group that wait for the roots of a server that has started', '4,096', '', '16 MiB', 'refuses: `server_busy`'],
+  ['messages of a session that wait while a process is found', '64', '', '16 MiB', 'refuses: `server_busy`'],
+  ['messages of an HTTP+SSE client whose session the gateway opens', '', '', '16 MiB', 'refuses: `server_busy`'],
+  ['messages that wait for a server that is restored', '', '', '8 MiB', 'refuses: `server_busy`'],
+  [
+    'requests in flight of a session, for logs and reports, and for a rerun',
+    '256; 4,096 in a group',
+    '16 KiB',
+    '',
+    'keeps the method, the name and the trace',
+  ],
+  [
+    'requests in flight at a server of a view, for a rerun',
+    '256',
+    '',
+    '4 MiB for those over 16 KiB',
+    'keeps no text; such a request does not run again',
+  ],
   ['requests that wait for a turn in a view, or for its lists', '1,024', '', '16 MiB', 'refuses: `server_busy`'],
   ['calls that wait for the list of a filtered server', '1,024', '', '16 MiB', 'refuses: `server_busy`'],
   ['requests that wait for the start of a server of a view', '', '', '4 MiB', 'refuses: `server_busy`'],
@@ -135,7 +154,7 @@ const tables: readonly (readonly string[])[] = [
     '',
     'refuses the next one',
   ],
-  ['URL elicitations of a shared process', '64', '1 KiB', '64 KiB', 'drops the oldest'],
+  ['URL elicitations of a shared process, or of a view', '256', '1 KiB', '64 KiB', 'drops the oldest'],
   ['progress tokens of answered requests', '64', '256 bytes', '', 'drops the oldest'],
   ['kept lists of a server', '1,000', '1 MiB', '16 MiB', 'drops the oldest'],
   ['questions about tokens', '256 (`auth: upstream`: 64)', '8 KiB', '2 MiB', 'refuses: `token_not_checked`'],
@@ -148,9 +167,11 @@ const owners: readonly (readonly string[])[] = [
   ['a process of several sessions', 'a request of the server (answer, progress)', 'the session that got it'],
   [
     'a process of several users',
-    'a message of the server without a request',
-    'the only session with a call in flight, else nobody',
+    'a request of the server',
+    'the only session with a call in flight that may ask, else nobody',
   ],
+  ['a process of several users', 'a notification without a request', 'nobody; changed lists: all'],
+  ['a process of several sessions, a view', 'a URL elicitation (its end)', 'the session, or server, that had its id first'],
   ['a view', 'a request (answer), a progress token', 'the server that got the request'],
   ['a view', 'a task', 'the server whose answer created it'],
   ['a view', 'a request of a server (answer, cancellation)', 'the client that got it; the server that sent it'],
@@ -208,13 +229,22 @@ ${owners.map((owner) => row(...owner)).join('\n')}
 
 ### Floods
 
-\`npm run test:floods\` starts hostile servers and clients. They flood a gateway with 400 MiB of heap, alone, in a view and
-behind a filter. The table shows the processor time of the gateway's main thread during one \`/healthz\`, in milliseconds: the
-highest one of the three places. The limit is 50 ms. An honest client of another server gets every answer.
+\`npm run test:floods\` starts hostile servers and clients. They flood a gateway that has 512 MiB of memory and the image's
+flags of Node.js, alone, in a view and behind a filter. The table shows the processor time of the gateway's main thread during
+one \`/healthz\`, in milliseconds: the highest one of the three places. The limit is 50 ms. The last column is the highest
+resident memory of the gateway, in MiB. An honest client of another server gets every answer.
 
-${row('Flood', 'STDIO', 'HTTP+SSE', 'Streamable HTTP', 'WebSocket')}
-${row('---', '---', '---', '---', '---')}
+${row('Flood', 'STDIO', 'HTTP+SSE', 'Streamable HTTP', 'WebSocket', 'memory')}
+${row('---', '---', '---', '---', '---', '---')}
 ${floodRows()
+  .map((cells) => row(...cells))
+  .join('\n')}
+
+The clients above use Streamable HTTP. The next table shows the same floods over each transport of a client, at a STDIO server.
+
+${row('Flood', 'Streamable HTTP', 'HTTP+SSE', 'WebSocket', 'Streamable HTTP 2026-07-28')}
+${row('---', '---', '---', '---', '---')}
+${clientFloodRows()
   .map((cells) => row(...cells))
   .join('\n')}
 

@@ -1,9 +1,16 @@
+import type { ByteRange } from '../../protocol/json/byte-range.ts';
 import { foldKey } from '../../protocol/json/fold-key.ts';
 import { readScalar } from '../../protocol/json/scalar.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
-import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
-import { type NewMembers, putMembers, replaceMembers, withoutMember } from '../../protocol/message/edit-members.ts';
+import {
+  formatObject,
+  type NewMembers,
+  putParts,
+  replaceMembers,
+  withoutMember,
+} from '../../protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
@@ -94,28 +101,27 @@ function withoutRequired(tool: Buffer, names: ReadonlySet<string>): Buffer {
 export function editCall(call: Message, own: string, change: ToolChange | undefined): Message | 'bad_arguments' {
   const members: NewMembers[number][] = [];
   if (change?.name !== undefined) members.push(['name', JSON.stringify(own)]);
-  const fixed = change?.arguments ?? {};
-  if (Object.keys(fixed).length > 0) {
-    const merged = mergeArguments(call, fixed);
-    if (merged === undefined) return 'bad_arguments';
-    members.push(['arguments', merged]);
-  }
-  return members.length === 0 ? call : changedMessage(call, putMembers(call, 'params', members), {});
+  const fixed = Object.entries(change?.arguments ?? {}).map(([key, value]) => [key, JSON.stringify(value)] as const);
+  const given = fixed.length === 0 ? undefined : memberRange(call, 'params', 'arguments');
+  if (fixed.length > 0 && given === undefined) members.push(['arguments', formatObject(fixed)]);
+  const merged = given && mergeArguments(call.text, given, fixed);
+  if (given !== undefined && merged === undefined) return 'bad_arguments';
+  const replacements = sortByStart([...putParts(call, 'params', members), ...(merged ?? [])]);
+  return replacements.length === 0 ? call : changedMessage(call, replaceParts(call.text, replacements), {});
 }
 
 /**
- * The client's arguments and the fixed ones, as JSON text. Arguments of the client that a careless server could read as
- * a fixed one are removed.
+ * Puts the fixed arguments into those of the client. Arguments of the client that a careless server could read as a fixed
+ * one are removed.
  */
-function mergeArguments(call: Message, fixed: Readonly<Record<string, unknown>>): string | undefined {
-  const range = memberRange(call, 'params', 'arguments');
-  const given = range === undefined ? Buffer.from('{}') : call.text.subarray(range.start, range.end);
+function mergeArguments(text: Buffer, { start, end }: ByteRange, fixed: NewMembers): Replacement[] | undefined {
+  const given = text.subarray(start, end);
   const members = scanObject(given);
   if (members === undefined || members === 'duplicate_key') return undefined;
-  const folded = new Set(Object.keys(fixed).map(foldKey));
+  const folded = new Set(fixed.map(([key]) => foldKey(key)));
   // Folding keeps the number of characters, so a much longer key cannot be equal.
   const maxLength = 2 * Math.max(...[...folded].map(({ length }) => length));
   const isFixed = (key: string): boolean => key.length <= maxLength && folded.has(foldKey(key));
-  const own = Object.entries(fixed).map(([key, value]) => [key, JSON.stringify(value)] as const);
-  return replaceMembers(given, members, isFixed, own);
+  const changes = replaceMembers(given, members, isFixed, fixed);
+  return changes.map((part) => ({ start: start + part.start, end: start + part.end, by: part.by }));
 }

@@ -5,7 +5,7 @@ import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
-import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
+import { anonymous, type Principal, UsersOfProcess } from '../../protocol/principal.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
@@ -68,10 +68,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   /** True once the server has not accepted a message of its session. */
   #isStuck = false;
   #isPaused = false;
-  /** The user of the first session. */
-  #user: Principal | undefined;
-  /** True once sessions of several users have used the process. */
-  #hasSeveralUsers = false;
+  readonly #users = new UsersOfProcess();
 
   /** @param open opens the backend, with these events */
   constructor(open: (events: BackendEvents) => Backend, options: ProcessOptions) {
@@ -139,7 +136,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
    * another user, it may be for that user at any time: a message then reaches a session only through a call of its own.
    */
   get #only(): ProcessMember | undefined {
-    if (this.#members.size !== 1 || this.#calls.hasAbandoned || this.#hasSeveralUsers) return undefined;
+    if (this.#members.size !== 1 || this.#calls.hasAbandoned || this.#users.areSeveral) return undefined;
     const [first] = this.#members;
     return first;
   }
@@ -156,8 +153,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   /** A session of a user begins to use the process. Returns undefined if the process has ended. */
   join(receiver: BackendEvents, user: Principal = anonymous): ProcessMember | undefined {
     if (this.#hasEnded) return undefined;
-    this.#user ??= user;
-    if (!isSameUser(this.#user, user)) this.#hasSeveralUsers = true;
+    this.#users.note(user);
     const isFirst = this.#members.size === 0 && this.answer === undefined;
     const member = new ProcessMember(this, receiver, isFirst);
     this.#members.add(member);
@@ -176,7 +172,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (kind === 'request' && id !== undefined && id !== null) return this.#sendRequest(member, message, headers);
     if (cancels !== undefined) return this.#sendCancel(member, message, cancels, headers);
     if (progressToken !== undefined && !this.#questions.hasToken(member, progressToken)) return 'sent';
-    if (message.taskId !== undefined && this.#hasSeveralUsers) return 'sent';
+    if (message.taskId !== undefined && this.#users.areSeveral) return 'sent';
     if (method !== 'notifications/initialized') return this.#write(message, headers);
     if (this.#start.isConfirmed) return 'sent';
     const sent = this.#write(message, headers);
@@ -277,6 +273,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   leave(member: ProcessMember): void {
     this.#calls.abandon(member);
     this.#members.delete(member);
+    this.#routing.elicitations.release(member);
     this.updatePause();
     if (!this.#start.isDone) this.#start.fail();
     if (this.#hasEnded) return;
@@ -363,7 +360,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     }
     if (progressToken !== undefined) return this.#receiveProgress(message, progressToken);
     if (only !== undefined) return [[only, message]];
-    const members = this.#routing.membersFor(message);
+    const members = this.#routing.membersFor(message, this.#users.areSeveral);
     return members.length === 0 ? this.#drop() : members.map((member) => [member, message] as const);
   }
 
@@ -385,6 +382,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (this.#turns.size > 0) queueMicrotask(() => this.#continueTurns());
     const { member, renumbered } = call;
     if (member.hasLeft) return noDelivery;
+    if (isError) this.#routing.elicitations.note(member, response);
     return [[member, renumbered === undefined ? response : restoreId(response, renumbered)]];
   }
 
@@ -407,13 +405,14 @@ export class InitializedProcess implements BackendEvents, MemberHost {
       this.#backend.send(createMessage({ id, result: {} }));
       return noDelivery;
     }
-    const member = only ?? this.#routing.memberAsked(request);
+    const member = only ?? this.#routing.memberAsked();
     if (member === undefined || member.hasLeft || (only === undefined && this.#questions.isFull)) {
       // Another session may still answer a request with this id. A refusal would answer that one.
       if (this.#questions.askedBy(id) === undefined) this.#refuse(id);
       return noDelivery;
     }
     if (!this.#questions.add(member, request)) return this.#drop();
+    this.#routing.elicitations.note(member, request);
     return [[member, request]];
   }
 

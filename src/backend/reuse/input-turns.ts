@@ -2,7 +2,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
-import { waitingBudget } from '../waiting-budget.ts';
+import { maxWaitingBytes } from '../waiting-budget.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
 
 /** How many requests of all sessions wait for their turn (P8). Their bytes have a limit, too. */
@@ -35,7 +35,7 @@ export class InputTurns {
   admit(member: ProcessMember, request: Message, headers: ForwardedHeaders | undefined): 'now' | 'later' | 'never' {
     if (!methodOf(request.method).mayAsk || !this.#isOthersTurn(member)) return 'now';
     const bytes = this.#waiting.reduce((sum, waiting) => sum + waiting.request.text.length, request.text.length);
-    if (this.#waiting.length >= maxWaiting || bytes > waitingBudget.maxBytes) return 'never';
+    if (this.#waiting.length >= maxWaiting || bytes > maxWaitingBytes) return 'never';
     this.#waiting.push({ member, request, headers });
     return 'later';
   }

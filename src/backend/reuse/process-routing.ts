@@ -3,22 +3,20 @@ import { scalarAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { isWanted, readLogLevel } from '../../protocol/modern/log-levels.ts';
-import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
+import { elicitationComplete, UrlElicitations } from '../../protocol/url-elicitations.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
-
-/** How many URL elicitations are remembered until the server reports their end (P8). */
-const maxElicitations = 64;
 
 /**
  * Finds the sessions that a message belongs to, if several sessions use a process at the same time, or if the server may
  * still write for a session that has left (P2, P11). A message without a request goes to the only session with a request
- * in flight. If there are several, it goes to nobody.
+ * in flight. If there are several, it goes to nobody. Once sessions of several users have used the process, this holds
+ * for requests of the server only, which it makes during a call: a notification may be a late one for another user.
  */
 export class ProcessRouting {
   readonly #members: ReadonlySet<ProcessMember>;
   readonly #calls: ReadonlyMap<RequestId, MemberCall>;
-  /** The members that got a URL elicitation, by its id, the oldest first. */
-  readonly #elicitations = new BoundedMap<string, ProcessMember>(maxElicitations, budgetOfTexts(64 * 1024, 1024));
+  /** The URL elicitations that members got. */
+  readonly elicitations = new UrlElicitations<ProcessMember>();
 
   constructor(members: ReadonlySet<ProcessMember>, calls: ReadonlyMap<RequestId, MemberCall>) {
     this.#members = members;
@@ -26,20 +24,21 @@ export class ProcessRouting {
   }
 
   /** The member that a request from the server asks; undefined if it cannot be known. */
-  memberAsked(request: Message): ProcessMember | undefined {
+  memberAsked(): ProcessMember | undefined {
     const asking = this.#onlyMember(({ method }) => methodOf(method).mayAsk);
-    const member = asking === undefined ? this.#onlyMember(() => true) : asking;
-    if (member && request.method === 'elicitation/create') this.#rememberElicitation(request, member);
-    return member ?? undefined;
+    return (asking === undefined ? this.#onlyMember(() => true) : asking) ?? undefined;
   }
 
-  /** The members that get a notification that names no request. */
-  membersFor(notification: Message): readonly ProcessMember[] {
+  /**
+   * The members that get a notification that names no request.
+   * @param hasSeveralUsers true if sessions of several users have used the process
+   */
+  membersFor(notification: Message, hasSeveralUsers: boolean): readonly ProcessMember[] {
     const { method, text } = notification;
     if (methodOf(method).changedLists !== undefined) return [...this.#members];
     if (method === 'notifications/resources/updated') return this.#subscribers(scalarAt(text, ['params', 'uri']));
-    const elicitation = method === 'notifications/elicitation/complete' && scalarAt(text, ['params', 'elicitationId']);
-    const member = typeof elicitation === 'string' ? this.#elicitations.get(elicitation) : this.#onlyMember(() => true);
+    const unnamed = (): ProcessMember | null | undefined => (hasSeveralUsers ? null : this.#onlyMember(() => true));
+    const member = method === elicitationComplete ? this.elicitations.ownerOf(notification) : unnamed();
     if (member === undefined || member === null || !this.#members.has(member)) return [];
     const level = method === 'notifications/message' ? readLogLevel(member.logLevel) : undefined;
     return level === undefined || isWanted(notification, level) ? [member] : [];
@@ -63,11 +62,5 @@ export class ProcessRouting {
     const exact = members.filter(({ subscriptions }) => subscriptions.has(uri));
     if (exact.length > 0) return exact;
     return members.filter(({ subscriptions }) => [...subscriptions.keys()].some((whole) => uri.startsWith(whole)));
-  }
-
-  #rememberElicitation({ text }: Message, member: ProcessMember): void {
-    const id = scalarAt(text, ['params', 'elicitationId']);
-    if (typeof id !== 'string') return;
-    this.#elicitations.set(id, member);
   }
 }

@@ -14,11 +14,15 @@ import {
   type RequestIds,
   reportUnits,
 } from '../backend.ts';
+import { maxWaitingBytes } from '../waiting-budget.ts';
 import type { InitializedProcess } from './initialized-process.ts';
 import type { ProcessKey } from './process-key.ts';
 import type { ProcessMember } from './process-member.ts';
 
-/** How many messages wait while a process is found (P8). Only `initialize` is sent before its answer. */
+/**
+ * How many messages wait while a process is found (P8). Their bytes have a limit, too. Only `initialize` is sent before its
+ * answer.
+ */
 const maxWaiting = 64;
 
 /** So many processes may fail to open a session, if others of the server run. */
@@ -120,7 +124,8 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   send(...sent: Parameters<Backend['send']>): ReturnType<Backend['send']> {
     if (this.#isClosed || this.#hasEnded) return 'ended';
     if (this.#member !== undefined) return this.#member.send(...sent);
-    if (this.#waiting.length >= maxWaiting) return 'full';
+    const bytes = this.#waiting.reduce((sum, [{ text }]) => sum + text.length, sent[0].text.length);
+    if (this.#waiting.length >= maxWaiting || bytes > maxWaitingBytes) return 'full';
     this.#waiting.push(sent);
     if (this.#key === undefined) this.#begin(sent);
     return 'sent';

@@ -85,6 +85,13 @@ const baseLists: ReadonlySet<string> = new Set(
 const maxEarlyBytes = 1024 * 1024;
 /** Text that waits for a server that starts (P8). */
 const maxWaitingBytes = 4 * 1024 * 1024;
+/**
+ * Requests of this size have a limit together while they are not answered (P8). The text of one beyond it is not kept, so
+ * it does not run again after a loss.
+ */
+const largeBytes = 16 * 1024;
+const maxLargeBytes = 4 * 1024 * 1024;
+const noText = Buffer.from('{}');
 /** A request does not start a server again before this time is over: the lists of the view would wait for it each time. */
 const retryMs = 5_000;
 /** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
@@ -316,8 +323,18 @@ export class Member implements BackendEvents {
     }
     const sent = this.#backend?.send(message, headers);
     if (sent === 'full') return 'full';
-    this.calls.set(message.id as RequestId, call); // `ended`: the end is about to be reported
+    this.calls.set(message.id as RequestId, this.#kept(call)); // `ended`: the end is about to be reported
     return 'sent';
+  }
+
+  /** A call that was sent, as it is kept until its answer. */
+  #kept(call: MemberCall): MemberCall {
+    const { message } = call;
+    if (message.text.length < largeBytes) return call;
+    let bytes = message.text.length;
+    for (const { message: other } of this.calls.values())
+      if (other.text.length >= largeBytes) bytes += other.text.length;
+    return bytes <= maxLargeBytes ? call : { ...call, message: changedMessage(message, noText, {}), isRerun: true };
   }
 
   /** A request gets no answer of the server. */

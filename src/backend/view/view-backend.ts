@@ -14,6 +14,7 @@ import {
 import type { Method } from '../../protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
+import { elicitationComplete, UrlElicitations } from '../../protocol/url-elicitations.ts';
 import { contain } from '../../util/boundary.ts';
 import type {
   Backend,
@@ -86,6 +87,8 @@ class ViewBackend implements Backend, MemberListener {
   readonly #names: ViewNames;
   readonly #routes: UriRoutes;
   readonly #memberMessages: MemberMessages;
+  /** The URL elicitations of the servers, by the position of the server. */
+  readonly #elicitations = new UrlElicitations<number>();
   #members: readonly Member[] = [];
   #fanOut: FanOut | undefined;
   #resources: ResourceRequests | undefined;
@@ -165,6 +168,7 @@ class ViewBackend implements Backend, MemberListener {
     const { index } = member;
     if (message.kind === 'response') {
       this.#release(member);
+      this.#elicitations.note(index, message);
       const taskId = request?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
       if (typeof taskId === 'string') this.#routes.claimTask(taskId, index);
       this.#events.onMessages([message], relatedRequests ?? []);
@@ -175,17 +179,20 @@ class ViewBackend implements Backend, MemberListener {
       if (uriChanges.has(message.method)) this.#routes.forget(index);
       if (message.method === 'notifications/tasks/status' && message.taskId !== undefined)
         this.#routes.learn('taskId', message.taskId, index);
+      if (message.kind === 'request') this.#elicitations.note(index, message);
       const related = relatedRequests ?? this.#gates.relatedRequests(member, message);
       this.#report(this.#memberMessages.forClient(message, index), related);
     }
     if (this.#isPaused && member.receivedBytes > quietBytes) member.pause();
   }
 
-  /** False for a message about a call, a task or a resource of another server. The client does not get it (P2). */
-  #isOwn(member: Member, { kind, method, text, progressToken, taskId }: Message): boolean {
+  /** False for a message about a call, task, question or resource of another server. The client does not get it (P2). */
+  #isOwn(member: Member, message: Message): boolean {
+    const { kind, method, text, progressToken, taskId } = message;
     if (taskId !== undefined && !this.#routes.mayName(taskId, member.index)) return false;
     if (kind !== 'notification') return true;
     if (progressToken !== undefined) return member.mayReport(progressToken);
+    if (method === elicitationComplete) return (this.#elicitations.ownerOf(message) ?? member.index) === member.index;
     if (method !== 'notifications/resources/updated') return true;
     const uri = scalarAt(text, ['params', 'uri']);
     return typeof uri !== 'string' || this.#routes.mayReport(uri, member.index);

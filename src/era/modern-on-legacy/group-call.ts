@@ -164,9 +164,13 @@ export class GroupCall {
   }
 
   #groupOptions(turnMs: number): GroupRequestOptions {
-    const { logLevel } = this.#groupRequest;
-    const { runsTogether } = this.#host;
-    return { ...(!runsTogether() && { turnMs }), ...(logLevel !== undefined && { logLevel }) };
+    const { logLevel, member } = this.#groupRequest;
+    const { runsTogether, mayHaveSeveralUsers } = this.#host;
+    return {
+      ...(!runsTogether() && { turnMs }),
+      ...(mayHaveSeveralUsers() && { user: member.principal }),
+      ...(logLevel !== undefined && { logLevel }),
+    };
   }
 
   #handleMessage(message: Message, { before, at }: EventPosition): void {

@@ -18,6 +18,8 @@ export interface GroupCallHost {
   nameOf(id: number): string;
   /** True if the calls of one session run at the same time: all are of one user, and the server has one process. */
   runsTogether(): boolean;
+  /** True if clients of several users may share a session. */
+  mayHaveSeveralUsers(): boolean;
   /** Seals the state of a parked call; undefined if it would be too long. Rejects with `StoreUnavailable`. */
   seal(groupRequest: GroupRequest, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** Returns the reason that a client gets for a failure. */

@@ -274,6 +274,7 @@ export class Groups {
       newId: () => this.#newId(),
       nameOf: (id) => this.#nameOf(id),
       runsTogether: () => this.#options.poolMax === 1 && this.#options.isolation() !== 'shared',
+      mayHaveSeveralUsers: () => this.#options.isolation() === 'shared',
       seal: ({ request, member }, round, value) => {
         const content: RequestStateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
         return states.seal(stateBinding(server, request, member), content);

@@ -1,5 +1,6 @@
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { shortened } from '../../protocol/message/shortened.ts';
 import { withoutBom } from '../../protocol/wire/lines.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -65,5 +66,8 @@ export class MessageReceiver<C extends RequestContext> {
     const posted = traced?.posted ?? read;
     const plain = this.#policy.createReply(context, posted);
     this.#policy.dispatch(context, posted, traced?.traceReply(plain) ?? plain);
+    // The context lives until the answer.
+    context.messages = messages.map(shortened);
+    context.tracedMessages = traced?.posted.messages.map(shortened);
   }
 }

@@ -5,6 +5,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import { UsersOfProcess } from '../../protocol/principal.ts';
 import type { Revision } from '../../protocol/revisions.ts';
 import type { TaskRequester } from './task-owners.ts';
 
@@ -76,6 +77,8 @@ interface Retired {
 
 /** The requests in flight at one server. */
 export class SharedCalls extends CallTable<SharedCall> {
+  /** The users whose requests the server had. */
+  readonly users = new UsersOfProcess();
   /** The calls that a log message can belong to, including cancelled ones. */
   readonly #loggable = new Set<SharedCall>();
   /** All calls except subscriptions. */
@@ -170,14 +173,19 @@ export class SharedCalls extends CallTable<SharedCall> {
     call.request = undefined;
   }
 
-  /** The only request that a log message can belong to: no other request wants log messages. */
+  /**
+   * The only request that a log message can belong to: no other request wants log messages. With several users, a log
+   * message may be a late one for another user.
+   */
   get onlyLoggable(): SharedCall | undefined {
+    if (this.users.areSeveral) return undefined;
     const [first] = this.#loggable;
     return this.#loggable.size === 1 && first !== undefined && this.holds(first) ? first : undefined;
   }
 
-  /** The only request, apart from subscriptions, that the server can be working on. */
+  /** The only request, apart from subscriptions, that the server can be working on. None with several users, as above. */
   get onlyRequest(): SharedCall | undefined {
+    if (this.users.areSeveral) return undefined;
     const [first] = this.#requests;
     const isInDoubt = this.#doubt !== undefined && performance.now() < this.#doubt.untilMs;
     return this.#requests.size === 1 && first?.isSent === true && !isInDoubt ? first : undefined;

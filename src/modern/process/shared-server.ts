@@ -158,6 +158,7 @@ export class SharedServer {
       activeAt: now,
       startedAt: now,
     };
+    this.#calls.users.note(sender?.principal);
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#startFor([call]);

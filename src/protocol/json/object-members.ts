@@ -1,4 +1,4 @@
-import { foldKey } from './fold-key.ts';
+import { foldKey, isAscii } from './fold-key.ts';
 import type { KnownKeys } from './known-keys.ts';
 
 /** The members of one object: the value of `keys[i]` lies at bytes `starts[i]` to `ends[i]`. */
@@ -16,6 +16,12 @@ const fewKeys = 12;
 
 /** Memory for this many members is reused. The rest of what a large object needed is freed. */
 const maxReusedMembers = 64;
+
+/**
+ * The unknown keys of an object that are compared without case, and are not ASCII, have at most this many characters
+ * together (P8): each costs time, and memory until the end of the message. Messages have no such keys.
+ */
+const maxFoldedLength = 64 * 1024;
 
 /**
  * The members of one object, in memory that is reused for the next one: small messages come by the hundred thousand.
@@ -40,6 +46,7 @@ export class FoundMembers {
   /** The unknown keys, folded, where they are checked. */
   #folded: string[] = [];
   #seenFolded: Set<string> | undefined;
+  #foldedLength = 0;
 
   #routed: ReadonlySet<string> | undefined;
 
@@ -74,12 +81,19 @@ export class FoundMembers {
     this.#seen = undefined;
     if (this.#folded.length > 0) this.#folded = [];
     this.#seenFolded = undefined;
+    this.#foldedLength = 0;
+  }
+
+  /** True if `begin` returned false because the keys that it has to compare without case are too long together. */
+  get isTooLong(): boolean {
+    return this.#foldedLength > maxFoldedLength;
   }
 
   /**
    * Begins a member; false if the object already has this key.
    * @param isPlain the key stands in the text in ASCII and without escapes
-   * @param known if given, also false for a key that differs only in case from a known key or from another key
+   * @param known if given, also false for a key that differs only in case from a known key or from another key, and if
+   *   `isTooLong`
    */
   begin(key: string, isPlain: boolean, known?: KnownKeys): boolean {
     const count = this.#count;
@@ -104,6 +118,8 @@ export class FoundMembers {
   }
 
   #isNewFolded(key: string, known: KnownKeys): boolean {
+    if (!isAscii(key)) this.#foldedLength += key.length;
+    if (this.isTooLong) return false;
     this.#foldedAt[this.#count] ??= foldKey(key);
     const folded = this.#foldedAt[this.#count] as string;
     if (this.#folded.length === fewKeys) this.#seenFolded = new Set(this.#folded);

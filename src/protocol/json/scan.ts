@@ -511,7 +511,7 @@ class MessageScanner extends JsonReader implements Scanned {
     const key = this.#readKey(undefined);
     if (key === undefined) return 'invalid';
     if (!members.begin(key, false, folds ? knownKeys[level] : undefined)) {
-      this.#refuse('duplicate_key');
+      this.#refuse(members.isTooLong ? 'key_too_long' : 'duplicate_key');
       return 'invalid';
     }
     const compared = folds ? foldKey(key) : key;
@@ -552,7 +552,7 @@ class MessageScanner extends JsonReader implements Scanned {
     if (key === undefined) return undefined;
     const isPlain = key.length === this.at - 1 - keyStart;
     this.shortenStep(key.length * (isPlain ? 1 : workPerFolded));
-    if (!members.begin(key, isPlain, known)) return this.#refuse('duplicate_key');
+    if (!members.begin(key, isPlain, known)) return this.#refuse(members.isTooLong ? 'key_too_long' : 'duplicate_key');
     return this.skipColon() ? key : undefined;
   }
 

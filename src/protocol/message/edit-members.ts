@@ -16,13 +16,15 @@ const parents = { params: ['message', 'params'], meta: ['params', '_meta'] } as 
  * before all existing members. A missing object is created. Nothing else of the text changes (P1).
  */
 export const putMembers = (message: Message, level: 'params' | 'meta', members: NewMembers): Buffer =>
-  replaceParts(message.text, replacementsFor(message, level, members));
+  replaceParts(message.text, putParts(message, level, members));
 
-function replacementsFor(message: Message, level: MessageLevel, members: NewMembers): Replacement[] {
+/** What to replace in the text of a message to put members into it; see `putMembers`. */
+export function putParts(message: Message, level: MessageLevel, members: NewMembers): Replacement[] {
+  if (members.length === 0) return [];
   const start = findObjectStart(message, level);
   if (start === undefined) {
     const [parent, key] = parents[level as 'params' | 'meta'];
-    return replacementsFor(message, parent, [[key, `{${members.map(formatMember).join()}}`]]);
+    return putParts(message, parent, [[key, formatObject(members)]]);
   }
   const replaced: Replacement[] = [];
   const added: string[] = [];
@@ -35,6 +37,9 @@ function replacementsFor(message: Message, level: MessageLevel, members: NewMemb
   const insertion = { start: start + 1, end: start + 1, by: added.join() + (isEmpty ? '' : ',') };
   return [...(added.length === 0 ? [] : [insertion]), ...replaced.sort((a, b) => a.start - b.start)];
 }
+
+/** The text of an object with these members. */
+export const formatObject = (members: NewMembers): string => `{${members.map(formatMember).join()}}`;
 
 const formatMember = ([key, value]: NewMembers[number]): string => `${JSON.stringify(key)}:${value}`;
 
@@ -129,27 +134,32 @@ export function removeFromEach(
 const openBracket = 0x5b;
 
 /**
- * The text of an object without some of its members, and with new members at its start. The text of all others stays
- * (P1).
+ * Removes members from an object, and puts new ones at its start. The text of all others stays (P1), and is copied once
+ * with the whole message: it can have megabytes.
  * @param members those of the object
+ * @returns what to replace in the object's text
  */
 export function replaceMembers(
   object: Buffer,
   members: Members,
   isRemoved: (key: string) => boolean,
   added: NewMembers,
-): string {
+): Replacement[] {
   const open = object.indexOf('{');
-  const kept: string[] = [];
-  for (let index = 0; index < members.keys.length; index += 1) {
-    if (isRemoved(members.keys[index] as string)) continue;
-    const from = index === 0 ? open + 1 : object.indexOf(comma, members.ends[index - 1]) + 1;
-    let last = index;
-    while (last + 1 < members.keys.length && !isRemoved(members.keys[last + 1] as string)) last += 1;
-    kept.push(object.toString('utf8', from, members.ends[last]).trimStart());
-    index = last + 1;
+  const { keys } = members;
+  const removed = keys.flatMap((key, index) => (isRemoved(key) ? [index] : []));
+  const isEmpty = removed.length === keys.length;
+  const by = added.map(formatMember).join() + (isEmpty || added.length === 0 ? '' : ',');
+  const replacements: Replacement[] = [{ start: open + 1, end: open + 1, by }];
+  for (let at = 0; at < removed.length; at += 1) {
+    const first = removed[at] as number;
+    let last = first;
+    while (removed[at + 1] === last + 1) {
+      last += 1;
+      at += 1;
+    }
+    replacements.push({ ...findRun(object, members, first, last, open), by: '' });
   }
-  return `{${[...added.map(formatMember), ...kept].join()}}`;
+  return replacements;
 }
 
-const comma = 0x2c;

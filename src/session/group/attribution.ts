@@ -14,7 +14,8 @@ export type Unattributed = 'unwanted' | 'nobodys';
  * Decides where a server message goes in the session of a group, whose calls belong to many clients (P2, P11). A
  * message with a known call goes there as in other sessions, but the newest call is never a fallback. A server request
  * goes to the newest call for which the server may request input. Log messages and vendor notifications go to the only
- * call in flight, log messages only if its client wants them. Changes go to the GET stream.
+ * call in flight, log messages only if its client wants them. Once several users have used the session, they go to
+ * nobody: they may be late ones for another user. Changes go to the GET stream.
  */
 export function attributeInGroup(
   message: Message,
@@ -34,8 +35,7 @@ function vendorDestination(
   calls: SessionCalls,
   relatedRequests: RequestIds | undefined,
 ): Call | Unattributed {
-  const call =
-    calls.known(message, relatedRequests) ?? (relatedRequests === undefined ? onlyCall(calls, () => true) : undefined);
+  const call = calls.known(message, relatedRequests) ?? (relatedRequests === undefined ? onlyCall(calls) : undefined);
   return reachable(call) ?? 'nobodys';
 }
 
@@ -65,14 +65,15 @@ function logDestination(
   relatedRequests: RequestIds | undefined,
 ): Call | Unattributed {
   const wantsMessage = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
-  const call = calls.known(message, relatedRequests) ?? onlyCall(calls, () => true);
+  const call = calls.known(message, relatedRequests) ?? onlyCall(calls);
   if (call === undefined) return calls.all().some(wantsMessage) ? 'nobodys' : 'unwanted';
   return wantsMessage(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';
 }
 
-/** The only matching call that a client waits for; undefined if there are several, or none. */
-function onlyCall(calls: SessionCalls, matches: (call: Call) => boolean): Call | undefined {
-  const [first, ...others] = calls.all().filter((call) => matches(call) && !call.isGatewayRequest);
+/** The only call that a client waits for; undefined if there are several, or none, or if there were several users. */
+function onlyCall(calls: SessionCalls): Call | undefined {
+  if (calls.users?.areSeveral) return undefined;
+  const [first, ...others] = calls.all().filter(({ isGatewayRequest }) => !isGatewayRequest);
   return others.length === 0 ? reachable(first) : undefined;
 }
 

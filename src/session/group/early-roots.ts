@@ -1,3 +1,4 @@
+import { maxWaitingBytes } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -14,6 +15,8 @@ const askAgainMs = 5_000;
 /** A call that waits for the roots, and sends itself. */
 interface HeldCall {
   readonly call: Call;
+  /** The bytes of its request. */
+  readonly bytes: number;
   send(): void;
 }
 
@@ -63,10 +66,15 @@ export class EarlyRoots {
     return true;
   }
 
-  /** True if a call has to wait. It is sent once the server has its roots. */
-  holds(call: Call, send: () => void): boolean {
+  /**
+   * Whether a call has to wait. One that waits is sent once the server has its roots.
+   * @param bytes those of its request. The calls that wait have a limit (P8)
+   * @returns `full` if the call can neither be sent nor wait
+   */
+  holds(call: Call, bytes: number, send: () => void): boolean | 'full' {
     if (this.#state === 'settled') return false;
-    this.#held.push({ call, send });
+    if (this.#held.reduce((sum, held) => sum + held.bytes, bytes) > maxWaitingBytes) return 'full';
+    this.#held.push({ call, bytes, send });
     if (this.#state === 'asking') this.#ask();
     else if (this.#state === 'new') {
       this.#state = 'checking';
@@ -109,7 +117,8 @@ export class EarlyRoots {
     this.#asked = undefined;
     this.#triedCalls = new WeakSet();
     this.#request = undefined;
-    for (const { call, send } of this.#held.splice(0)) if (this.#options.calls.holds(call)) this.holds(call, send);
+    for (const { call, bytes, send } of this.#held.splice(0))
+      if (this.#options.calls.holds(call)) this.holds(call, bytes, send);
   }
 
   close(): void {

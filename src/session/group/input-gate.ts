@@ -1,3 +1,4 @@
+import { maxWaitingBytes } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
@@ -7,7 +8,7 @@ import type { ClientPost } from '../session-handle.ts';
 /** Options of `InputGate`. */
 export interface InputGateOptions {
   readonly calls: SessionCalls;
-  /** The most requests that wait at once (P8). */
+  /** The most requests that wait at once (P8). Their bytes have a limit, too. */
   readonly maxWaiting: number;
   /** A waiting request may now run. */
   onAdmitted(post: ClientPost, reply: Reply): void;
@@ -45,7 +46,8 @@ export class InputGate {
     const { turnMs } = post.group ?? noTurn;
     if (turnMs === undefined) return true;
     const refuse = (): void => reply.fault('group_busy', request.id ?? null);
-    if (turnMs === 0 || this.#queue.length >= this.#options.maxWaiting) {
+    const waitingBytes = this.#queue.reduce((sum, queued) => sum + bytesOf(queued.post), bytesOf(post));
+    if (turnMs === 0 || this.#queue.length >= this.#options.maxWaiting || waitingBytes > maxWaitingBytes) {
       refuse();
       return false;
     }
@@ -85,5 +87,7 @@ export class InputGate {
 }
 
 const noTurn: NonNullable<ClientPost['group']> = { turnMs: 0 };
+
+const bytesOf = ({ messages }: ClientPost): number => messages.reduce((sum, { text }) => sum + text.length, 0);
 
 const mayCauseInput = ({ kind, method }: Message): boolean => kind === 'request' && methodOf(method).mayAsk;

@@ -12,6 +12,7 @@ import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, type Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
+import { type Principal, UsersOfProcess } from '../../protocol/principal.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import { faultBeforeStart, type SessionEndReason } from '../end-reason.ts';
@@ -227,6 +228,7 @@ export class ClientRequests {
   ): void {
     const { calls } = this.#context;
     const { forwarded = noHeaders } = context;
+    if (group?.user !== undefined) this.#noteUser(group.user);
     const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
     const { earlyRoots } = this.#context;
@@ -234,8 +236,16 @@ export class ClientRequests {
       const call = added[index] as Call;
       const send = (): void => this.#send(call, request, forwarded);
       const mayWait = earlyRoots !== undefined && methodOf(call.method).mayAsk;
-      if (!mayWait || !earlyRoots.holds(call, send)) send();
+      const isHeld = mayWait && earlyRoots.holds(call, request.text.length, send);
+      if (isHeld === 'full') this.fail(call, 'server_busy');
+      else if (!isHeld) send();
     }
+  }
+
+  #noteUser(user: Principal): void {
+    const { calls } = this.#context;
+    calls.users ??= new UsersOfProcess();
+    calls.users.note(user);
   }
 
   #send(call: Call, request: Message, forwarded: ForwardedHeaders): void {
@@ -248,6 +258,7 @@ export class ClientRequests {
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
   adopt(pending: readonly PendingCallState[]): readonly Call[] {
     this.#oneStream?.rememberAccepted(pending.map(clientIdOf));
+    if (this.#context.policy.isShared && pending.length > 0) this.#noteUser(formerUser);
     const answers = new Map<number, Answer>();
     const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
     const answerOn = (number: number): Answer => {
@@ -403,6 +414,9 @@ export class ClientRequests {
     return changedMessage(cancellation, text, { cancels: call.id });
   }
 }
+
+/** Stands for the users of calls that an earlier owner of a group's session has accepted. */
+const formerUser: Principal = { issuer: '', subject: '', client: 'a former call' };
 
 /** The id of a request. */
 export const requestId = (request: Message): RequestId => request.id as RequestId;

@@ -127,10 +127,13 @@ export function createFixture(options: FixtureOptions = {}) {
   return { fake, kept, open, openAndLeave };
 }
 
-/** Two sessions of one user in one process. */
-export async function openTwo(options: FixtureOptions = {}) {
+/**
+ * Two sessions in one process.
+ * @param other the user of the second one; by default, that of the first
+ */
+export async function openTwo(options: FixtureOptions = {}, other = alice) {
   const fixture = createFixture({ sharedBy: 'all', cancelGraceMs: 5_000, ...options });
-  const [first, second] = [fixture.open(), fixture.open()];
+  const [first, second] = [fixture.open(), fixture.open({ principal: other })];
   const pid = await first.shake();
   expect(await second.shake()).toBe(pid);
   const server = fixture.fake.backend;

@@ -120,6 +120,40 @@ describe('two sessions that use a process at the same time', () => {
     expect(onDropped).toHaveBeenCalledTimes(1);
   });
 
+  it('[P11] [S-20] of two users get no message without a request: it may be a late one for the other user', async () => {
+    const onDropped = vi.fn();
+    const { first, second, server, newest } = await openTwo({ onDropped, reuse: () => 'all' }, bob);
+    const late = notification('notifications/message', { level: 'info', data: 'of the first' });
+    first.send(call(1));
+    server.says(result(1), late);
+    second.send(call(2));
+    server.says(late, notification('notifications/acme/hello', { of: 'the first' }));
+    expect(second.received.items.slice(1)).toEqual([]);
+    expect(onDropped).toHaveBeenCalledTimes(3);
+    server.says(result(newest().id));
+    expect(second.received.items.slice(1)).toEqual([result(2)]);
+  });
+
+  it('[P11] [S-20] learn of the end of their own elicitations only, also of those that an error names', async () => {
+    const { first, second, server, newest } = await openTwo({ reuse: () => 'all' }, bob);
+    const complete = (elicitationId: string) => notification('notifications/elicitation/complete', { elicitationId });
+    first.send(call(1));
+    server.says(call('q', 'elicitation/create', { mode: 'url', elicitationId: 'a' }), result(1));
+    second.send(call(2));
+    const error = {
+      code: -32042,
+      message: 'm',
+      data: { elicitations: [{ elicitationId: 'b' }, { elicitationId: 'a' }] },
+    };
+    server.says({ jsonrpc: '2.0', id: newest().id, error });
+    server.says(complete('a'), complete('b'), complete('c'));
+    expect(first.received.items.at(-1)).toEqual(complete('a'));
+    expect(second.received.items.at(-1)).toEqual(complete('b'));
+    await first.backend.close({ mayBeKept: true });
+    server.says(complete('a'));
+    expect(second.received.items.at(-1)).toEqual(complete('b'));
+  });
+
   it('both learn of changed lists, and the gateway answers the pings of the server', async () => {
     const { first, second, server, newest } = await openTwo();
     const changed = notification('notifications/tools/list_changed');
@@ -333,6 +367,18 @@ describe('which sessions use a process at the same time', () => {
     expect(living.length).toBeGreaterThanOrEqual(16);
     expect(living).toEqual(sessions.slice(-living.length));
     expect(fake.opened).toHaveLength(1);
+  });
+});
+
+describe('a session whose process is not found yet', () => {
+  it('[P8] holds at most 16 MiB of messages', () => {
+    const { open } = createFixture({ sharedBy: 'all', isSilent: true });
+    const [first, second] = [open(), open()];
+    first.send(initialize(0));
+    second.send(initialize(0));
+    const text = 'x'.repeat(3 * 1024 * 1024);
+    const sent = [1, 2, 3, 4, 5, 6].map((id) => second.send(call(id, 'tools/call', { text })));
+    expect(sent).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'full']);
   });
 });
 

@@ -74,6 +74,29 @@ test('[P2] a server of a view reports progress only of requests that it got, als
   expect(methodsIn(received.items).filter((method) => method === 'notifications/progress')).toHaveLength(2);
 });
 
+test('[S-20] a server of a view cannot report the end of an elicitation that another server began', async () => {
+  const { a, b, received, send } = await startView();
+  const complete = (elicitationId: string) => notificationOf('notifications/elicitation/complete', { elicitationId });
+  const question = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'elicitation/create',
+    params: { mode: 'url', elicitationId: 'login' },
+  };
+  a.says(question);
+  send(callOf(7, 'a__pay'));
+  const error = { code: -32042, message: 'm', data: { elicitations: [{ mode: 'url', elicitationId: 'pay' }] } };
+  a.says({ jsonrpc: '2.0', id: 7, error });
+  b.says(question, complete('login'), complete('pay'), complete('own'));
+  const completed = () =>
+    received.items.flatMap(({ method, text }) =>
+      method === 'notifications/elicitation/complete' ? [JSON.parse(text.toString()).params.elicitationId] : [],
+    );
+  expect(completed()).toEqual(['own']);
+  a.says(complete('login'), complete('pay'));
+  expect(completed()).toEqual(['own', 'login', 'pay']);
+});
+
 test('[P8] [P2] calls that wait for their turn at a server of a view take at most 16 MiB', async () => {
   const { send } = await startView({ isGroup: true });
   send(callOf(1, 'a__ask'));

@@ -247,6 +247,23 @@ describe('a log message of a shared modern process', () => {
     await shared.drain(0);
   });
 
+  it('[P11] goes to nobody once several users had requests: it may be a late one for another user', async () => {
+    const { server, send, shared, dropped } = await start();
+    const requesterOf = (subject: string) => ({
+      principal: { issuer: 'keys', subject, client: '' },
+      scopes: undefined,
+    });
+    const alice = send(call(1), 'debug', { requester: requesterOf('alice') });
+    server.backend.says(log('info', 'of Alice'));
+    expect(alice.got.items.map(({ params }) => params.data)).toEqual(['of Alice']);
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items[1].id, result: {} });
+    const bob = send(call(2), 'debug', { requester: requesterOf('bob') });
+    server.backend.says(log('info', 'of Alice'), { jsonrpc: '2.0', method: 'notifications/acme/hello' });
+    expect(bob.got.items).toEqual([]);
+    expect(dropped).toEqual(['log', 'unattributed']);
+    await shared.drain(0);
+  });
+
   it('[P11] of a cancelled request goes to no other client until the server has had time to stop', async () => {
     const { server, send, shared, dropped } = await start();
     const cancelled = send(call(1), 'debug');

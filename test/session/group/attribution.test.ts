@@ -1,11 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { SessionCalls } from '../../../src/call/session-calls.ts';
 import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../../src/protocol/modern/log-levels.ts';
+import { UsersOfProcess } from '../../../src/protocol/principal.ts';
 import { attributeInGroup } from '../../../src/session/group/attribution.ts';
 import { discardingAnswer, GatewayAnswer } from '../../../src/session/group/gateway-requests.ts';
 
 const heard = Object.assign(new GatewayAnswer(), { hasStream: true });
+
+/** The users whose calls the session has had; none if it has one user. */
+let users: readonly string[] = [];
+afterEach(() => {
+  users = [];
+});
 
 function setUp(
   ...calls: readonly {
@@ -23,6 +30,8 @@ function setUp(
       ...{ activeAt: 0, startedAt: 0 },
     });
   }
+  if (users.length > 0) table.users = new UsersOfProcess();
+  for (const subject of users) table.users?.note({ issuer: 'keys', subject, client: '' });
   return (method: string, params: object = {}, of?: readonly number[], id?: string): unknown => {
     const text = JSON.stringify({ jsonrpc: '2.0', ...(id && { id }), method, params });
     const to = attributeInGroup(readGatewayMessage(Buffer.from(text)), table, of);
@@ -69,6 +78,17 @@ describe('[P2] the attribution of server messages in a group session', () => {
     expect(setUp({ id: 1 })(vendor, {}, [])).toBe('nobodys');
     expect(setUp({ id: 1, isGone: true })(vendor)).toBe('nobodys');
     expect(setUp()(vendor)).toBe('nobodys');
+  });
+
+  it('[P11] sends what names no call to nobody once several users had calls: it may be a late one for another', () => {
+    users = ['alice', 'alice'];
+    expect(setUp({ id: 1, logLevel: 'info' })(log, { level: 'info', data: 'x' })).toBe(1);
+    users = ['alice', 'bob'];
+    const to = setUp({ id: 1, logLevel: 'info' });
+    expect(to(log, { level: 'info', data: 'x' })).toBe('nobodys');
+    expect(to(log, { level: 'info', data: 'x' }, [1])).toBe(1);
+    expect(to('notifications/acme/hello')).toBe('nobodys');
+    expect(to('elicitation/create', {}, undefined, 'q')).toBe(1);
   });
 
   it('sends notifications for all clients to the GET stream', () => {

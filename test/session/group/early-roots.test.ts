@@ -12,7 +12,7 @@ function create() {
   const asked: unknown[] = [];
   const early = new EarlyRoots({ calls: { holds: ({ id }) => !gone.has(id) }, ping: (onOver) => pings.push(onOver) });
   early.onAsk = (_, { id }) => asked.push(id);
-  const call = (id: string) => early.holds({ id } as Call, () => sent.push(id));
+  const call = (id: string, bytes = 1) => early.holds({ id } as Call, bytes, () => sent.push(id));
   const pong = () => pings.shift()?.();
   return { early, gone, sent, asked, call, pong };
 }
@@ -31,6 +31,15 @@ describe('a request for roots right after the start', () => {
     await vi.waitFor(() => expect(sent).toEqual(['a', 'b']));
     expect(call('c')).toBe(false);
     expect(early.keeps(rootsRequest)).toBe(false);
+  });
+
+  it('[P8] holds at most 16 MiB of calls', () => {
+    const { sent, call, pong } = create();
+    const mebibyte = 1024 * 1024;
+    expect([call('a', 8 * mebibyte), call('b', 8 * mebibyte), call('c')]).toEqual([true, true, 'full']);
+    pong();
+    expect(sent).toEqual(['a', 'b']);
+    expect(call('d')).toBe(false);
   });
 
   it('goes to the next call if the client of the first one has left, whose call is never sent', async () => {

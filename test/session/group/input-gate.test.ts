@@ -30,9 +30,11 @@ function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
       },
       ...{ activeAt: 0, startedAt: 0 },
     });
-  const ask = (id: number, turnMs = 0, method = 'tools/call') => {
+  const ask = (id: number, turnMs = 0, method = 'tools/call', padding = '') => {
     const reply = createFakeReply();
-    const message = readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method })));
+    const message = readGatewayMessage(
+      Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: { padding } })),
+    );
     return { reply, admitted: turns.admits({ messages: [message], isBatch: false, group: { turnMs } }, reply) };
   };
   return { calls, turns, begin, ask, ran };
@@ -49,6 +51,23 @@ describe('the input gate of a group session', () => {
     expect(admitted).toBe(false);
     expect(reply.given).toMatchObject({ reason: 'group_busy' });
     expect(ask(3, 0, 'tools/list').admitted).toBe(true);
+  });
+
+  it('[P8] holds at most 16 MiB of calls that wait', async () => {
+    const { calls, begin, ask, ran } = setUp();
+    begin(1);
+    const padding = 'x'.repeat(5 * 1024 * 1024);
+    const replies = [2, 3, 4, 5].map((id) => ask(id, 60_000, 'tools/call', padding).reply);
+    expect(replies.map(({ given }) => (given && 'reason' in given ? given.reason : given))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'group_busy',
+    ]);
+    calls.take(1);
+    await settled();
+    expect(ran).toEqual([2]);
+    expect(ask(6, 60_000, 'tools/call', padding).reply.given).toBeUndefined();
   });
 
   it('admits all calls if the server tells which request a question is for', () => {
