@@ -11,6 +11,7 @@ export function matchesGlob(text: string, pattern: string): boolean {
   while (at < text.length) {
     if (pattern[p] === '*') {
       behindStar = ++p;
+      if (p === pattern.length) return true;
       starEnd = at;
     } else if (pattern[p] === text[at]) {
       p += 1;

@@ -65,19 +65,22 @@ test.each([
   ['view', 'tools/call', { name: 'wait' }],
   ['view', 'resources/read', { uri: 'test://wait' }],
   ['filtered', 'tools/call', { name: 'wait' }],
-])('[S-21] [P8] while %s has 60 unanswered requests %s of 3.8 MiB, none of them is kept', async (endpoint, method, params) => {
-  const { gateway, session } = await start(endpoint);
-  await session.request('tools/list');
-  // The answer to this request shows that the server has read the one before: no queue to it is filled.
-  const ping = () => session.request('resources/read', { uri: 'test://ping' });
-  await ping();
-  const before = rssMiB(gateway.pid);
-  const answers = [];
-  for (let index = 0; index < requests; index += 1) {
-    answers.push(session.request(method, { ...params, _meta: { padding } }));
+])(
+  '[S-21] [P8] while %s has 60 unanswered requests %s of 3.8 MiB, none of them is kept',
+  async (endpoint, method, params) => {
+    const { gateway, session } = await start(endpoint);
+    await session.request('tools/list');
+    // The answer to this request shows that the server has read the one before: no queue to it is filled.
+    const ping = () => session.request('resources/read', { uri: 'test://ping' });
     await ping();
-  }
-  expect(rssMiB(gateway.pid) - before).toBeLessThan(maxGrowthMiB);
-  await session.notify('notifications/roots/list_changed');
-  for (const { messages } of await Promise.all(answers)) expect(messages.at(-1)).toMatchObject({ result: {} });
-});
+    const before = rssMiB(gateway.pid);
+    const answers = [];
+    for (let index = 0; index < requests; index += 1) {
+      answers.push(session.request(method, { ...params, _meta: { padding } }));
+      await ping();
+    }
+    expect(rssMiB(gateway.pid) - before).toBeLessThan(maxGrowthMiB);
+    await session.notify('notifications/roots/list_changed');
+    for (const { messages } of await Promise.all(answers)) expect(messages.at(-1)).toMatchObject({ result: {} });
+  },
+);

@@ -43,29 +43,47 @@ function filterItems(text: Buffer, key: string, rules: FilterRules): FilterOutco
   if (page.list === undefined) return 'empty';
   const visible: NamedItem[] = [];
   const hidden: string[] = [];
-  const kept: string[] = [];
-  let isChanged = false;
-  for (const { start, end } of page.items) {
+  const changes: Replacement[] = [];
+  const { items } = page;
+  for (const [index, { start, end }] of items.entries()) {
     const item = text.subarray(start, end);
     // A name that is no string, or is there twice, cannot be checked.
     const name = scalarAt(item, ['name']);
     const named = typeof name === 'string' ? { name, text: item } : undefined;
     if (named === undefined || !rules.allows(named)) {
-      isChanged = true;
       if (named !== undefined) hidden.push(named.name);
+      remove(changes, items, index);
       continue;
     }
     visible.push(named);
     const change = rules.changesTo(named.name);
-    isChanged ||= change !== undefined;
-    kept.push((change === undefined ? item : editTool(item, change)).toString());
+    if (change !== undefined) changes.push({ start, end, by: editTool(item, change).toString() });
   }
-  return {
-    text: isChanged ? replaceParts(text, [{ ...page.list, by: `[${kept.join()}]` }]) : text,
-    visible,
-    hidden,
-    nextCursor: readNextCursor(text),
-  };
+  const filtered = changes.length === 0 ? text : replaceParts(text, changes);
+  return { text: filtered, visible, hidden, nextCursor: readNextCursor(text) };
+}
+
+/**
+ * Adds the removal of an item, with a comma: the one behind it, or for the last item, the one before it. The text of all
+ * other items stays, and is copied once: it can have megabytes.
+ */
+function remove(changes: Replacement[], items: readonly ByteRange[], index: number): void {
+  const { start, end } = items[index] as ByteRange;
+  const next = items[index + 1];
+  if (next !== undefined) {
+    changes.push({ start, end: next.start, by: '' });
+    return;
+  }
+  // The items right before the last one may have been removed: their commas are gone.
+  let first = start;
+  let last = changes.at(-1);
+  while (last !== undefined && last.by === '' && last.end === first) {
+    first = last.start;
+    changes.pop();
+    last = changes.at(-1);
+  }
+  const kept = items.findLast((item) => item.end <= first);
+  changes.push({ start: kept?.end ?? first, end, by: '' });
 }
 
 /** Makes the configured changes to a tool in a list. */

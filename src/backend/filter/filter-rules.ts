@@ -104,7 +104,7 @@ export const isCondition = (pattern: string): boolean => condition.test(pattern)
 
 /** True if a pattern of a name, or a condition, holds for the item. */
 export function matchesItem({ name, text }: NamedItem, pattern: string): boolean {
-  const [, negation, hint] = condition.exec(pattern) ?? [];
+  const [, negation, hint] = (pattern.startsWith('@') && condition.exec(pattern)) || [];
   if (hint === undefined) return matchesGlob(name, pattern);
   return hasHint(text, hint) === (negation === '');
 }

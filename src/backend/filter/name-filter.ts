@@ -63,8 +63,13 @@ export class NameFilter {
     const filtered = filterList(response, this.kind.list.list.key, this.rules);
     if (typeof filtered === 'string') return filtered;
     const { visible } = this.#of(headers);
-    if (isFirstPage && filtered.nextCursor === undefined) visible.clear();
-    for (const { name } of filtered.visible) if (visible.hasRoomFor(name, true)) visible.set(name, true);
+    // Names that are known stay as they are: to add one costs more than to read its tool.
+    if (isFirstPage && filtered.nextCursor === undefined && visible.size > 0) {
+      const listed = new Set(filtered.visible.map(({ name }) => name));
+      for (const name of [...visible.keys()]) if (!listed.has(name)) visible.delete(name);
+    }
+    for (const { name } of filtered.visible)
+      if (!visible.has(name) && visible.hasRoomFor(name, true)) visible.set(name, true);
     for (const name of filtered.hidden) visible.delete(name);
     this.#dropOld();
     return filtered;

@@ -11,12 +11,12 @@ import {
   type Message,
   memberRange,
   memberValue,
-  readGatewayMessage,
   withId,
 } from '../../protocol/message/message.ts';
 import type { ListMethod } from '../../protocol/methods/methods.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
+import { hasRoomFor, inOwnTurns } from '../../util/timing/work-meter.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
 import {
@@ -58,6 +58,18 @@ interface Asked {
   cancel(why: string): void;
 }
 
+/** The answers to a list request of the client. */
+interface Gathered {
+  readonly id: RequestId;
+  readonly list: ListMethod;
+  readonly cursors: Cursors | undefined;
+  /** The servers that were asked, and their responses. */
+  readonly ready: readonly Member[];
+  readonly responses: readonly (Message | undefined)[];
+  /** The servers that were not asked. */
+  readonly missing: readonly Member[];
+}
+
 /** Pages that the view reads by itself of one list (P8). */
 const maxPages = 20;
 
@@ -97,25 +109,44 @@ export class FanOut {
     this.#open.set(id, () => {
       for (const { cancel } of pages) cancel('The client has cancelled the request.');
     });
-    const merged = Promise.all(pages.map(({ outcome }) => outcome)).then((responses) => {
-      if (!this.#open.delete(id)) return; // cancelled
-      // In the order of the servers, so that the first one of two gets a URI.
-      const found = responses.map((response, index) => this.#read(response, list, ready[index] as Member, cursors));
-      const failed = ready.filter((_, index) => found[index] === undefined);
-      const next = new Map(
-        ready.flatMap(({ name }, index) => {
-          const nextCursor = found[index]?.nextCursor;
-          return nextCursor === undefined ? [] : [[name, nextCursor] as const];
-        }),
-      );
-      const unavailable = [...missing, ...failed].map(({ name }) => name);
-      const read = found.filter((page) => page !== undefined);
-      if (read.length === 0 && failed.length > 0)
-        return this.#options.respond(createFaultResponse('view_unavailable', id));
-      const text = mergePages(JSON.stringify(id), list, read, writeCursor(next), unavailable);
-      this.#options.respond(readGatewayMessage(text));
-    });
+    const merged = Promise.all(pages.map(({ outcome }) => outcome)).then((responses) =>
+      this.#merge({ id, list, cursors, ready, missing, responses }),
+    );
     detach('backend', merged);
+  }
+
+  /** Answers a list request, once all servers have answered. What is large is done in turns of its own (P8). */
+  async #merge({ id, list, cursors, ready, missing, responses }: Gathered): Promise<void> {
+    const found: (MemberPage | undefined)[] = [];
+    // In the order of the servers, so that the first one of two gets a URI.
+    for (const [index, response] of responses.entries()) {
+      if (!this.#open.has(id)) return; // cancelled
+      const page = this.#read(response, list, ready[index] as Member, cursors);
+      found.push(page instanceof Promise ? await page : page);
+    }
+    const failed = ready.filter((_, index) => found[index] === undefined);
+    const next = new Map(
+      ready.flatMap(({ name }, index) => {
+        const nextCursor = found[index]?.nextCursor;
+        return nextCursor === undefined ? [] : [[name, nextCursor] as const];
+      }),
+    );
+    const unavailable = [...missing, ...failed].map(({ name }) => name);
+    const read = found.filter((page) => page !== undefined);
+    const isFailed = read.length === 0 && failed.length > 0;
+    const respond = (): true => {
+      if (!this.#open.delete(id)) return true; // cancelled
+      const text = isFailed ? undefined : mergePages(JSON.stringify(id), list, read, writeCursor(next), unavailable);
+      this.#options.respond(
+        text === undefined
+          ? createFaultResponse('view_unavailable', id)
+          : changedMessage(createMessage({ id, result: {} }), text, {}),
+      );
+      return true;
+    };
+    const bytes = responses.reduce((sum, response) => sum + (response?.text.length ?? 0), 0);
+    if (hasRoomFor(bytes)) respond();
+    else await inOwnTurns(respond);
   }
 
   /** Sends a request to several servers, and answers it when all of them have: with a result if one has. */
@@ -207,14 +238,17 @@ export class FanOut {
     list: ListMethod,
     member: Member,
     cursors: Cursors | undefined,
-  ): MemberPage | undefined {
+  ): MemberPage | undefined | Promise<MemberPage | undefined> {
     const { reading, onNameTroubles } = this.#options;
     if (response === undefined) return member.mayHave(list) ? undefined : emptyPage;
+    const note = (page: MemberPage | undefined): MemberPage | undefined => {
+      if (response.isError && page !== undefined) member.noteLacking(list);
+      if (page !== undefined && page.troubles.leftOut.length + page.troubles.refused.length > 0)
+        onNameTroubles(page.troubles);
+      return page;
+    };
     const page = readPage(response, list, member.index, reading, cursors?.get(member.name));
-    if (response.isError && page !== undefined) member.noteLacking(list);
-    if (page !== undefined && page.troubles.leftOut.length + page.troubles.refused.length > 0)
-      onNameTroubles(page.troubles);
-    return page;
+    return page instanceof Promise ? page.then(note) : note(page);
   }
 
   async #learnAll(headers: ForwardedHeaders | undefined): Promise<void> {
@@ -239,7 +273,7 @@ export class FanOut {
     let cursors: Cursors | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await this.ask(member, this.#pageRequest(request, cursors, member), headers, list).outcome;
-      const next = walk.next(this.#read(response, list, member, cursors)?.nextCursor);
+      const next = walk.next((await this.#read(response, list, member, cursors))?.nextCursor);
       this.#options.onLearned();
       if (next === undefined) return;
       cursors = new Map([[member.name, next]]);

@@ -1,10 +1,10 @@
+import type { ByteRange } from '../../protocol/json/byte-range.ts';
 import { parseBounded, readScalar } from '../../protocol/json/scalar.ts';
-
 import { findRange, replaceParts } from '../../protocol/json/splice.ts';
 import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { type ListMethod, listMethods } from '../../protocol/methods/methods.ts';
-import { boundedWalks } from '../../util/timing/work-meter.ts';
+import { boundedWalks, hasRoomFor, inOwnTurns } from '../../util/timing/work-meter.ts';
 import type { FilterRules } from '../filter/filter-rules.ts';
 import type { UriRoutes } from './uri-routes.ts';
 import { isAcceptedName, type NameTroubles, namesToShow, type ViewNames } from './view-names.ts';
@@ -31,11 +31,16 @@ export interface PageReading {
   readonly tools: FilterRules;
 }
 
+/** The items of a page that are read in one turn: their number, and about their bytes (P8). */
+const itemsOfTurn = 500;
+const bytesOfTurn = 256 * 1024;
+
 /**
  * Reads a page of one server. Items keep their text, but for the prefix of a name (P1). Items that the view cannot lead
  * back to this server are left out: the server that comes first in the view has a URI. Undefined if it is no list, or
- * if it is too large or too complex to be read in one turn (P8).
+ * if it is too large or too complex (P8).
  * @param asked the cursor that the page was requested with
+ * @returns a promise if this turn of the event loop has no room for the page, which is then read in turns of its own
  */
 export function readPage(
   { text }: Message,
@@ -43,36 +48,85 @@ export function readPage(
   index: number,
   reading: PageReading,
   asked?: string,
-): MemberPage | undefined {
-  const page = boundedWalks(() => readItems(text, list, index, reading, asked));
-  return page === 'too_much_work' ? undefined : page;
+): MemberPage | undefined | Promise<MemberPage | undefined> {
+  const page = new PageReader(text, list, index, reading);
+  const finish = (): MemberPage | undefined => page.finish(asked);
+  if (!hasRoomFor(text.length)) return inOwnTurns(() => page.step()).then(finish);
+  while (!page.step());
+  return finish();
 }
 
-function readItems(
-  text: Buffer,
-  { list: { key, identity, folderOf }, capability }: ListMethod,
-  index: number,
-  { names, routes, tools }: PageReading,
-  asked: string | undefined,
-): MemberPage | undefined {
-  const page = readListItems(text, key);
-  if (typeof page === 'string') return undefined;
-  const leftOut: string[] = [];
-  const refused: string[] = [];
-  const items = page.items.flatMap(({ start, end }) => {
-    const item = text.subarray(start, end);
+/** Reads a page step by step. */
+class PageReader {
+  readonly #text: Buffer;
+  readonly #list: ListMethod;
+  readonly #index: number;
+  readonly #reading: PageReading;
+  /** The items in the text; undefined before the first step. */
+  #ranges: readonly ByteRange[] | undefined;
+  #next = 0;
+  #isUnreadable = false;
+  readonly #items: string[] = [];
+  readonly #leftOut: string[] = [];
+  readonly #refused: string[] = [];
+
+  constructor(text: Buffer, list: ListMethod, index: number, reading: PageReading) {
+    this.#text = text;
+    this.#list = list;
+    this.#index = index;
+    this.#reading = reading;
+  }
+
+  /** Does one step. True after the last one. */
+  step(): boolean {
+    const outcome = boundedWalks(() => (this.#ranges === undefined ? this.#begin() : this.#readSome(this.#ranges)));
+    if (outcome !== 'too_much_work') return outcome;
+    this.#isUnreadable = true;
+    return true;
+  }
+
+  finish(asked: string | undefined): MemberPage | undefined {
+    if (this.#isUnreadable) return undefined;
+    const troubles = { leftOut: this.#leftOut, refused: this.#refused };
+    return { items: this.#items, nextCursor: readNextCursor(this.#text, asked), troubles };
+  }
+
+  #begin(): boolean {
+    const page = readListItems(this.#text, this.#list.list.key);
+    this.#isUnreadable = typeof page === 'string';
+    this.#ranges = typeof page === 'string' ? [] : page.items;
+    return this.#ranges.length === 0;
+  }
+
+  #readSome(ranges: readonly ByteRange[]): boolean {
+    const until = Math.min(ranges.length, this.#next + itemsOfTurn);
+    for (let bytes = 0; this.#next < until && bytes < bytesOfTurn; this.#next += 1) {
+      const { start, end } = ranges[this.#next] as ByteRange;
+      bytes += end - start;
+      this.#readItem(this.#text.subarray(start, end));
+    }
+    return this.#next === ranges.length;
+  }
+
+  #readItem(item: Buffer): void {
+    const { list, capability } = this.#list;
+    const { identity, folderOf } = list;
+    const { names, routes, tools } = this.#reading;
+    const index = this.#index;
     const at = findRange(item, [identity]);
     const id = typeof at === 'object' ? readScalar(item, at) : undefined;
-    if (typeof at !== 'object' || typeof id !== 'string') return [];
-    if (identity !== 'name') return routes.learn(identity, id, index, folderOf?.(id)) ? [item.toString()] : [];
+    if (typeof at !== 'object' || typeof id !== 'string') return;
+    if (identity !== 'name') {
+      if (routes.learn(identity, id, index, folderOf?.(id))) this.#items.push(item.toString());
+      return;
+    }
     const name = names.visible(index, id);
     const isReachable = names.isReachable(index, id);
-    if (!isReachable) leftOut.push(name);
+    if (!isReachable) this.#leftOut.push(name);
     else if (capability === 'tools' && !isAcceptedName(tools.visibleName(name)) && tools.allows({ name, text: item }))
-      refused.push(tools.visibleName(name));
-    return isReachable ? [replaceParts(item, [{ ...at, by: JSON.stringify(name) }]).toString()] : [];
-  });
-  return { items, nextCursor: readNextCursor(text, asked), troubles: { leftOut, refused } };
+      this.#refused.push(tools.visibleName(name));
+    if (isReachable) this.#items.push(replaceParts(item, [{ ...at, by: JSON.stringify(name) }]).toString());
+  }
 }
 
 /** The cursors of the servers that have a next page, by the server's name. */

@@ -213,3 +213,19 @@ test('the first server of the file gets the URI of a template, also if it answer
   expect((await read).result).toEqual({ contents: [] });
   expect(b.sent.items.some(({ method }) => method === 'resources/read')).toBe(false);
 });
+
+test('[P8] a list that is read in turns of its own has all items, in the order of the servers', async () => {
+  const many = Array.from({ length: 4_000 }, (_, n) => `t${n}`);
+  const large: Answering = (method) =>
+    method === 'tools/list'
+      ? { result: { tools: many.map((name) => ({ ...tool(name), description: 'x'.repeat(200) })), nextCursor: 'more' } }
+      : undefined;
+  const { request, received, send } = await startView({ answers: { a: large, b: toolsOf('one') } });
+  const list = await request('tools/list');
+  expect(namesIn(list)).toEqual([...many.map((name) => `a__${name}`), 'b__one']);
+  expect(list.result.nextCursor).toBeTypeOf('string');
+  send({ jsonrpc: '2.0', id: 7, method: 'tools/list' });
+  send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } });
+  await request('tools/list');
+  expect(received.items.filter(({ id }) => id === 7)).toEqual([]);
+});
