@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { editCall, filterList } from '../../../src/backend/filter/edit-tools.ts';
+import { editCall, type FilteredList, filterList } from '../../../src/backend/filter/edit-tools.ts';
 import { FilterRules } from '../../../src/backend/filter/filter-rules.ts';
 import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 
@@ -12,7 +12,7 @@ describe('a filtered list', () => {
     'is valid, and keeps the text of the items that stay: without %s %s %s %s',
     (...hidden) => {
       const filtered = filterList(listOf(names), 'tools', new FilterRules([], hidden.filter(Boolean)));
-      const { text, visible } = filtered as { text: Buffer; visible: { name: string }[] };
+      const { text, visible } = filtered as FilteredList;
       const kept = names.filter((name) => !hidden.includes(name));
       expect(JSON.parse(text.toString())).toEqual({ result: { tools: kept.map((name) => ({ name })) }, id: 1 });
       expect(visible.map(({ name }) => name)).toEqual(kept);
@@ -22,7 +22,7 @@ describe('a filtered list', () => {
 
   test('has changed tools beside removed ones', () => {
     const rules = new FilterRules([], ['a', 'd'], { b: { description: 'new' } });
-    const filtered = filterList(listOf(names), 'tools', rules) as { text: Buffer };
+    const filtered = filterList(listOf(names), 'tools', rules) as FilteredList;
     const tools = [{ description: 'new', name: 'b' }, { name: 'c' }];
     expect(JSON.parse(filtered.text.toString()).result.tools).toEqual(tools);
   });
