@@ -51,6 +51,7 @@ const readersOfOwnTexts: ReadonlySet<string> = new Set([
   'src/era/modern-on-legacy/rounds/round-outcome.ts',
   'src/modern/changes/peer-announcements.ts',
   'src/modern/process/task-directory.ts',
+  'src/session/record/adoption.ts',
   'src/session/record/client-state.ts',
 ]);
 
