@@ -31,6 +31,7 @@ const answers: readonly (readonly [what: string, written: string, expected: obje
   ['a byte order mark', `\xef\xbb\xbf${sound}`, result],
   ['two byte order marks', `\xef\xbb\xbf\xef\xbb\xbf${sound}`, result],
   ['the id as text', sound.replace('7', '"7"'), result],
+  ['the id as text with a fraction', sound.replace('7', '"7.0"'), result],
   ['the id with a fraction', sound.replace('7', '7.0'), result],
   ['an error that is null', sound.replace('}}', '},"error":null}'), result],
   ['an error that is null, first', sound.replace('{', '{"error":null,'), result],
