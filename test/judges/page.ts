@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import type { JudgeRecord } from './judge.ts';
 import { allKnownDifferences } from './known-differences.ts';
+import { pythonServers } from './published-servers.ts';
 import { sdkVersions } from './sdks/sdks.ts';
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
@@ -73,7 +74,8 @@ function versionsText(): string {
     );
     return Object.entries(manifest.dependencies);
   });
-  const lines = [...rows, ...Object.entries(sdkVersions)].map(([name, version]) => `| ${name} | ${version} |`);
+  const python = pythonServers.map(({ name, version }) => [`PyPI ${name}`, version] as const);
+  const lines = [...rows, ...Object.entries(sdkVersions), ...python].map(([name, version]) => `| ${name} | ${version} |`);
   return ['| Judge or other gateway | Version |', '|:--|:--|', ...lines].join('\n');
 }
 
