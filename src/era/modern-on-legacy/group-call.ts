@@ -105,7 +105,11 @@ export class GroupCall {
         reopened += 1;
         slot.forget();
       } else if (why === 'group_busy' && performance.now() < until) n += 1;
-      else return this.#fail(why);
+      else if (why === 'server_start_failed' && slot.refusal !== undefined) {
+        // The client gets the server's own error: it says what is missing, such as a key.
+        this.#slot = slot;
+        return this.#finish(slot.refusal);
+      } else return this.#fail(why);
     }
   }
 

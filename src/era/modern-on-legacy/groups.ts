@@ -1,10 +1,10 @@
 // src/era/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Answer } from '../../call/answer.ts';
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../protocol/known-revisions.ts';
-import { createMessage, type Message, memberRange } from '../../protocol/message/message.ts';
+import { createMessage, type Message, memberRange, withId } from '../../protocol/message/message.ts';
 import { isUnknownToLegacy, methodOf } from '../../protocol/methods/methods.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
@@ -345,7 +345,11 @@ export class Groups {
       this.#opened.get(openedKey(groupTopic(this.#options.server, group), group.capabilitiesText)) ??
       (await this.#open(group));
     if (answer.isOver) return;
-    if (typeof known === 'string') return answer.fault(known);
+    if (typeof known === 'string') {
+      const refusal = known === 'server_start_failed' ? this.#slotsFor(group, false).first.refusal : undefined;
+      if (refusal === undefined) return answer.fault(known);
+      return answer.response(withId(refusal, request.id as RequestId), 200);
+    }
     const id = memberRange(request, 'message', 'id') as { start: number; end: number };
     // Clients that open with `initialize` can use the revision that the server negotiated, so it is listed too.
     const versions = [...new Set([known.protocolVersion, ...modernRevisions])];

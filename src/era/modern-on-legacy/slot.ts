@@ -3,7 +3,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { newestLegacy } from '../../protocol/known-revisions.ts';
-import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createBadResponse, createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { type InitializedServer, readInitialized } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import type { Sessions } from '../../registry/sessions.ts';
@@ -66,6 +66,7 @@ export class PoolSlot {
   readonly #onOpened: (opened: Omit<OpenSlot, 'handle'>) => void;
   #known: Omit<OpenSlot, 'handle'> | undefined;
   #newest: OpenSlot | undefined;
+  #refusal: Message | undefined;
   /** The calls that wait for their clients, and when they are given up. */
   readonly #parked = new Map<string, number>();
   #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
@@ -81,6 +82,11 @@ export class PoolSlot {
   /** True if the session is known to exist. Otherwise `open` may start the server. */
   get isOpen(): boolean {
     return this.#known !== undefined;
+  }
+
+  /** The server's error to the newest `initialize`; undefined if it accepted it, or did not answer. */
+  get refusal(): Message | undefined {
+    return this.#refusal;
   }
 
   /**
@@ -172,7 +178,12 @@ export class PoolSlot {
       if (answer === 'store_unavailable') return answer;
       if (answer !== undefined) return readAnswer(answer);
       const outcome = await this.#initialize(forwarded);
-      if (typeof outcome !== 'string') return readAnswer(outcome.text);
+      this.#refusal = undefined;
+      if (typeof outcome !== 'string') {
+        const read = readAnswer(outcome.text);
+        if (typeof read === 'string') this.#refusal = asRefusal(outcome);
+        return read;
+      }
       // Another instance was faster, or an earlier session is still ending.
       if (outcome !== 'already_initialized' || performance.now() >= until) return outcome;
       await delay(pauseMs);
@@ -215,6 +226,16 @@ export class PoolSlot {
     handle.post({ messages: [initialized], isBatch: false }, reply);
   }
 }
+
+/** A result that is no answer to `initialize` becomes an error that says so. */
+const asRefusal = (response: Message): Message =>
+  response.isError
+    ? response
+    : createBadResponse(
+        response.id as RequestId,
+        'the result of initialize has no protocolVersion that is a text',
+        response.text,
+      );
 
 function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
   const handshake = readHandshake(text);

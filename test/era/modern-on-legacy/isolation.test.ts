@@ -56,6 +56,21 @@ describe('modern clients of a legacy server', () => {
   });
 });
 
+describe.each(['tools/list', 'tools/call', 'server/discover'])('[P3] the answer of %s', (method) => {
+  it.each([
+    ['its error', { error: { code: -5, message: 'Set API_KEY first', data: { key: 'API_KEY' } } }],
+    ['what is wrong with its answer', { result: { protocolVersion: 20241007 } }],
+  ])('is, if the server refuses `initialize`, %s', async (_, answer) => {
+    const { ask } = createGroups({
+      onInitialize: ({ id }, backend) => backend.says({ jsonrpc: '2.0', id, ...answer }),
+    });
+    const { id, error } = await responseOf(ask(method, call));
+    expect(id).toBe('mine');
+    if ('error' in answer) expect(error).toEqual(answer.error);
+    else expect(error.data).toMatchObject({ reason: 'bad_response', problem: expect.stringContaining('initialize') });
+  });
+});
+
 describe.each(pairs)('[P11] modern clients of a legacy server that are two %s', (_, one, other) => {
   it('[R6.09b] have separate processes, whoever came last', async () => {
     const { pidOf } = fixture();
