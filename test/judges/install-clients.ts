@@ -19,8 +19,8 @@ export const installClients = (): Promise<void> => install(clientsFolder);
 /** Installs the published servers as the lock file says, and the Node.js that some of them need. */
 export const installServers = (): Promise<void> => install(serversFolder);
 
-/** Where the servers of PyPI are: an environment for each. */
-const pythonFolder = join(serversFolder, '.python');
+/** Where the servers of PyPI are: an environment for each. No page of theirs is a page of this project. */
+const pythonFolder = fileURLToPath(new URL('../../node_modules/.judged/python', import.meta.url));
 
 /** The path of a program that a package of PyPI brings. */
 export const pythonProgram = (name: string, program: string): string => join(pythonFolder, name, 'bin', program);

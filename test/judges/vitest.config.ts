@@ -11,7 +11,7 @@ export default defineConfig({
     globalSetup: 'test/judges/page.ts',
     // One judge after the other: some scenarios have short deadlines.
     fileParallelism: false,
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
+    testTimeout: 3_600_000,
+    hookTimeout: 3_600_000,
   },
 });
