@@ -22,6 +22,7 @@ import io.modelcontextprotocol.spec.McpSchema.TextResourceContents;
 import io.modelcontextprotocol.spec.McpSchema.Tool;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.catalina.Context;
 import org.apache.catalina.Wrapper;
 import org.apache.catalina.startup.Tomcat;
@@ -54,7 +55,7 @@ public class Server {
             (exchange, request) -> text(String.valueOf(request.arguments().get("text"))))
         .toolCall(tool("fail", Map.of()),
             (exchange, request) -> CallToolResult.builder().addTextContent("it failed").isError(true).build())
-        .toolCall(tool("wait", Map.of("count", Map.of("type", "number"), "gapMs", Map.of("type", "number"))),
+        .toolCall(tool("wait", new TreeMap<>(Map.of("count", Map.of("type", "number"), "gapMs", Map.of("type", "number")))),
             (exchange, request) -> {
               int count = ((Number) request.arguments().get("count")).intValue();
               for (int i = 1; i <= count; i++) {
@@ -76,7 +77,7 @@ public class Server {
   }
 
   static Tool tool(String name, Map<String, Object> properties) {
-    return Tool.builder(name, Map.of("type", "object", "properties", properties)).build();
+    return Tool.builder(name, new TreeMap<>(Map.of("type", "object", "properties", properties))).build();
   }
 
   static CallToolResult text(String text) {
