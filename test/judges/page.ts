@@ -75,7 +75,9 @@ function versionsText(): string {
     return Object.entries(manifest.dependencies);
   });
   const python = pythonServers.map(({ name, version }) => [`PyPI ${name}`, version] as const);
-  const lines = [...rows, ...Object.entries(sdkVersions), ...python].map(([name, version]) => `| ${name} | ${version} |`);
+  const lines = [...rows, ...Object.entries(sdkVersions), ...python].map(
+    ([name, version]) => `| ${name} | ${version} |`,
+  );
   return ['| Judge or other gateway | Version |', '|:--|:--|', ...lines].join('\n');
 }
 

@@ -179,7 +179,7 @@ export class Tenant {
         settle();
       }, listTimeoutMs);
       const repeat = (): void => {
-        clearTimeout(timer);
+        limit.clear();
         resolve(this.listTools(cursor, headers, true));
       };
       const answer: CallAnswer = {
