@@ -47,7 +47,7 @@ describe('the unit of systemd', () => {
     const [, ...argv] = setting('ExecStart').split(' ');
     const readFile = (path: string) => files.get(path) ?? expect.fail(`${path} is not there`);
     const read = readConfiguration({ argv, env: {}, readFile });
-    expect(read).toMatchObject({ ok: true, config: { redis: 'redis://:password@redis:6379' } });
+    expect(read).toMatchObject({ ok: true, config: { cluster: { redis: 'redis://:password@redis:6379' } } });
   });
 
   it('lets it end its servers itself, in the time that it takes for that', () => {

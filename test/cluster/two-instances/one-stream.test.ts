@@ -90,8 +90,10 @@ describe('a one-stream session in a cluster', () => {
       };
       Object.assign(server, { open });
     }
-    for (const instance of [a, b]) at(instance).open();
+    at(b).listen();
     await pass();
+    for (const instance of [a, b]) at(instance).open();
+    await pass(1_000);
     const replies = [at(a).post(list('here')), at(b).post(list('there'))];
     await pass();
     expect(replies.map(({ given }) => given)).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }]);

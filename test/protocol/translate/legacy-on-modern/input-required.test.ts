@@ -90,7 +90,7 @@ describe('a question as a request', () => {
     [
       'elicitation/create',
       '{"mode":"url","url":"https://x"}',
-      '{"jsonrpc":"2.0","id":"q-1","method":"elicitation/create","params":{"elicitationId":"q-1","mode":"url","url":"https://x"}}',
+      '{"jsonrpc":"2.0","id":"q-1","method":"elicitation/create","params":{"elicitationId":"input-q-1","mode":"url","url":"https://x"}}',
     ],
   ])('[P1] %s %s', (method, params, expected) => {
     expect(ask(method, params)).toBe(expected);
