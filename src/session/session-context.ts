@@ -5,7 +5,6 @@ import type { Handshake } from '../protocol/handshake.ts';
 import { assumedRevision } from '../protocol/known-revisions.ts';
 import type { BadAnswer } from '../protocol/message/message.ts';
 import type { LogPosition } from '../protocol/wire/event-id.ts';
-import type { EventLog } from '../store/event-log.ts';
 import type { LogState } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
 import { type ClientPolicy, createClientPolicy } from './client/client-policy.ts';
@@ -48,7 +47,7 @@ export class SessionContext {
   readonly client: ClientState;
   readonly policy: ClientPolicy;
   /** The event log. Its calls are retried while the store is not available. */
-  readonly log: EventLog;
+  readonly log: RetryingLog;
   /** The log state that an earlier owner left; undefined for a new session. */
   readonly earlier: LogState | undefined;
   readonly record: SessionRecordKeeper;

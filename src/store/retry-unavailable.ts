@@ -14,8 +14,13 @@ export type StopSignal = AbortSignal | (() => AbortSignal);
  * any other error of the operation, and with `StoreUnavailable` once the signal is aborted.
  * @param operation must be safe to repeat, as every operation of `Store` is
  * @param stop the signal, or a function that makes it. A session has several signals, which it needs only in an outage.
+ * @param onFailure called after each attempt that failed
  */
-export async function retryWhileUnavailable<T>(operation: () => Promise<T>, stop: StopSignal): Promise<T> {
+export async function retryWhileUnavailable<T>(
+  operation: () => Promise<T>,
+  stop: StopSignal,
+  onFailure?: () => void,
+): Promise<T> {
   let signal: AbortSignal | undefined;
   for (let retries = 0; ; retries += 1) {
     try {
@@ -29,6 +34,7 @@ export async function retryWhileUnavailable<T>(operation: () => Promise<T>, stop
         setMaxListeners(0, signal);
       }
       if (signal.aborted) throw cause;
+      onFailure?.();
       const pause = delay(pauseAfter(retries), undefined, { signal, ref: false });
       await pause.catch(() => Promise.reject(cause));
     }

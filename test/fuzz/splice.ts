@@ -96,6 +96,7 @@ const members = createFuzzer({
       level,
       keys.map((key) => [key, value]),
     );
+    if (keys.length === 0) return assert.deepEqual(put, message.text);
     const expected = parsed(message.text);
     const path = level === 'params' ? ['params'] : ['params', '_meta'];
     let object = expected;

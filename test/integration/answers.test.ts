@@ -132,6 +132,13 @@ describe.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('in a se
 });
 
 describe('the answer to initialize', () => {
+  // After the time of a heartbeat, the response would become a stream.
+  let patient: Gateway;
+  beforeAll(async () => {
+    patient = await startGateway({ command: everythingFixture });
+  });
+  afterAll(async () => void (await patient?.stop()));
+
   const body = {
     jsonrpc: '2.0',
     id: 'first',
@@ -146,11 +153,11 @@ describe('the answer to initialize', () => {
     ['text/event-stream', 'text/event-stream'],
     ['text/event-stream, application/json;q=0', 'text/event-stream'],
   ])('[R9.01] [R9.05] with Accept: %s is %s, and has the session id', async (accept, type) => {
-    const { status, headers, messages } = await post(gateway.url, body, { Accept: accept });
+    const { status, headers, messages } = await post(patient.url, body, { Accept: accept });
     expect([status, headers['content-type'], messages]).toMatchObject([200, type, [{ id: 'first', result: {} }]]);
     const id = headers['mcp-session-id'];
     expect(id).toMatch(/^[\x21-\x7e]{22,}$/);
-    const deleted = await open(gateway.url, { method: 'DELETE', headers: { 'Mcp-Session-Id': String(id) } });
+    const deleted = await open(patient.url, { method: 'DELETE', headers: { 'Mcp-Session-Id': String(id) } });
     expect(deleted.status).toBe(200);
   });
 

@@ -36,7 +36,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F09',
-    text: 'If Redis is full, no event is sent without being stored, calls whose answers cannot be stored in time end with an error, and leases remain valid.',
+    text: 'If Redis is full, no event id is sent without its event being stored, a client gets an answer that cannot be stored in time without an event id, and leases remain valid.',
   },
   {
     id: 'F10',

@@ -190,7 +190,7 @@ describe('an initialize request', () => {
       if (isAnswered) fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
       await turn();
       const drained = sessions.drain(0);
-      await turn();
+      await new Promise((resolve) => setTimeout(resolve, 0)); // behind the timer of the drain: its time is over
       store();
       expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'draining', id: 0 });
       await drained;

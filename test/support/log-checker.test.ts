@@ -235,7 +235,16 @@ describe('the checker of clusters finds', () => {
       evidence(session([...good.slice(0, 1), json(200, refusal('a', 'history_lost')), ...good.slice(1)])),
     ],
     ['a GET that was refused', 'status', evidence(session([...good, { ...resumed(12), status: 503, events: [] }]))],
-    ['an event without an id', 'malformed', evidence(session([...good, posted({ data: result('a') })]))],
+    [
+      'an event without an id and without an answer behind it',
+      'malformed',
+      evidence(session([...good, connection({ events: [{ data: progress('a', 1) }] })])),
+    ],
+    [
+      'an event with an id behind one without',
+      'malformed',
+      evidence(session([posted({ data: progress('a', 1) }, event(12)), third, fourth])),
+    ],
     ['an id that is none', 'malformed', evidence(session([...good, posted({ id: 'x', data: result('a') })]))],
     ['a message that is none', 'malformed', evidence(session([...good, json(200, '{"cut')]))],
   ])('%s', (_, kind, given) => {

@@ -77,7 +77,7 @@ function collect(connections: readonly RecordedConnection[], log: SessionLog | u
 
 function checkConnection(
   where: string,
-  { method, after, status, events, call }: RecordedConnection,
+  { method, after, status, events, call, isWhole }: RecordedConnection,
   { logged, byStream }: Known,
   { add }: Violations,
 ): void {
@@ -90,6 +90,8 @@ function checkConnection(
   /** The last event of the client, `nothing`, or `unknown` after a reported break or without an id. */
   let has: EventId | 'nothing' | 'unknown' = resumed ?? (method === 'POST' ? 'nothing' : 'unknown');
   let last: EventId | undefined;
+  // Without ids, a client gets what the log did not take in time, up to the end of the connection.
+  let isUnlogged = false;
 
   for (const [index, { id, data, event }] of events.entries()) {
     const at = `${where}, event ${index}`;
@@ -102,8 +104,11 @@ function checkConnection(
     const place = id === undefined ? undefined : parseEventId(id);
     const isLost = data?.includes('"reason":"history_lost"') === true;
     if ((isLost && place === undefined) || place?.seq === finalSeq) continue;
-    // An error of the gateway itself on a stream whose owner was lost before the log had an event of it.
-    if (id === undefined && call !== undefined && /"error":.*"reason":"/.test(data ?? '')) continue;
+    if (id === undefined && call !== undefined) {
+      isUnlogged = true;
+      continue;
+    }
+    if (isUnlogged) add('malformed', `${at}: ${id} behind an event without an id`);
     if (place === undefined) {
       add('malformed', `${at}: ${id === undefined ? 'no id' : `the id ${id}`}`);
       continue;
@@ -132,6 +137,8 @@ function checkConnection(
     last = place;
     has = place;
   }
+  if (isUnlogged && isWhole && !/"(?:result|error)":/.test(events.at(-1)?.data ?? ''))
+    add('malformed', `${where}: events without ids, and no answer at their end`);
   // 204: there is nothing more, and there will not be. (An orderly end says only that the client may come again.)
   const newest = stream === undefined ? undefined : byStream.get(stream)?.at(-1);
   if (status !== 204 || newest === undefined || typeof has === 'string' || compareLogPositions(newest, has) <= 0)

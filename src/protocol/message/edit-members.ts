@@ -13,7 +13,8 @@ const parents = { params: ['message', 'params'], meta: ['params', '_meta'] } as 
 
 /**
  * Puts members into `params` or `params._meta` of a message. A member replaces the one with the same key; others come
- * before all existing members. A missing object is created. Nothing else of the text changes (P1).
+ * before all existing members. A missing object is created, unless there is no member to put. Nothing else of the text
+ * changes (P1).
  */
 export const putMembers = (message: Message, level: 'params' | 'meta', members: NewMembers): Buffer =>
   replaceParts(message.text, putParts(message, level, members));

@@ -100,6 +100,11 @@ export class StreamCursor {
     this.#held.set(seq, { epoch, text });
   }
 
+  /** True if the connection has all events of the stream that are stored. */
+  get isCurrent(): boolean {
+    return this.#state === 'live';
+  }
+
   /** Receives events of this stream that were just stored. */
   push(events: readonly StoredEntry[]): void {
     if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {

@@ -1,4 +1,3 @@
-import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { TextRun } from '../../protocol/wire/text-run.ts';
 import type { StoredEntry } from '../../store/event-log.ts';
@@ -22,17 +21,21 @@ interface Mark {
   onStored(at: LogPosition): void;
 }
 
-/** An answer that the log has not taken yet. */
+/** The last answer of a stream, which the log has not taken yet. */
 interface Unstored {
   readonly seq: number;
   readonly stream: number;
-  readonly id: RequestId;
+  /** The answer itself, if the log gets another text in its place. */
+  readonly live: Buffer | undefined;
   /** On the monotonic clock, in milliseconds. */
   readonly since: number;
 }
 
 /** A log that does not answer for this long is away, or full. */
 const stuckMs = 1_000;
+
+/** An answer waits so long for a log that is away, or full. Then its client gets it without an event id. */
+const unstoredMs = 3_000;
 
 /**
  * The way of messages from the server to its client. They are taken in portions, routed, appended to the log, and only
@@ -64,6 +67,7 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.#receiver = receiver;
     this.portion = { messages: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = new EventWriter(context, this);
+    context.log.onFailure = () => this.sendUnstored(unstoredMs);
     this.#queue = new BackpressureQueue(this);
     this.streams = new Streams(context, new RepairingLog(context.log, context.epoch, this.#writer), this.#queue);
   }
@@ -143,9 +147,8 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.#writer.add(stream, data, last, effects);
     this.#added += 1;
     if (effects?.live !== undefined) this.streams.hold(stream, this.#added, effects.live);
-    const id = effects?.clientId ?? effects?.settles;
-    if (id !== undefined && stream !== getStream)
-      this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
+    if (last && effects?.settles !== undefined && stream !== getStream)
+      this.#unstored.push({ seq: this.#added, stream, live: effects.live, since: performance.now() });
   }
 
   /** Adds consecutive events to a stream; the next flush sends them. */
@@ -192,17 +195,22 @@ export class EventDelivery implements WriterListener, QueueStages {
    */
   sendUnlogged(stream: number, text: string): void {
     if (stream === getStream) return;
-    const send = (): void => this.streams.sendUnlogged(stream, text);
+    const send = (): void => this.streams.sendUnlogged(stream, [Buffer.from(text)]);
     const timer = setTimeout(send, Math.max(0, stuckMs - this.#writer.waitingMs));
     this.#writer.whenStored(() => clearTimeout(timer));
   }
 
-  /** Does the same for answers that have waited this long for the log. Whether they will be stored is unknown (P7). */
-  failUnstored(afterMs: number): void {
+  /**
+   * Sends the clients of streams whose answers have waited this long for the log all that they lack, without event ids
+   * and last on their connections: no call waits for an answer that has arrived. The log gets these events when it
+   * takes some again, for a client that loses its connection meanwhile.
+   */
+  sendUnstored(afterMs: number): void {
     const latest = performance.now() - afterMs;
     while ((this.#unstored[0]?.since ?? Number.POSITIVE_INFINITY) <= latest) {
-      const [{ stream, id }] = this.#unstored.splice(0, 1) as [Unstored];
-      this.streams.sendUnlogged(stream, faultMessage('outcome_unknown', id));
+      const [{ stream, live }] = this.#unstored.splice(0, 1) as [Unstored];
+      const texts = this.#writer.unstoredTexts(stream);
+      this.streams.sendUnstored(stream, live === undefined ? texts : texts.with(-1, live));
     }
   }
 

@@ -115,6 +115,16 @@ export class EventWriter {
     return { events: this.#seq - this.#appended, bytes: this.#pendingBytes };
   }
 
+  /** The texts of a stream that were added and are not known to be stored, in order. */
+  unstoredTexts(stream: number): readonly Buffer[] {
+    const entries = [...this.#sent.flatMap(({ batch }) => batch), ...this.#queue];
+    const texts = entries.flatMap((entry) => {
+      if (entry.stream !== stream) return [];
+      return entry.texts === undefined ? [entry.data] : entry.texts.texts();
+    });
+    return texts.filter(({ length }) => length > 0);
+  }
+
   /** The known state of the log: the number of the newest stored event of this epoch, and the state of the streams. */
   get stored(): Stored {
     return { tail: this.#appended, log: this.#logWith(this.#storedTails) };

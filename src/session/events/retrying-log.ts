@@ -3,6 +3,8 @@ import { retryWhileUnavailable, type StopSignal } from '../../store/retry-unavai
 
 /** A log whose calls are retried while its store is not available, until the signal is aborted. */
 export class RetryingLog implements EventLog {
+  /** Called after each attempt to append that failed. */
+  onFailure: (() => void) | undefined;
   readonly #log: EventLog;
   readonly #stop: StopSignal;
 
@@ -12,7 +14,11 @@ export class RetryingLog implements EventLog {
   }
 
   append(...args: Parameters<EventLog['append']>): Promise<AppendOutcome> {
-    return retryWhileUnavailable(() => this.#log.append(...args), this.#stop);
+    return retryWhileUnavailable(
+      () => this.#log.append(...args),
+      this.#stop,
+      () => this.onFailure?.(),
+    );
   }
 
   read(...args: Parameters<EventLog['read']>): Promise<ReadOutcome> {

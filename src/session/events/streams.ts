@@ -250,10 +250,10 @@ export class Streams implements CursorOwner {
     sink.end();
   }
 
-  /** Ends the connection of a stream with a message that has no event id. */
-  sendUnlogged(stream: number, text: string): void {
+  /** Ends the connection of a stream with messages that have no event ids. */
+  sendUnlogged(stream: number, texts: readonly Buffer[]): void {
     const streamCursor = this.#cursors.get(stream);
-    streamCursor?.sink.write(createMessageBatch(Buffer.from(text)));
+    streamCursor?.sink.write(createMessageBatch(...texts));
     streamCursor?.close();
   }
 
@@ -261,6 +261,11 @@ export class Streams implements CursorOwner {
   join(stream: number, reply: Reply): void {
     this.#cursors.get(stream)?.close();
     this.#attach(stream, reply.stream(), undefined);
+  }
+
+  /** The same for all that the stream's connection lacks, unless it also lacks events of the log. */
+  sendUnstored(stream: number, texts: readonly Buffer[]): void {
+    if (this.#cursors.get(stream)?.isCurrent) this.sendUnlogged(stream, texts);
   }
 
   /** Passes events that were just stored to their connections. */

@@ -311,13 +311,11 @@ export class ClientRequests {
   }
 
   /**
-   * Ends calls that the server neither answers nor reports progress of, and tells the server to stop them. Also ends
-   * answers that the log does not take. In a group, a call keeps its turn for a while: a question that the server has
+   * Ends calls that the server neither answers nor reports progress of, and tells the server to stop them. In a group, a call keeps its turn for a while: a question that the server has
    * already sent must not go to the next client (P2, P11).
    */
   endOverdue(): void {
     const { calls, limits, policy } = this.#context;
-    this.#delivery.failUnstored(limits.requestIdleMs);
     for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled

@@ -31,7 +31,6 @@ function createFixture(limits: Partial<SessionOptions> = {}, calls?: CallTelemet
   const outbound = {
     flush: () => undefined,
     add: () => undefined,
-    failUnstored: () => undefined,
     streams: {
       open: () => 4,
       join(stream: number, reply: Reply): void {
