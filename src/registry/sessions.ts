@@ -461,10 +461,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
 
   #endIfDue(session: Session): void {
     session.endOverdueCalls();
-    if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) detach('session', session.end('idle'));
+    const { sseLingerMs, sessionIdleMs, abandonedMs } = this.#options;
+    if (session.idleness.isDesertedSince(sseLingerMs)) detach('session', session.end('client_gone'));
+    else if (session.idleness.isIdleSince(sessionIdleMs)) detach('session', session.end('idle'));
     else session.hibernateIfUnused();
-    session.leaveIfAbandoned(this.#options.abandonedMs);
-    if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) detach('session', session.end('client_gone'));
+    session.leaveIfAbandoned(abandonedMs);
   }
 
   #endOverdue(): void {
