@@ -172,7 +172,7 @@ describe('a client of HTTP+SSE in a cluster', () => {
     const own = await startFastCluster({
       command: withCounting().command ?? [],
       redis: cluster.redis,
-      args: ['--timeouts.sessionIdle', '400ms', '--cluster.prefix', 'other'],
+      args: ['--timeouts.sessionIdle', '4s', '--cluster.prefix', 'other'],
     });
     const [here = '', there = ''] = own.instances.map(({ baseUrl }) => baseUrl);
     const clients = [await connectOld(here), await connectOld(here, { initializeAt: there })];
