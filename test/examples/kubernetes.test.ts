@@ -32,7 +32,7 @@ it(`${page} has a configuration that the gateway accepts`, () => {
   ]);
   const readFile = (path: string) => files.get(path) ?? expect.fail(`${path} is not mounted`);
   const read = readConfiguration({ argv: ['--config', 'gangway.json'], env: {}, readFile });
-  expect(read).toMatchObject({ ok: true, config: { redis: 'redis://:password@redis:6379' } });
+  expect(read).toMatchObject({ ok: true, config: { cluster: { redis: 'redis://:password@redis:6379' } } });
   const [route] = parseAllDocuments(blocks.find(({ file }) => file === 'cluster/route.yaml')?.text ?? '');
   expect(JSON.parse(text).listen.allowedHosts).toEqual(expect.arrayContaining(route?.toJS().spec.hostnames));
 });

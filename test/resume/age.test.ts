@@ -130,7 +130,15 @@ test('[F24] 200 streams that the gateway closed are all resumed within a second'
   const tookMs = performance.now() - startedAt;
   expect(statuses).toEqual(Array(calls.length).fill(200));
   expect(tookMs).toBeLessThan(1_000 + loadMs);
-  await Promise.all(calls.map(async ({ session, id }) => session.emit(id, 2).then(() => session.finish(id))));
+  // One after the other in each session: a response that takes 2 s on a busy machine is closed, too.
+  await Promise.all(
+    sessions.map(async (session) => {
+      for (const { id } of calls.filter((call) => call.session === session)) {
+        await session.emit(id, 2);
+        await session.finish(id);
+      }
+    }),
+  );
   const transcripts = await Promise.all(
     calls.map(async ({ session, id }, index) => {
       const first = await (resumed[index] as (typeof resumed)[number]).ended;
