@@ -54,7 +54,9 @@ async function startBehind({
   const headers = { Authorization: 'Bearer header-secret' };
   const hostile = { url, headers, timeouts: { start: '1s' } };
   writeFileSync(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
-  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', '--sse.heartbeat', '200ms'] });
+  // After the time of a heartbeat, the response to a request becomes a stream, which has no status of its own.
+  const heartbeat = onRequest === undefined ? ['--sse.heartbeat', '200ms'] : [];
+  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', ...heartbeat] });
   return { gateway, peers, url: `${gateway.baseUrl}/hostile/mcp` };
 }
 
