@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
-import { otherType } from '../../protocol/ids/answer-ids.ts';
+import { openRequest } from '../../protocol/ids/answer-ids.ts';
 import {
   type Message,
   readServerTexts,
@@ -239,7 +239,8 @@ function responseTo({ messages, noise }: ServerMessages, id: RequestId): Message
   const [message, ...others] = messages;
   if (message?.kind !== 'response' || others.length > 0 || noise.length > 0) return undefined;
   if (message.id === id) return message;
-  const isOwn = message.id === otherType(id) || (message.id == null && message.isError);
+  const isOwn =
+    message.id == null ? message.isError : openRequest(message.id, { has: (open) => open === id }) !== undefined;
   return isOwn ? withId(message, id) : undefined;
 }
 

@@ -2,7 +2,7 @@ import type { RequestId } from '../faults.ts';
 import type { Message } from '../message/message.ts';
 
 /** The same id as the other JSON type: "7" for 7, and 7 for "7", "7.0" or " 7". Undefined if there is none. */
-export function otherType(id: RequestId): RequestId | undefined {
+function otherType(id: RequestId): RequestId | undefined {
   if (typeof id === 'number') return String(id);
   const number = Number(id);
   return Number.isSafeInteger(number) && id.trim() !== '' ? number : undefined;
