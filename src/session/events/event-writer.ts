@@ -45,8 +45,6 @@ export interface WriterListener {
 export interface EventEffects {
   readonly opens?: readonly PendingCall[] | undefined;
   readonly settles?: RequestId | undefined;
-  /** The id under which the client knows the settled request. */
-  readonly clientId?: RequestId | undefined;
   /** The text for a connection that follows the stream now, if the log gets another one in its place. */
   readonly live?: Buffer | undefined;
 }

@@ -55,7 +55,7 @@ export class LoggedTarget implements AnswerTarget {
     const text = eventText(response, this.#context.limits.maxEventBytes);
     const live = text === response.text ? undefined : response.text;
     const endsStream = isLast && this.number !== getStream; // the GET stream never ends
-    this.#add(text, endsStream, id, live, response.id ?? undefined);
+    this.#add(text, endsStream, id, live);
   }
 
   flush(): void {
@@ -66,13 +66,13 @@ export class LoggedTarget implements AnswerTarget {
     this.#context.drop('undeliverable');
   }
 
-  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Buffer, clientId?: RequestId): void {
+  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Buffer): void {
     const stream = this.number as number;
     const opens = this.#opens && pendingCalls(this.#context.calls, stream, this.#opens);
     this.#opens = undefined;
     this.isLogged = true;
     if (opens === undefined && settles === undefined) return this.#delivery.add(stream, text, last);
-    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles, live, clientId });
+    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles, live });
   }
 }
 

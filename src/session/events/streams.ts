@@ -257,15 +257,15 @@ export class Streams implements CursorOwner {
     streamCursor?.close();
   }
 
+  /** The same for all that the stream's connection lacks, unless it also lacks events of the log. */
+  sendUnstored(stream: number, texts: readonly Buffer[]): void {
+    if (this.#cursors.get(stream)?.isCurrent) this.sendUnlogged(stream, texts);
+  }
+
   /** Connects a client that has no event yet to a stream of an earlier attempt. */
   join(stream: number, reply: Reply): void {
     this.#cursors.get(stream)?.close();
     this.#attach(stream, reply.stream(), undefined);
-  }
-
-  /** The same for all that the stream's connection lacks, unless it also lacks events of the log. */
-  sendUnstored(stream: number, texts: readonly Buffer[]): void {
-    if (this.#cursors.get(stream)?.isCurrent) this.sendUnlogged(stream, texts);
   }
 
   /** Passes events that were just stored to their connections. */
