@@ -27,7 +27,7 @@ export interface RestartPolicyOptions {
 
 /**
  * Decides how soon a server is started again after it has ended or has not started, and recognises a crash loop
- * (docs/health.md, "Restarts"; docs/decisions/0188). It counts the losses in a row, and those within a minute. After a
+ * (docs/health.md, "Restarts"; docs/decisions/0189). It counts the losses in a row, and those within a minute. After a
  * crash loop one start is tried. If the server is lost again before it has worked, that is the next crash loop.
  */
 export class RestartPolicy {
