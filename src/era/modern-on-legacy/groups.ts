@@ -3,6 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { Answer } from '../../call/answer.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { maxForeignId } from '../../protocol/ids/own-ids.ts';
 import { modernRevisions } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange, withId } from '../../protocol/message/message.ts';
 import { isUnknownToLegacy, methodOf } from '../../protocol/methods/methods.ts';
@@ -67,9 +68,6 @@ export interface GroupCaller {
 /** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
 const unresumedMs = 30_000;
 
-/** Larger ids can be those of the gateway itself; see `mayBeOwnId`. */
-const maxId = 2 ** 30 - 1;
-
 /** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
 const maxSlots = 1_000;
 
@@ -89,7 +87,7 @@ export class Groups {
   /** Makes the ids of this instance's requests unique among all instances, as names. */
   readonly #instance = randomBytes(6).toString('base64url');
   /** Random: the requests of several instances meet in one session. One whose id is in use is renumbered there. */
-  #lastId = randomInt(maxId);
+  #lastId = randomInt(maxForeignId);
   #hasIsolatedCalls = false;
   readonly #listeners: GroupSubscriptions;
   readonly #tools = new GroupTools((owner, cursor) =>
@@ -309,7 +307,7 @@ export class Groups {
   }
 
   #newId(): number {
-    this.#lastId = (this.#lastId % maxId) + 1;
+    this.#lastId = (this.#lastId % maxForeignId) + 1;
     return this.#lastId;
   }
 

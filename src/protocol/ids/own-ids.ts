@@ -11,6 +11,9 @@ const first = 2 ** 30;
 const firstOfProcess = first + 2 ** 29;
 const end = 2 ** 31;
 
+/** The largest number that can be none of the gateway's own; see `mayBeOwnId`. */
+export const maxForeignId = first - 1;
+
 const digits = String(first).length;
 
 /** Random, so that the instances that use a server's session one after another count in different places. */
