@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { type Authenticator, createAuthenticate } from '../../src/auth/authenticate.ts';
 import type { Identity } from '../../src/auth/identity.ts';
 import { refusalCauses } from '../../src/auth/refusal-causes.ts';
+import { costOf } from '../support/cpu-time.ts';
 import { requestWith } from './authentication-request.ts';
 
 const identityOf = (subject: string): Identity => ({
@@ -118,10 +119,8 @@ describe('authentication', () => {
 
   it('takes no more time for a long header than its length', () => {
     const authorization = `Bearer ${'='.repeat(64 * 1024)} x`;
-    const startMs = performance.now();
-    authenticate(requestWith({ authorization }));
-    authenticate(requestWith({ authorization: `bearer${' '.repeat(64 * 1024)}"` }));
-    expect(performance.now() - startMs).toBeLessThan(50);
+    for (const header of [authorization, `bearer${' '.repeat(64 * 1024)}"`])
+      expect(costOf(() => void authenticate(requestWith({ authorization: header })), 5)).toBeLessThan(5);
   });
 });
 

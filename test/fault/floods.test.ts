@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { msHere } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
 import { isFull, measureTwice, report, rssMiB, type Seen, watch } from './memory.ts';
@@ -16,7 +17,7 @@ const mebibyte = 1024 * 1024;
 const floodBytes = (isFull ? 1024 : 48) * mebibyte;
 /** What the log, a client that lags and the pipes may hold is below 32 MiB; the rest is the garbage collector's. */
 const maxGrowthMiB = 150;
-const maxHealthMs = 100;
+const maxHealthMs = msHere(100);
 const isFine = ({ grownMiB, p99Ms }: Seen): boolean => grownMiB < maxGrowthMiB && p99Ms < maxHealthMs;
 
 /** Calls in another session, one after the other, until the work is done; how many, and how long they took at most. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { msHere } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, messagesOf, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -79,7 +80,7 @@ describe('clients that do not read', () => {
   const slow = isFull ? 100 : 20;
   const sessionsCount = 10;
   // Flooders, prober and gateway share CI's two cores; the full size is for a machine that has nothing else to do.
-  const healthMs = isFull ? 100 : 250;
+  const healthMs = msHere(isFull ? 100 : 250);
 
   async function measure() {
     const gateway = await start('--limits.session.requests', '1000');

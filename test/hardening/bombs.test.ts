@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import WebSocket from 'ws';
 import type * as posted from '../../src/http/pipeline/read-messages.ts';
 import { measureTwice, watch } from '../fault/memory.ts';
-import { cpuMsOf } from '../support/cpu-time.ts';
+import { costOf, msHere } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { post } from '../support/http-client.ts';
 import { connectRaw, requestText } from './raw-http.ts';
@@ -57,18 +57,14 @@ const built: { exports: Partial<typeof posted> } = { exports: {} };
 runInThisContext(`(module, require) => {${outputFiles[0]?.text}}`)(built, createRequire(import.meta.url));
 const { readMessages } = built.exports as typeof posted;
 
+/** JSON.parse takes four units for so much. */
+const maxCost = 6;
+
 describe('a body within the limits, made to cost much', () => {
-  it.each(bombs)('[S17] is read or refused in less than 50 ms for 4 MiB: %s', (_, text) => {
+  it.each(bombs)('[S17] 4 MiB are read or refused at little cost: %s', (_, text) => {
     const bytes = Buffer.from(text, 'latin1');
-    let least = Number.POSITIVE_INFINITY;
-    for (let tries = 0; tries < 10 && least >= 50; tries++) {
-      least = Math.min(
-        least,
-        cpuMsOf(() => void readMessages(bytes, 100)),
-      );
-    }
     expect(bytes.length).toBeGreaterThan(3 * mebibyte);
-    expect(least).toBeLessThan(50);
+    expect(costOf(() => void readMessages(bytes, 100), maxCost, 10)).toBeLessThan(maxCost);
   });
 });
 
@@ -85,11 +81,12 @@ describe.runIf(process.platform === 'linux')('a gateway under bombs stays small 
     post(gateway.url, body, { 'Mcp-Session-Id': session.id, ...headers });
 
   /** Bodies of 4 MiB are held while they come; nothing of them stays. */
+  const maxHealthMs = msHere(100);
   const expectSmall = async (work: () => Promise<unknown>) => {
-    const isFine = (seen: Awaited<ReturnType<typeof watch>>) => seen.grownMiB < 100 && seen.p99Ms < 100;
+    const isFine = (seen: Awaited<ReturnType<typeof watch>>) => seen.grownMiB < 100 && seen.p99Ms < maxHealthMs;
     const seen = await measureTwice(() => watch(gateway, work()), isFine);
     expect(seen.grownMiB).toBeLessThan(100);
-    expect(seen.p99Ms).toBeLessThan(100);
+    expect(seen.p99Ms).toBeLessThan(maxHealthMs);
   };
 
   it('[S17] of depth and of many tokens, each refused', async () => {

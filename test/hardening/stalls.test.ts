@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { measureTwice, report, rssMiB, type Seen, watch } from '../fault/memory.ts';
+import { msHere } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, post } from '../support/http-client.ts';
 import { type RemoteKind, startStallingRemote } from './stalling-remote.ts';
@@ -12,7 +13,7 @@ import { type RemoteKind, startStallingRemote } from './stalling-remote.ts';
 const isStrict = process.env['STALL_STRICT'] === '1';
 
 /** For `/healthz`, without the time in which other processes had the processors. Ten peers share what remains. */
-const maxHealthMs = isStrict ? 100 : 1_000;
+const maxHealthMs = msHere(isStrict ? 100 : 1_000);
 
 /** Of a server that writes a gigabyte a second: what is in its pipe and in one portion. */
 const maxFloodMiB = 100;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAst, transformWithEsbuild } from 'vite';
 import { describe, expect, it } from 'vitest';
+import { cpuMsOf, msHere } from '../support/cpu-time.ts';
 
 /** A regular expression of `src`, and where it stands. */
 interface Found {
@@ -35,6 +36,7 @@ const files = readdirSync(sourceFolder, { recursive: true, encoding: 'utf8' }).f
 const all = (await Promise.all(files.sort().map(regularExpressionsOf))).flat();
 
 const size = 64 * 1024;
+const maxMs = msHere(5);
 
 /**
  * What makes an expression try again and again: its own characters, alone, in pairs and in its own order, over and over,
@@ -72,12 +74,9 @@ function worstOf(pattern: RegExp, length = size, enoughMs = 500): { ms: number; 
 /** The machine may be busy: what counts is the processor's time and the best of some tries, and one good one is enough. */
 function timeOf(pattern: RegExp, text: string): number {
   let best = Number.POSITIVE_INFINITY;
-  for (let attempt = 0; attempt < 5 && best >= 5 && (best < 200 || attempt === 0); attempt++) {
-    const started = process.cpuUsage();
-    if (pattern.global) text.replace(pattern, '');
-    else pattern.exec(text);
-    const { user, system } = process.cpuUsage(started);
-    best = Math.min(best, (user + system) / 1_000);
+  for (let attempt = 0; attempt < 5 && best >= maxMs && (best < 200 || attempt === 0); attempt++) {
+    const ms = cpuMsOf(() => (pattern.global ? text.replace(pattern, '') : pattern.exec(text)));
+    best = Math.min(best, ms);
   }
   return best;
 }
@@ -92,13 +91,13 @@ describe('[S19] [A09] the regular expressions of src', () => {
   });
 
   it.each([/\s+$/, /\d+x/, /\$\{[^}]*\}/g])('would be found slow if they were like %s', (pattern) => {
-    expect(worstOf(pattern, 8 * 1024, 5).ms).toBeGreaterThan(5);
+    expect(worstOf(pattern, 8 * 1024, maxMs).ms).toBeGreaterThan(maxMs);
   });
 
   it.each(all.map(({ where, pattern }) => [where, pattern] as const))(
-    '%s takes less than 5 ms on 64 KiB',
+    '%s takes less than 5 ms of a fast machine on 64 KiB',
     (_, pattern) => {
-      expect(worstOf(pattern)).toEqual({ ms: expect.toSatisfy((ms: number) => ms < 5), text: expect.any(String) });
+      expect(worstOf(pattern)).toEqual({ ms: expect.toSatisfy((ms: number) => ms < maxMs), text: expect.any(String) });
     },
   );
 });
