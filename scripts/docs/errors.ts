@@ -87,7 +87,8 @@ const notes: Partial<Record<Reason, string>> = {
   server_unreachable:
     'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
   server_silent: 'The time limit is `--defaults.timeouts.streamIdle`.',
-  group_busy: 'Clients should answer elicitations faster, or the operator can raise `--defaults.poolMax`.',
+  group_busy:
+    'Clients should answer elicitations faster. With `--share user`, calls do not wait for those of other users. For a server without state, the operator can raise `--defaults.poolMax`.',
   server_not_modern: '`--era modern` is set, or the gateway previously detected that the server supports 2026-07-28.',
   server_crash_loop:
     'A process that all clients share exited six times within a minute, so the gateway waits 30 s before the next start. The log contains the exit codes and, with `--log-level debug`, the output of the server.',

@@ -633,7 +633,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'All processes of this MCP server are in use by requests that wait for input. Retry; the operator can allow more processes with --defaults.poolMax.',
+      'The process of this MCP server is in use by a request that waits for input, or too many requests wait for it. Retry; the operator can use --share user.',
     retryAfterS: 2,
   },
   server_not_modern: {

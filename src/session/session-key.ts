@@ -12,7 +12,7 @@ export const keyFromId = (id: string): string => digestOf(id);
 export const keyFromToken = (token: string, { issuer, subject, client }: Principal): string =>
   digestOf(`token\0${JSON.stringify([token, issuer, subject, client])}`);
 
-/** The key of a session in a slot of a group. As for tokens, no session id leads to this key. */
-export const keyFromSlot = (place: readonly string[]): string => digestOf(`place\0${JSON.stringify(place)}`);
+/** The key of a session of a group. As for tokens, no session id leads to this key. */
+export const keyOfGroupSession = (place: readonly string[]): string => digestOf(`place\0${JSON.stringify(place)}`);
 
 const digestOf = (secret: string): string => hash('sha256', secret, 'base64url');

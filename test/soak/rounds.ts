@@ -136,7 +136,10 @@ async function check(
   const violations =
     transcripts.length === 0
       ? []
-      : [...violationsOf({ transcripts, logs, executions: own, isDataLost }), ...transcripts.flatMap(lostTicks)];
+      : [
+          ...violationsOf({ transcripts, logs, executions: own, isDataLost }),
+          ...transcripts.flatMap((transcript) => lostTicks(transcript, logs)),
+        ];
   for (const { kind, what } of violations) ledger.fail(`round ${number}: ${kind}: ${what}`);
   for (const transcript of transcripts) {
     const server = /^r\d+([a-z]+)/.exec(transcript.name)?.[1];

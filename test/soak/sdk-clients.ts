@@ -18,9 +18,22 @@ export const sdkClient: Talker = {
   async once({ stage, deed, random, mark, pause, stopped, ledger }) {
     const url = new URL(stage.urlOf(random.chance(0.5) ? 'own' : 'stdio'));
     const openedAt = performance.now();
-    const transport = new StreamableHTTPClientTransport(url, { reconnectionOptions });
-    const client = new Client({ name: 'soak', version: '1.0.0' });
     let tellError: (seen: string) => void = () => undefined;
+    const traced: typeof fetch = async (to, init) => {
+      const method = init?.method ?? 'GET';
+      const after = new Headers(init?.headers).get('last-event-id');
+      const what = `${method}${after === null ? '' : ` after ${after}`}`;
+      try {
+        const response = await fetch(to, init);
+        tellError(`${what}: ${response.status} ${response.headers.get('content-type') ?? ''}`);
+        return response;
+      } catch (error) {
+        tellError(`${what}: ${(error as Error).message}`);
+        throw error;
+      }
+    };
+    const transport = new StreamableHTTPClientTransport(url, { reconnectionOptions, fetch: traced });
+    const client = new Client({ name: 'soak', version: '1.0.0' });
     let isLost = false;
     client.onerror = ({ message }) => {
       isLost ||= /Session (?:not found|ended)|unknown_session|: Not Found|404/.test(message);

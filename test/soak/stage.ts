@@ -16,7 +16,10 @@ export const loadMs = 8_000;
 /** What nobody asks for ends soon, so that it is seen to end. */
 export const idleMs = 45_000;
 export const keptMs = 120_000;
-/** So often a server of the recorded sessions says something that belongs to no call. */
+/**
+ * So often a server with a process for each session says something that belongs to no call. Of a process that several
+ * users share, such a message goes to nobody (docs/decisions/0170).
+ */
 const tickMs = 500;
 
 const clusterArgs = [
@@ -72,7 +75,7 @@ export async function startStage(folder: string): Promise<Stage> {
   const [command, ...args] = trafficServer(notes);
   const [, ...ticking] = trafficServer(notes, tickMs);
   const mcpServers = {
-    stdio: { command, args: ticking, share: 'all' },
+    stdio: { command, args, share: 'all' },
     own: { command, args: ticking, share: 'session' },
     sleepy: { command, args, hibernateAfter: '5s' },
     remote: { url: upstreamProxy.urlOf(upstream.url) },

@@ -46,7 +46,8 @@ export function outcomeOf(answer: Pick<Answer, 'status' | 'text' | 'messages'>, 
 /** How it ended where there is no answer: `broken` by the connection, or the reason of a fault that somebody threw. */
 export function outcomeOfError(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException;
-  if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted/i.test(message)) return 'broken';
+  if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted|^fetch failed/i.test(message))
+    return 'broken';
   if (message.startsWith('Ended before')) return 'broken';
   const [, reason] = /"reason":"([a-z_]+)"/.exec(message) ?? [];
   if (reason !== undefined) return reason;

@@ -1,16 +1,34 @@
 import { parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { logNameOf, type SessionLog } from './session-logs.ts';
 import { messageOf, type SessionTranscript } from './transcript.ts';
 import { createViolations, type Violation } from './violation.ts';
 
 /**
  * Finds numbers of a process that a client lacks, although it has a later one of the same process and epoch, and nobody
  * told it of a gap. The numbers belong to no call (`trafficServer`, `tickMs`), so they arrive on any stream of the session.
+ *
+ * The client knows that it lacks messages if the connection of a call broke. Before its first event id, it has nothing to
+ * resume from. Numbers that the log has on such a stream are not lost silently.
  */
-export function lostTicks({ name, connections }: SessionTranscript): readonly Violation[] {
+export function lostTicks(
+  { name, sessionId, connections }: SessionTranscript,
+  logs: ReadonlyMap<string, SessionLog>,
+): readonly Violation[] {
   const { found, add } = createViolations(`session ${name}`);
   const events = connections.flatMap((connection) => connection.events);
   const isTold = events.some(({ event, data }) => event === 'gap' || data?.includes('"reason":"history_lost"'));
   if (isTold) return found;
+  const isCutEarly = ({ call, isWhole, events }: SessionTranscript['connections'][number]): boolean =>
+    call !== undefined && !isWhole && events.every(({ id }) => id === undefined);
+  const known = new Set(events.map(({ id }) => parseEventId(id ?? '')?.stream));
+  const unresumable = connections.some(isCutEarly)
+    ? (logs.get(logNameOf(sessionId))?.entries ?? []).filter(({ stream }) => stream !== 0 && !known.has(stream))
+    : [];
+  const isUnresumable = (of: string, n: number): boolean =>
+    unresumable.some(({ data }) => {
+      const message = data.includes('notifications/ticked') ? messageOf({ data }) : undefined;
+      return message !== undefined && of.startsWith(`process ${message.params.pid},`) && message.params.n === n;
+    });
   const ticks = new Map<string, Set<number>>();
   for (const { id, data } of events) {
     if (data?.includes('notifications/ticked') !== true) continue;
@@ -22,7 +40,9 @@ export function lostTicks({ name, connections }: SessionTranscript): readonly Vi
   }
   for (const [key, seen] of ticks) {
     const [first, last] = [Math.min(...seen), Math.max(...seen)];
-    const lacking = Array.from({ length: last - first }, (_, index) => first + index).filter((n) => !seen.has(n));
+    const lacking = Array.from({ length: last - first }, (_, index) => first + index).filter(
+      (n) => !seen.has(n) && !isUnresumable(key, n),
+    );
     if (lacking.length > 0) add('lost', `${key}: without ${lacking.join(', ')} of ${first} to ${last}`);
   }
   return found;

@@ -126,9 +126,9 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return !this.#hasEnded && !this.#isStuck && !isConfirmed && !hasFailed && this.#members.size > 0;
   }
 
-  /** True if a call waits for the user of another session. */
-  get waitsForInput(): boolean {
-    return this.#questions.size > 0 || this.#turns.size > 0;
+  /** The number of calls that are under way or wait for their turn. */
+  get openCalls(): number {
+    return this.#calls.size + this.#turns.size;
   }
 
   /**

@@ -23,7 +23,7 @@ export interface KeptProcessesOptions {
   readonly sharedBy?: SharedBy;
   /** Which sessions belong together; undefined if the clients tell (`SharedBy`). */
   readonly affinity?: Affinity | undefined;
-  /** The most processes with the same key while sessions wait for the input of other sessions. */
+  /** The most processes with the same key. A new session gets the one with the fewest open calls. */
   readonly poolMax?: number;
   /** How long a server may still write about a cancelled request, in milliseconds. */
   readonly cancelGraceMs?: number;
@@ -288,9 +288,9 @@ export class KeptProcesses implements ProcessSource {
     const processes = [...new Set(holders.values())];
     const joinable = processes.filter((process) => process.isJoinable);
     if (sharedBy !== 'all') return joinable.at(-1);
-    const free = joinable.find(({ waitsForInput }) => !waitsForInput);
-    if (free !== undefined || processes.length >= poolMax) return free ?? joinable[0];
-    return undefined;
+    const [quietest] = joinable.toSorted((a, b) => a.openCalls - b.openCalls);
+    const mayStart = processes.length < poolMax;
+    return mayStart && quietest !== undefined && quietest.openCalls > 0 ? undefined : quietest;
   }
 
   /** A process whose start other sessions can wait for, because all of them share it. */

@@ -1,4 +1,4 @@
-import { keyFromSlot } from '../../session/session-key.ts';
+import { keyOfGroupSession } from '../../session/session-key.ts';
 import type { TaskOwnerStore } from '../../store/shared/owners.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Lease } from './lease.ts';
@@ -48,4 +48,4 @@ export class Homes {
 }
 
 /** No id of a task leads to this key. */
-const keyOf = (home: readonly string[]): string => `home ${keyFromSlot(home)}`;
+const keyOf = (home: readonly string[]): string => `home ${keyOfGroupSession(home)}`;

@@ -252,7 +252,7 @@ export const serverOptions = {
     integer(
       1,
       [1, 1_000],
-      'Maximum number of processes of a legacy server for clients that share and have the same input capabilities. With 1, the calls of one user run at the same time in one process. More processes are only for servers without state: each then runs one call at a time that may ask for input. Processes that wait for a client do not count, but there are at most eight times this many.',
+      'Maximum number of processes of a legacy server for clients that share and have the same input capabilities. More than 1 is only for servers without state: each call of a modern client, and each new legacy session, goes to the process with the fewest open calls.',
     ),
   ),
   sessionless: advanced(

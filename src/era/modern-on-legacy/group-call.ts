@@ -15,6 +15,7 @@ import { detach } from '../../util/boundary.ts';
 import type { RequestStateContent } from '../keys/request-state.ts';
 import { CallStream } from './call-stream.ts';
 import type { GroupCallHost, GroupRequest } from './group-request.ts';
+import type { GroupSession, OpenGroupSession } from './group-session.ts';
 import { OpenQuestions } from './rounds/open-questions.ts';
 import {
   formatStreamPosition,
@@ -27,11 +28,6 @@ import {
 import { type KeptOutcome, RoundOutcome } from './rounds/round-outcome.ts';
 import { sendNotifications } from './send-own.ts';
 import type { EventPosition } from './session-reply.ts';
-import type { OpenSlot, PoolSlot } from './slot.ts';
-import type { SlotPool } from './slot-pool.ts';
-
-/** How long a request waits at one slot before it tries the next, in milliseconds. */
-const slotWaitMs = 2_000;
 
 /** How often a session that ends at that moment is opened again. */
 const maxReopens = 3;
@@ -56,7 +52,7 @@ export class GroupCall {
   #name: string;
   readonly #sent: RenumberedRequest;
   readonly #questions = new OpenQuestions();
-  #slot: PoolSlot | undefined;
+  #session: GroupSession | undefined;
   #opened: InitializedServer | undefined;
   readonly #stream: CallStream;
   /** The newest event that an earlier request delivered to the client. */
@@ -76,40 +72,35 @@ export class GroupCall {
     this.#sent = form.sent(request, this.#id);
     this.#stream = new CallStream({
       forwarded,
-      find: () => (this.#slot as PoolSlot).find(forwarded),
+      find: () => (this.#session as GroupSession).find(forwarded),
       message: (message, at) => this.#handleMessage(message, at),
       failed: (reason) => detach('session', this.#handleLoss(reason), () => this.#fail('internal')),
     });
     answer.onCancelled(() => this.#cancel('The client no longer waits for the answer.'));
   }
 
-  /** Runs the request at the first of these slots that can serve it. */
-  async run(slots: SlotPool): Promise<void> {
+  /** Runs the request in a session, which is opened if need be. */
+  async run(session: GroupSession): Promise<void> {
     const { answer, forwarded } = this.#groupRequest;
     const until = performance.now() + this.#host.idleMs;
-    const shift = Math.floor(Math.random() * slots.size);
-    let reopened = 0;
-    for (let n = 0; !this.#isOver; ) {
-      const { size } = slots;
-      const isLast = n >= size - 1;
-      const slot = slots.at((n < size ? n : n + shift) % size);
-      if (!slot.isOpen) answer.awaitsStart();
-      const open = await slot.open(forwarded);
+    session.noteCall(this.#name);
+    for (let reopened = 0; !this.#isOver; reopened += 1) {
+      if (!session.isOpen) answer.awaitsStart();
+      const open = await session.open(forwarded);
       answer.started();
       // A session that was opened for this request alone has to be ended here.
-      if (answer.isOver) return this.#host.onOver(slot, this.#groupRequest);
-      const waitMs = isLast ? Math.max(1, Math.min(slotWaitMs, until - performance.now())) : 0;
-      const why = typeof open === 'string' ? open : await this.#post(slot, open, waitMs);
+      if (answer.isOver) return this.#noteOver(session);
+      const waitMs = Math.max(1, until - performance.now());
+      const why = typeof open === 'string' ? open : await this.#post(session, open, waitMs);
       if (why === undefined) return;
-      if (why === 'unknown_session' && reopened < maxReopens) {
-        reopened += 1;
-        slot.forget();
-      } else if (why === 'group_busy' && performance.now() < until) n += 1;
-      else if (why === 'server_start_failed' && slot.refusal !== undefined) {
+      if (why === 'unknown_session' && reopened < maxReopens) session.forget();
+      else {
+        session.noteOver(this.#name);
+        if (why !== 'server_start_failed' || session.refusal === undefined) return this.#fail(why);
         // The client gets the server's own error: it says what is missing, such as a key.
-        this.#slot = slot;
-        return this.#finish(slot.refusal);
-      } else return this.#fail(why);
+        this.#session = session;
+        return this.#finish(session.refusal);
+      }
     }
   }
 
@@ -118,7 +109,7 @@ export class GroupCall {
    * @param answers results by key, as JSON text
    */
   async resume(
-    slot: PoolSlot,
+    session: GroupSession,
     { round, value }: RequestStateContent<ParkedCall>,
     answers: ReadonlyMap<string, Buffer>,
   ): Promise<void> {
@@ -132,12 +123,11 @@ export class GroupCall {
     // While the store is away no outcome is found. A session that is held here accepts each round only once, without
     // the store.
     if (await this.#repeatOutcome()) return;
-    const open = await slot.reopen(this.#groupRequest.forwarded);
+    const open = await session.reopen(this.#groupRequest.forwarded);
     if (this.#groupRequest.answer.isOver) return;
     if (typeof open === 'string')
       return this.#handleLoss(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
-    this.#useSlot(slot, open);
-    slot.noteResumed(value.call);
+    this.#useSession(session, open);
     this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
     const group = {
       ...this.#groupOptions(0),
@@ -153,26 +143,25 @@ export class GroupCall {
     this.#stream.listen(open.handle, parseStreamPosition(isComplete ? value.told : value.after));
   }
 
-  #useSlot(slot: PoolSlot, { opened }: OpenSlot): void {
-    this.#slot = slot;
+  #useSession(session: GroupSession, { opened }: OpenGroupSession): void {
+    this.#session = session;
     this.#opened = opened;
   }
 
   /**
    * Sends the request to a session. Resolves with the reason if it was refused, or with nothing once it was accepted.
    */
-  #post(slot: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
-    this.#useSlot(slot, open);
+  #post(session: GroupSession, open: OpenGroupSession, waitMs: number): Promise<Reason | undefined> {
+    this.#useSession(session, open);
     const group = this.#groupOptions(waitMs);
     return this.#stream.post(open.handle, { messages: [this.#sent.request], isBatch: false, group });
   }
 
   #groupOptions(turnMs: number): GroupRequestOptions {
     const { logLevel, member } = this.#groupRequest;
-    const { runsTogether, mayHaveSeveralUsers } = this.#host;
+    const hasSeveralUsers = this.#host.hasSeveralUsers();
     return {
-      ...(!runsTogether() && { turnMs }),
-      ...(mayHaveSeveralUsers() && { user: member.principal }),
+      ...(hasSeveralUsers && { turnMs, user: member.principal }),
       ...(logLevel !== undefined && { logLevel }),
     };
   }
@@ -224,9 +213,9 @@ export class GroupCall {
     const { open, answered, after } = this.#questions;
     if (this.#isOver || after === undefined) return;
     const { answer } = this.#groupRequest;
-    const slot = this.#slot as PoolSlot;
+    const session = this.#session as GroupSession;
     const parked: ParkedCall = {
-      place: slot.key,
+      place: session.key,
       call: this.#name,
       id: this.#id,
       after: formatStreamPosition(after),
@@ -240,23 +229,23 @@ export class GroupCall {
     try {
       const state = await this.#host.seal(this.#groupRequest, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
-      if (answer.isOver) return this.#abandon(slot, 'The client no longer waits for the answer.');
+      if (answer.isOver) return this.#abandon(session, 'The client no longer waits for the answer.');
       const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keepOutcome({ response, status: 200 }, this.#host.idleMs + keptMs);
-      slot.noteParked(this.#name, this.#host.idleMs);
-      this.#host.onParked(slot, this.#groupRequest);
+      session.noteCall(this.#name, this.#host.idleMs);
+      this.#host.onParked(session, this.#groupRequest);
       answer.response(response, 200);
     } catch (cause) {
-      this.#abandon(slot, 'The gateway cannot send requests to the client.');
+      this.#abandon(session, 'The gateway cannot send requests to the client.');
       const reason = this.#host.reasonOf(cause);
       answer.fault(reason === 'store_unavailable' ? 'outcome_unknown' : reason);
     }
   }
 
   /** Cancels a waiting call that no client will resume. */
-  #abandon(slot: PoolSlot, reason: string): void {
+  #abandon(session: GroupSession, reason: string): void {
     this.#cancelAtServer(reason);
-    this.#host.onOver(slot, this.#groupRequest);
+    this.#noteOver(session);
   }
 
   #finish(response: Message): void {
@@ -273,7 +262,7 @@ export class GroupCall {
   #conclude(outcome: KeptOutcome): void {
     this.#close();
     const sendEnd = (): void => {
-      this.#host.onOver(this.#slot as PoolSlot, this.#groupRequest);
+      this.#noteOver(this.#session as GroupSession);
       this.#sendOutcome(outcome);
     };
     if (this.#outcome === undefined) sendEnd();
@@ -333,7 +322,7 @@ export class GroupCall {
   #sendToSession(message: Message): void {
     detach(
       'session',
-      this.#slot?.find(this.#groupRequest.forwarded).then((handle) => {
+      this.#session?.find(this.#groupRequest.forwarded).then((handle) => {
         if (typeof handle !== 'string')
           detach('session', sendNotifications(handle, [message], undefined, this.#groupRequest.forwarded));
       }),
@@ -348,7 +337,12 @@ export class GroupCall {
 
   #end(): void {
     this.#close();
-    if (this.#slot !== undefined) this.#host.onOver(this.#slot, this.#groupRequest);
+    if (this.#session !== undefined) this.#noteOver(this.#session);
+  }
+
+  #noteOver(session: GroupSession): void {
+    session.noteOver(this.#name);
+    this.#host.onOver(session, this.#groupRequest);
   }
 }
 

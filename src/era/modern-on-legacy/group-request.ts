@@ -7,8 +7,8 @@ import type { ClientFeature } from '../../protocol/translate/modern-on-legacy/as
 import type { RoundOutcomeStore } from '../../store/shared/outcomes.ts';
 import type { ResponseForm } from './client-form.ts';
 import type { GroupMember } from './group-member.ts';
+import type { GroupSession } from './group-session.ts';
 import type { ParkedCall } from './rounds/parked-call.ts';
-import type { PoolSlot } from './slot.ts';
 
 /** The services that the calls of a server's groups share. */
 export interface GroupCallHost {
@@ -16,10 +16,8 @@ export interface GroupCallHost {
   newId(): number;
   /** A name for the request with this id, which no request of any instance shares. */
   nameOf(id: number): string;
-  /** True if the calls of one session run at the same time: all are of one user, and the server has one process. */
-  runsTogether(): boolean;
-  /** True if clients of several users may share a session. */
-  mayHaveSeveralUsers(): boolean;
+  /** True if clients of several users may share a session. Calls that may ask then run one at a time. */
+  hasSeveralUsers(): boolean;
   /** Seals the state of a parked call; undefined if it would be too long. Rejects with `StoreUnavailable`. */
   seal(groupRequest: GroupRequest, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** Returns the reason that a client gets for a failure. */
@@ -29,10 +27,10 @@ export interface GroupCallHost {
   /** A list of tools, or a page of one, has come for a client. */
   onTools(groupRequest: GroupRequest, response: Buffer): void;
   /** The call is parked: its client may never resume it. */
-  onParked(slot: PoolSlot, groupRequest: GroupRequest): void;
+  onParked(session: GroupSession, groupRequest: GroupRequest): void;
   /** The call is over, and not parked. */
-  onOver(slot: PoolSlot, groupRequest: GroupRequest): void;
-  /** How long a request waits for a slot in all, and a parked call for its client, in milliseconds. */
+  onOver(session: GroupSession, groupRequest: GroupRequest): void;
+  /** How long a request waits at the input gate, and a parked call for its client, in milliseconds. */
   readonly idleMs: number;
 }
 

@@ -20,7 +20,7 @@ import {
 import { toDiscovery } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
 import type { Isolation } from '../../server/isolation.ts';
-import { keyFromSlot } from '../../session/session-key.ts';
+import { keyOfGroupSession } from '../../session/session-key.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import type { RoundOutcomeStore } from '../../store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -32,28 +32,27 @@ import { legacyForm, modernForm, needsSession } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
 import { type GroupMember, groupTopic, stateBinding } from './group-member.ts';
 import type { GroupCallHost, GroupRequest } from './group-request.ts';
+import { GroupSession, type GroupSessionHost, type GroupSessionParts, type OpenGroupSession } from './group-session.ts';
 import { GroupTools, type ToolListOwner } from './group-tools.ts';
 import type { ParkedCall } from './rounds/parked-call.ts';
 import { sendNotifications, sendRequest } from './send-own.ts';
 import { SessionReply } from './session-reply.ts';
-import { type OpenSlot, PoolSlot, type PoolSlotHost, type PoolSlotParts } from './slot.ts';
-import { SlotPool } from './slot-pool.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
-export interface GroupsOptions extends PoolSlotHost {
+export interface GroupsOptions extends GroupSessionHost {
   readonly states: RequestStates;
   /** Marks of credentials: a client with other credentials for the server counts as somebody else (P11). */
   readonly marks: CredentialMarks;
   /** Which clients share sessions now, if they declare the same capabilities (docs/decisions/0028). */
   readonly isolation: () => Isolation;
-  /** The most sessions of one group. */
+  /** The most sessions of one group. With more than one, each call goes to the one with the fewest open calls. */
   readonly poolMax: number;
   /** The changes that servers of groups announce, on any instance. */
   readonly changes: Changes;
   readonly outcomes: RoundOutcomeStore;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
-  /** How long a request waits for a slot, and a parked call for its client, in milliseconds. */
+  /** How long a request waits at the input gate, and a parked call for its client, in milliseconds. */
   readonly requestIdleMs: number;
   /** A tool is called in a process of its own because of `isolation`. Called once: the next call is no news. */
   readonly onIsolatedCall: () => void;
@@ -68,22 +67,22 @@ export interface GroupCaller {
 /** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
 const unresumedMs = 30_000;
 
-/** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
-const maxSlots = 1_000;
+/** How many sessions, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
+const maxSessions = 1_000;
 
 /**
  * A legacy server as its modern clients see it (docs/design.md, D7, docs/decisions/0027), and a server of either era as
  * legacy clients without a session see it.
  *
  * The gateway opens sessions as a client and runs the requests there. Each group of clients that may share has one
- * session, and more where calls wait for input. Any instance serves any request: it finds a session by the key of its
- * slot.
+ * session, or `poolMax` of them if the server keeps no state. Any instance serves any request: it finds a session by its
+ * key.
  */
 export class Groups {
   readonly #options: GroupsOptions;
-  readonly #slots = new BoundedMap<string, PoolSlot>(maxSlots);
+  readonly #sessions = new BoundedMap<string, GroupSession>(maxSessions);
   /** The newest answers to `initialize`, by the group and the declared capabilities. Nobody else gets them (P11). */
-  readonly #opened = new BoundedMap<string, Omit<OpenSlot, 'handle'>>(maxSlots);
+  readonly #opened = new BoundedMap<string, Omit<OpenGroupSession, 'handle'>>(maxSessions);
   /** Makes the ids of this instance's requests unique among all instances, as names. */
   readonly #instance = randomBytes(6).toString('base64url');
   /** Random: the requests of several instances meet in one session. One whose id is in use is renumbered there. */
@@ -97,8 +96,8 @@ export class Groups {
     }),
   );
   readonly #host: GroupCallHost;
-  /** The slots of the newest request: the next request mostly needs the same. */
-  #newest: (GroupKey & { readonly mayWait: boolean; readonly slots: SlotPool }) | undefined;
+  /** The sessions of the newest request's group: the next request mostly needs the same. */
+  #newest: (GroupKey & { readonly sessions: SessionsOfGroup }) | undefined;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
@@ -158,12 +157,10 @@ export class Groups {
     const group = { ...this.#sharerOf(member), capabilitiesText: capabilitiesOf(askable), forwarded };
     const message = asLegacyNotification(notification);
     const refusals = await Promise.all(
-      this.#slotsFor(group, askable.size > 0)
-        .all()
-        .map(async (slot) => {
-          const handle = await slot.find(forwarded);
-          return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
-        }),
+      Array.from({ length: this.#options.poolMax }, async (_, index) => {
+        const handle = await this.#sessionsOf(group)(index).find(forwarded);
+        return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
+      }),
     );
     return refusals.includes(undefined);
   }
@@ -182,7 +179,7 @@ export class Groups {
       forwarded,
     };
     const group = { ...this.#sharerOf(member), capabilitiesText: capabilitiesOf(noFeatures), forwarded };
-    await new GroupCall(this.#host, groupRequest).run(this.#slotsFor(group, false));
+    await new GroupCall(this.#host, groupRequest).run(this.#sessionFor(group));
   }
 
   /** Returns the owner of a request: at once for a request without credentials for the server, which most are. */
@@ -241,7 +238,7 @@ export class Groups {
     // Without a key for states a question could not be passed on, and after the call was sent that is too late to find
     // out.
     if (askable.size > 0 && methodOf(method).mayAsk) await this.#options.states.ready();
-    await new GroupCall(this.#host, groupRequest).run(this.#slotsFor(group, askable.size > 0));
+    await new GroupCall(this.#host, groupRequest).run(this.#sessionFor(group));
   }
 
   async #retry(groupRequest: GroupRequest, { state, answers }: Retry): Promise<void> {
@@ -252,7 +249,7 @@ export class Groups {
     if (content === 'input_not_taken') return answer.fault(content);
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
-    // A retry opens no session, so the capabilities for `initialize` do not matter; nor is the slot remembered.
+    // A retry opens no session, so the capabilities for `initialize` do not matter; nor is the session remembered.
     const sharer = this.#sharerOf(member);
     const parts = {
       key,
@@ -260,8 +257,8 @@ export class Groups {
       capabilitiesText: '{}',
       topic: groupTopic(this.#options.server, sharer),
     };
-    const slot = this.#slots.get(key) ?? new PoolSlot(this.#options, parts, () => undefined);
-    await new GroupCall(this.#host, groupRequest).resume(slot, content, answers);
+    const session = this.#sessions.get(key) ?? new GroupSession(this.#options, parts, () => undefined);
+    await new GroupCall(this.#host, groupRequest).resume(session, content, answers);
   }
 
   #hostOfCalls(): GroupCallHost {
@@ -271,8 +268,7 @@ export class Groups {
       idleMs: requestIdleMs,
       newId: () => this.#newId(),
       nameOf: (id) => this.#nameOf(id),
-      runsTogether: () => this.#options.poolMax === 1 && this.#options.isolation() !== 'shared',
-      mayHaveSeveralUsers: () => this.#options.isolation() === 'shared',
+      hasSeveralUsers: () => this.#options.isolation() === 'shared',
       seal: ({ request, member }, round, value) => {
         const content: RequestStateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
         return states.seal(stateBinding(server, request, member), content);
@@ -280,12 +276,12 @@ export class Groups {
       reasonOf: (cause) => this.#reasonOf(cause),
       onTools: ({ member, forwarded }, response) =>
         this.#tools.learn(response, { ...this.#sharerOf(member), forwarded }),
-      onParked: (slot, { member }) => {
+      onParked: (session, { member }) => {
         if (this.#isAlone(member))
-          setTimeout(() => detach('session', this.#endUnused(slot)), requestIdleMs + unresumedMs).unref();
+          setTimeout(() => detach('session', this.#endUnused(session)), requestIdleMs + unresumedMs).unref();
       },
-      onOver: (slot, { member }) => {
-        if (this.#isAlone(member)) this.#endSlotSession(slot);
+      onOver: (session, { member }) => {
+        if (this.#isAlone(member)) this.#endSession(session);
       },
     };
   }
@@ -294,15 +290,15 @@ export class Groups {
   async #listTools({ principal, forwarded }: ToolListOwner, cursor: string | undefined): Promise<Buffer | undefined> {
     const { credentials } = await this.#memberOf({ principal, forwarded });
     const group = { principal, credentials, capabilitiesText: capabilitiesOf(noFeatures), forwarded };
-    const slot = this.#slotsFor(group, false).first;
+    const session = this.#sessionsOf(group)(0);
     try {
-      const open = await slot.open(forwarded);
+      const open = await session.open(forwarded);
       if (typeof open === 'string') return undefined;
       const params = cursor === undefined ? {} : { cursor };
       const request = createMessage({ id: this.#newId(), method: 'tools/list', params });
       return await sendRequest(open.handle, request, forwarded);
     } finally {
-      if (this.#options.isolation() === 'request') this.#endSlotSession(slot);
+      if (this.#options.isolation() === 'request') this.#endSession(session);
     }
   }
 
@@ -323,16 +319,16 @@ export class Groups {
   }
 
   #listen(request: Message, group: GroupKey, answer: Answer): Promise<void> {
-    const slot = this.#slotsFor(group, false).first;
+    const session = this.#sessionsOf(group)(0);
     return this.#listeners.listen({
       request,
       answer,
-      slot,
+      session,
       forwarded: group.forwarded,
       name: this.#nameOf(this.#newId()),
       topic: groupTopic(this.#options.server, group),
       onOver: () => {
-        if (this.#isAlone(group)) this.#endSlotSession(slot);
+        if (this.#isAlone(group)) this.#endSession(session);
       },
     });
   }
@@ -344,7 +340,7 @@ export class Groups {
       (await this.#open(group));
     if (answer.isOver) return;
     if (typeof known === 'string') {
-      const refusal = known === 'server_start_failed' ? this.#slotsFor(group, false).first.refusal : undefined;
+      const refusal = known === 'server_start_failed' ? this.#sessionsOf(group)(0).refusal : undefined;
       if (refusal === undefined) return answer.fault(known);
       return answer.response(withId(refusal, request.id as RequestId), 200);
     }
@@ -354,65 +350,74 @@ export class Groups {
     answer.response(toDiscovery(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
   }
 
-  async #open(group: GroupKey): Promise<Omit<OpenSlot, 'handle'> | Reason> {
-    const slot = this.#slotsFor(group, false).first;
-    const open = await slot.open(group.forwarded);
-    if (this.#isAlone(group)) this.#endSlotSession(slot);
+  async #open(group: GroupKey): Promise<Omit<OpenGroupSession, 'handle'> | Reason> {
+    const session = this.#sessionsOf(group)(0);
+    const open = await session.open(group.forwarded);
+    if (this.#isAlone(group)) this.#endSession(session);
     return open;
   }
 
-  /** Returns the slots of a group; the first is its preferred one. */
-  #slotsFor(group: GroupKey, mayWait: boolean): SlotPool {
-    const { principal, capabilitiesText, credentials } = group;
-    const isAlone = this.#isAlone(group);
-    const newest = isAlone ? undefined : this.#newest;
-    const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
-    if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.slots;
-    const slots = this.#findSlots(group, mayWait);
-    if (!isAlone) this.#newest = { ...group, mayWait, slots };
-    return slots;
+  /** Returns the session of a group for a call: the first one with the fewest open calls. */
+  #sessionFor(group: GroupKey): GroupSession {
+    const sessions = this.#sessionsOf(group);
+    let found = sessions(0);
+    const count = this.#isAlone(group) ? 1 : this.#options.poolMax;
+    for (let index = 1; index < count && found.openCalls > 0; index += 1) {
+      const other = sessions(index);
+      if (other.openCalls < found.openCalls) found = other;
+    }
+    return found;
   }
 
-  #findSlots(group: GroupKey, mayWait: boolean): SlotPool {
+  /** Returns the sessions of a group by number. A client that is alone has one, which is new. */
+  #sessionsOf(group: GroupKey): SessionsOfGroup {
     const { principal, capabilitiesText, credentials, infoText } = group;
-    const { server, poolMax } = this.#options;
-    const topic = groupTopic(this.#options.server, group);
+    const { server } = this.#options;
+    const topic = groupTopic(server, group);
     if (this.#isAlone(group)) {
-      const key = keyFromSlot([server.name, server.digest, randomBytes(32).toString('base64url')]);
-      return new SlotPool(1, () => this.#findOrCreateSlot({ key, principal, capabilitiesText, infoText, topic }));
+      const key = keyOfGroupSession([server.name, server.digest, randomBytes(32).toString('base64url')]);
+      return () => this.#findOrCreateSession({ key, principal, capabilitiesText, infoText, topic });
     }
+    const newest = this.#newest;
+    const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
+    if (isOfGroup && isSame(newest.principal, principal)) return newest.sessions;
     const { issuer, subject, client } = principal;
     const keyParts = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
-    return new SlotPool(mayWait ? poolMax : 1, (slot) => {
-      const key = keyFromSlot([...keyParts, String(slot)]);
-      return this.#findOrCreateSlot({ key, principal, capabilitiesText, topic });
-    });
+    const known: GroupSession[] = [];
+    const sessions: SessionsOfGroup = (index) => {
+      const open = (key: string): GroupSession =>
+        this.#findOrCreateSession({ key, principal, capabilitiesText, topic });
+      known[index] ??= open(keyOfGroupSession([...keyParts, String(index)]));
+      return known[index];
+    };
+    this.#newest = { ...group, sessions };
+    return sessions;
   }
 
-  #findOrCreateSlot(parts: PoolSlotParts): PoolSlot {
-    const known = this.#slots.get(parts.key);
+  #findOrCreateSession(parts: GroupSessionParts): GroupSession {
+    const known = this.#sessions.get(parts.key);
     if (known !== undefined) return known;
-    const slot = new PoolSlot(this.#options, parts, (opened) =>
+    const session = new GroupSession(this.#options, parts, (opened) =>
       this.#opened.set(openedKey(parts.topic, parts.capabilitiesText), opened),
     );
-    this.#slots.set(parts.key, slot);
-    return slot;
+    this.#sessions.set(parts.key, session);
+    return session;
   }
 
-  /** Ends the session of a slot whose call was given up. It stays if any instance has resumed the call. */
-  async #endUnused(slot: PoolSlot): Promise<void> {
-    const handle = await slot.find();
+  /** Ends a session whose call was given up. It stays if any instance has resumed the call. */
+  async #endUnused(session: GroupSession): Promise<void> {
+    const handle = await session.find();
     if (typeof handle === 'string') return;
     await sendNotifications(handle, [], { turnMs: 0, endsUnused: true }, undefined);
   }
 
-  /** Ends the session of a slot that served one request. */
-  #endSlotSession(slot: PoolSlot): void {
-    this.#slots.delete(slot.key);
+  /** Ends a session that served one request. */
+  #endSession(session: GroupSession): void {
+    this.#sessions.delete(session.key);
     const ignoredReply = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
     detach(
       'session',
-      slot.find().then((handle) => {
+      session.find().then((handle) => {
         if (typeof handle !== 'string') handle.remove(ignoredReply);
       }),
     );
@@ -436,7 +441,10 @@ const openedKey = (topic: string, capabilitiesText: string): string => JSON.stri
 /** The properties that the clients of one group share. */
 interface GroupKey extends GroupMember {
   readonly capabilitiesText: string;
-  /** See `PoolSlotParts`. */
+  /** See `GroupSessionParts`. */
   readonly infoText?: string | undefined;
   readonly forwarded: ForwardedHeaders | undefined;
 }
+
+/** Finds or creates a session of a group by its number, from 0 to `poolMax` - 1. */
+type SessionsOfGroup = (index: number) => GroupSession;

@@ -23,8 +23,7 @@ interface QueuedPost {
 /**
  * Admits the requests of a group of several users for which the server may request input (docs/design.md, D7). If server
  * requests do not name a related request, only one such request runs at a time. A server request then belongs to that
- * client and no other (P2, P11). The other requests wait in order, or go to another session of the group. The requests of
- * one user pass at once.
+ * client and no other (P2, P11). The other requests wait in order. The requests of one user pass at once.
  */
 export class InputGate {
   readonly #options: InputGateOptions;
@@ -63,12 +62,12 @@ export class InputGate {
     return false;
   }
 
-  /** The session ends. QueuedPost requests are not run, so another session may run them. */
+  /** The session ends. The requests that wait are not run, so the next session may run them. */
   close(): void {
     for (const { post, reply, timer } of this.#queue.splice(0)) {
       clearTimeout(timer);
       const request = post.messages.find(mayCauseInput) as Message;
-      reply.fault('group_busy', request.id ?? null);
+      reply.fault('unknown_session', request.id ?? null);
     }
   }
 

@@ -57,7 +57,7 @@ export const capabilities = { tools: { listChanged: true }, resources: { subscri
 export function createGroups(options: GroupsFixture) {
   const {
     isolation = 'shared',
-    poolMax = 4,
+    poolMax = 1,
     onBackendExit = 'restore',
     limits,
     log,

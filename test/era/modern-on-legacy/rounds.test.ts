@@ -188,26 +188,22 @@ it('a modern client that leaves while its legacy server starts leaves no process
 });
 
 describe('calls that wait for clients which never come back', () => {
-  it.each([
-    [2, 6],
-    [4, 12],
-  ])('[P8] do not block the others: a pool of %i grows for %i of them', async (poolMax, abandoned) => {
-    const { call, fake, failures } = createAsking({ poolMax });
-    for (let count = 1; count < abandoned; count += 1)
-      expect((await responseOf(call())).result.resultType).toBe('input_required');
-    const answered = await responseOf(call());
-    expect(fake.opened).toHaveLength(abandoned);
-    const done = await responseOf(call(retryOf(answered)));
+  it('[P8] occupy their process of a pool: other calls go to the process with the fewest open calls', async () => {
+    const { call, fake, called, failures } = createAsking({ isolation: 'principal', poolMax: 3 });
+    const asked = [await responseOf(call()), await responseOf(call()), await responseOf(call())];
+    expect(fake.opened).toHaveLength(3);
+    const done = await responseOf(call(retryOf(asked[2])));
     expect(done.result.content[0].text).toBe('done');
-    expect((await responseOf(call())).result.resultType).toBe('input_required');
-    expect([fake.opened.length, failures]).toEqual([abandoned, []]);
+    await responseOf(call());
+    expect(called.map(({ backend }) => fake.opened.indexOf(backend))).toEqual([0, 1, 2, 2]);
+    await responseOf(call());
+    expect([called.at(-1)?.backend === fake.opened[0], fake.opened.length, failures]).toEqual([true, 3, []]);
   });
 
-  it('[P8] are at most eight times poolMax: then another call waits', async () => {
+  it('[P8] of several users hold up the others only until their time limit', async () => {
     const { call, fake } = createAsking({ poolMax: 2, limits: { requestIdleMs: 1_500 } });
-    for (let count = 0; count < 16; count += 1) await responseOf(call());
-    await responseOf(call());
-    expect(fake.opened.length).toBe(16);
+    for (let count = 0; count < 3; count += 1) await responseOf(call());
+    expect(fake.opened).toHaveLength(2);
   });
 
   it('keep a server with one process waiting: it has the state of its clients', async () => {

@@ -16,7 +16,7 @@ export interface ServerQuestion {
 
 /** The content of a parked call's state: enough for any instance to resume the call. A JSON value. */
 export interface ParkedCall {
-  /** The slot key of the session that runs the call. */
+  /** The key of the session that runs the call. */
   readonly place: string;
   /** The name of the call, which no other call of any instance has. */
   readonly call: string;

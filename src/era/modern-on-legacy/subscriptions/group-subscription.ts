@@ -19,8 +19,8 @@ import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import { detach } from '../../../util/boundary.ts';
 import { SessionReply } from '../session-reply.ts';
 
-/** The slot of a group's session, as a subscription needs it. */
-export interface SubscriptionSlot {
+/** A group's session, as a subscription needs it. */
+export interface SubscribedSession {
   /** Returns the session, opened if need be, or the reason why there is none. */
   open(
     forwarded?: ForwardedHeaders,
@@ -34,7 +34,7 @@ export interface SubscriptionSlot {
 export interface GroupSubscriptionOptions {
   readonly request: Message;
   readonly answer: Answer;
-  readonly slot: SubscriptionSlot;
+  readonly session: SubscribedSession;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly changes: Changes;
   /** The topic of the server's changes for the principal. */
@@ -120,11 +120,11 @@ export class GroupSubscription {
    * session.
    */
   async #subscribe(): Promise<Reason | undefined> {
-    const { request, slot, forwarded } = this.#options;
-    let open = await slot.open(forwarded);
+    const { request, session, forwarded } = this.#options;
+    let open = await session.open(forwarded);
     if (open === 'unknown_session') {
-      slot.forget();
-      open = await slot.open(forwarded);
+      session.forget();
+      open = await session.open(forwarded);
     }
     if (typeof open === 'string') return open;
     const { handle, opened } = open;
@@ -150,14 +150,14 @@ export class GroupSubscription {
 
   /** Renews the leases on the resources, and notices a lost session. */
   async #renew(): Promise<void> {
-    const { slot, forwarded, name } = this.#options;
-    const open = await slot.open(forwarded);
+    const { session, forwarded, name } = this.#options;
+    const open = await session.open(forwarded);
     const { resourceSubscriptions: renews = [] } = this.#filter;
     const why =
       typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, { holder: name, renews });
     if (this.#isOver) return this.#leaveSession();
     if (why === 'unknown_session') {
-      slot.forget();
+      session.forget();
       // Without a session there is no server to report changes; the next renewal looks for it again.
       if ((await this.#subscribe()) === undefined) this.#handleChange(undefined);
       if (this.#isOver) return this.#leaveSession();
@@ -211,11 +211,11 @@ export class GroupSubscription {
 
   /** Releases this subscription's leases on the resources. */
   async #release(): Promise<void> {
-    const { slot, forwarded, name } = this.#options;
+    const { session, forwarded, name } = this.#options;
     const { resourceSubscriptions: uris = [] } = this.#filter;
     this.#filter = {};
     if (uris.length === 0) return;
-    const handle = await slot.find(forwarded);
+    const handle = await session.find(forwarded);
     if (typeof handle === 'string') return;
     await Promise.all(uris.map((uri) => this.#request(handle, 'resources/unsubscribe', { uri }, { holder: name })));
   }

@@ -2,14 +2,14 @@ import type { Answer } from '../../../call/answer.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
-import { GroupSubscription, type SubscriptionSlot } from './group-subscription.ts';
+import { GroupSubscription, type SubscribedSession } from './group-subscription.ts';
 
 /** A client's `subscriptions/listen` and its surroundings. */
 export interface GroupSubscriptionRequest {
   readonly request: Message;
   readonly answer: Answer;
-  /** The slot whose session subscribes to the resources. */
-  readonly slot: SubscriptionSlot;
+  /** The session that subscribes to the resources. */
+  readonly session: SubscribedSession;
   /** The topic under which the clients of the group get changes. */
   readonly topic: string;
   readonly forwarded: ForwardedHeaders | undefined;

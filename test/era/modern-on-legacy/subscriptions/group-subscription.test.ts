@@ -58,7 +58,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
       JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
     ),
     answer: new Answer(new LiveTarget(1e9), { policy: modernPolicy, reply, ids: ['L'], commitAfterMs: 1e9 }),
-    slot: {
+    session: {
       open: async () => {
         if (session.isGone) return 'unknown_session';
         return session.refusal ?? { handle, opened };

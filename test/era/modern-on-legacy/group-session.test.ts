@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { PoolSlot, type PoolSlotHost } from '../../../src/era/modern-on-legacy/slot.ts';
+import { GroupSession, type GroupSessionHost } from '../../../src/era/modern-on-legacy/group-session.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
@@ -10,16 +10,16 @@ const initialized = Buffer.from(
   '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}',
 );
 
-test('a pool slot that is forgotten while another request looks for its session still gives the answer to initialize', async () => {
+test('a session of a group that is forgotten while another request looks for its session still gives the answer to initialize', async () => {
   let found: (handle: SessionHandle) => void = () => undefined;
   const host = {
     sessions: { ofGroup: () => new Promise<SessionHandle>((resolve) => (found = resolve)) },
     records: { find: async () => ({ initialized }) },
     settleMs: 1_000,
-  } as unknown as PoolSlotHost;
+  } as unknown as GroupSessionHost;
   const principal = { issuer: '', subject: '', client: '' };
   let opened = 0;
-  const place = new PoolSlot(host, { key: 'k', principal, capabilitiesText: '{}', topic: 't' }, () => {
+  const place = new GroupSession(host, { key: 'k', principal, capabilitiesText: '{}', topic: 't' }, () => {
     opened += 1;
   });
   const opening = place.open();
@@ -30,7 +30,7 @@ test('a pool slot that is forgotten while another request looks for its session 
   expect(await opening).toMatchObject({ protocolVersion: '2025-11-25', opened: expect.anything() });
 });
 
-describe('a pool slot', () => {
+describe('a session of a group', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -47,10 +47,10 @@ describe('a pool slot', () => {
       },
       records: { find: async () => record.initialized && { initialized: record.initialized } },
       ...{ settleMs: 1_000, version: '1', server: {} },
-    } as unknown as PoolSlotHost;
+    } as unknown as GroupSessionHost;
     const principal = { issuer: '', subject: '', client: '' };
     const of = { key: 'k', principal, capabilitiesText: '{}', topic: 't' };
-    return { place: new PoolSlot(host, of, (said) => opened.push(said)), record, opened, asked: () => asked };
+    return { place: new GroupSession(host, of, (said) => opened.push(said)), record, opened, asked: () => asked };
   }
   const fails = (reason: Reason) => (reply: Reply) => reply.fault(reason, null);
 

@@ -15,64 +15,68 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { SessionReply } from './session-reply.ts';
 
-/** The parts that all slots of a server share. */
-export interface PoolSlotHost {
+/** The parts that all sessions of a server's groups share. */
+export interface GroupSessionHost {
   readonly sessions: Pick<Sessions, 'ofGroup' | 'openForGroup'>;
   readonly records: Pick<Store['sessions'], 'find'>;
   readonly server: Server;
   /** The gateway's own version. */
   readonly version: string;
-  /** How long another request or instance may take to open or end the slot's session, in milliseconds. */
+  /** How long another request or instance may take to open or end the session, in milliseconds. */
   readonly settleMs: number;
   /** A fault of the gateway itself. */
   onFailed(cause: unknown): void;
 }
 
-/** The properties of a slot. */
-export interface PoolSlotParts {
+/** The properties of a group's session. */
+export interface GroupSessionParts {
   readonly key: string;
   readonly principal: Principal;
   /** The client capabilities that the server gets, as JSON text. */
   readonly capabilitiesText: string;
   /**
-   * The `clientInfo` of the slot's only client, as JSON text; absent if there are several clients, or none is given.
+   * The `clientInfo` of the session's only client, as JSON text; absent if there are several clients, or none is given.
    */
   readonly infoText?: string | undefined;
   /** The topic under which the clients of the group get changes. */
   readonly topic: string;
 }
 
-/** A slot whose session can be used. */
-export interface OpenSlot {
+/** A session that can be used. */
+export interface OpenGroupSession {
   readonly handle: SessionHandle;
   /** The server's answer to `initialize`. */
   readonly opened: InitializedServer;
   readonly protocolVersion: string;
 }
 
-/** The pause between two attempts while another request or instance opens or ends the slot's session. */
+/** The pause between two attempts while another request or instance opens or ends the session. */
 const pauseMs = 50;
 
 const initialized = createMessage({ method: 'notifications/initialized' });
 
 /**
- * One slot for a session of a group (docs/decisions/0027). Every instance derives the same key, so every instance finds
+ * One session of a group (docs/decisions/0027). Every instance derives the same key, so every instance finds
  * the session wherever it is held. If there is none, the first request that needs it opens it as its client.
  */
-export class PoolSlot {
+export class GroupSession {
   readonly key: string;
-  readonly #host: PoolSlotHost;
-  readonly #parts: PoolSlotParts;
-  readonly #onOpened: (opened: Omit<OpenSlot, 'handle'>) => void;
-  #known: Omit<OpenSlot, 'handle'> | undefined;
-  #newest: OpenSlot | undefined;
+  readonly #host: GroupSessionHost;
+  readonly #parts: GroupSessionParts;
+  readonly #onOpened: (opened: Omit<OpenGroupSession, 'handle'>) => void;
+  #known: Omit<OpenGroupSession, 'handle'> | undefined;
+  #newest: OpenGroupSession | undefined;
   #refusal: Message | undefined;
-  /** The calls that wait for their clients, and when they are given up. */
-  readonly #parked = new Map<string, number>();
-  #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
+  /** The open calls of this instance, and when those that wait for their clients are given up. */
+  readonly #calls = new Map<string, number>();
+  #opening: Promise<Omit<OpenGroupSession, 'handle'> | Reason> | undefined;
 
   /** @param onOpened called with the server's answer to `initialize` when the session was opened or found */
-  constructor(host: PoolSlotHost, parts: PoolSlotParts, onOpened: (opened: Omit<OpenSlot, 'handle'>) => void) {
+  constructor(
+    host: GroupSessionHost,
+    parts: GroupSessionParts,
+    onOpened: (opened: Omit<OpenGroupSession, 'handle'>) => void,
+  ) {
     this.#host = host;
     this.#parts = parts;
     this.key = parts.key;
@@ -93,7 +97,7 @@ export class PoolSlot {
    * Returns the session, opened if need be, or the reason why there is none.
    * @param forwarded the request's headers for the server
    */
-  async open(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
+  async open(forwarded?: ForwardedHeaders): Promise<OpenGroupSession | Reason> {
     let known = this.#known;
     if (known === undefined) {
       this.#opening ??= this.#findOrOpen(forwarded).finally(() => {
@@ -111,7 +115,7 @@ export class PoolSlot {
   }
 
   /** As `open`, for a session in which a call is already running: a missing session is not opened again. */
-  async reopen(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
+  async reopen(forwarded?: ForwardedHeaders): Promise<OpenGroupSession | Reason> {
     const answer = this.#known ?? (await this.#readInitializeAnswer());
     if (answer === undefined) return 'unknown_session';
     if (typeof answer === 'string') return answer;
@@ -123,7 +127,7 @@ export class PoolSlot {
   }
 
   /** Returns the previous object if nothing changed, which is the usual case. */
-  #openAs(handle: SessionHandle, known: Omit<OpenSlot, 'handle'>): OpenSlot {
+  #openAs(handle: SessionHandle, known: Omit<OpenGroupSession, 'handle'>): OpenGroupSession {
     const newest = this.#newest;
     if (newest?.handle === handle && newest.opened === known.opened) return newest;
     this.#newest = { handle, ...known };
@@ -141,27 +145,25 @@ export class PoolSlot {
     }
   }
 
-  /** True while a call in the session waits for its client, as far as this instance knows. */
-  get isParked(): boolean {
-    if (this.#parked.size === 0) return false;
+  /** The number of open calls, also of those that wait for their clients, as far as this instance knows. */
+  get openCalls(): number {
+    if (this.#calls.size === 0) return 0;
     const now = performance.now();
-    for (const [call, untilMs] of this.#parked) if (untilMs <= now) this.#parked.delete(call);
-    return this.#parked.size > 0;
+    for (const [call, untilMs] of this.#calls) if (untilMs <= now) this.#calls.delete(call);
+    return this.#calls.size;
   }
 
-  /** A call waits for its client, for at most this long. */
-  noteParked(call: string, forMs: number): void {
-    this.#parked.set(call, performance.now() + forMs);
+  /** A call is open, for at most this long if it waits for its client. */
+  noteCall(call: string, forMs = Number.POSITIVE_INFINITY): void {
+    this.#calls.set(call, performance.now() + forMs);
   }
 
-  /** A call goes on, or is over. */
-  noteResumed(call: string): void {
-    this.#parked.delete(call);
+  noteOver(call: string): void {
+    this.#calls.delete(call);
   }
 
   /** Notes that the session has ended. */
   forget(): void {
-    this.#parked.clear();
     this.#known = undefined;
   }
 
@@ -171,7 +173,7 @@ export class PoolSlot {
   }
 
   /** Finds the session or opens it, and retries while another request or instance is doing so. */
-  async #findOrOpen(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenSlot, 'handle'> | Reason> {
+  async #findOrOpen(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenGroupSession, 'handle'> | Reason> {
     const until = performance.now() + this.#host.settleMs;
     for (;;) {
       const answer = await this.#readInitializeAnswer();
@@ -237,7 +239,7 @@ const asRefusal = (response: Message): Message =>
         response.text,
       );
 
-function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
+function readAnswer(text: Buffer): Omit<OpenGroupSession, 'handle'> | Reason {
   const handshake = readHandshake(text);
   if (handshake === undefined) return 'server_start_failed';
   return { opened: readInitialized(text), protocolVersion: handshake.protocolVersion };
@@ -247,7 +249,7 @@ function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
  * Returns the gateway's `initialize` as a client (2025-11-25, basic/lifecycle). It carries the client's `clientInfo` if
  * the session serves one client only, else the gateway's.
  */
-function initializeMessage({ capabilitiesText, infoText }: PoolSlotParts, version: string): Message {
+function initializeMessage({ capabilitiesText, infoText }: GroupSessionParts, version: string): Message {
   const protocolVersion = JSON.stringify(newestLegacy.name);
   const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
   const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
