@@ -73,8 +73,12 @@ async function moveSlotOf({ nodes }: RedisCluster, prefix: string): Promise<void
     const [sourceId, targetId] = [await source.cli('CLUSTER', 'MYID'), await target.cli('CLUSTER', 'MYID')];
     await target.cli('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId);
     await source.cli('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId);
-    const keys = (await source.cli('CLUSTER', 'GETKEYSINSLOT', slot, '100')).split('\n');
-    await source.cli('MIGRATE', '127.0.0.1', `${target.port}`, '', '0', '5000', 'KEYS', ...keys);
+    // The store writes meanwhile, so that there may be keys again behind the first look.
+    for (;;) {
+      const keys = (await source.cli('CLUSTER', 'GETKEYSINSLOT', slot, '100')).split('\n').filter(Boolean);
+      if (keys.length === 0) break;
+      await source.cli('MIGRATE', '127.0.0.1', `${target.port}`, '', '0', '5000', 'KEYS', ...keys);
+    }
     for (const node of [target, source]) await node.cli('CLUSTER', 'SETSLOT', slot, 'NODE', targetId);
     return;
   }

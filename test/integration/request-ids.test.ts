@@ -196,7 +196,10 @@ describe('the requests of the gateway itself', () => {
 
   test('have numbers: those of a legacy client to a modern server', async () => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({ args: ['--era', 'modern'], command: [...command, 'modern'] });
+    await using gateway = await startGateway({
+      args: ['--era', 'modern', '--sse.heartbeat', '100ms'],
+      command: [...command, 'modern'],
+    });
     const session = await initialize(gateway.url);
     const asked = await session.send({
       jsonrpc: '2.0',
