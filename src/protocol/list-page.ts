@@ -18,15 +18,25 @@ export interface ListItems {
  * @returns `absent` if the response says nothing about the list; `unreadable` if it cannot be read with certainty
  */
 export function readListItems(response: Buffer, key: string, maxItems?: number): ListItems | 'absent' | 'unreadable' {
+  const list = findList(response, key);
+  if (list === undefined) return { list, items: [] };
+  if (typeof list === 'string') return list;
+  const items = readItems(response, list, maxItems);
+  return items === undefined ? 'unreadable' : { list, items };
+}
+
+/** The range of the list of a page; undefined for a server that says that it has none. The rest is as of `readListItems`. */
+export function findList(response: Buffer, key: string): ByteRange | 'absent' | 'unreadable' | undefined {
   const list = findRange(response, ['result', key]);
   if (list === 'duplicate_key') return 'unreadable';
-  if (list === 'absent') return saysNone(response) ? { list: undefined, items: [] } : 'absent';
-  const text = response.subarray(list.start, list.end);
-  if (isNull(text)) return { list: undefined, items: [] };
-  const ranges = scanList(text, maxItems);
-  if (ranges === undefined) return 'unreadable';
-  const items = ranges.map(({ start, end }) => ({ start: list.start + start, end: list.start + end }));
-  return { list, items };
+  if (list === 'absent') return saysNone(response) ? undefined : 'absent';
+  return isNull(response.subarray(list.start, list.end)) ? undefined : list;
+}
+
+/** The items of a list, as ranges of the response's text. Undefined if the list cannot be read with certainty. */
+export function readItems(response: Buffer, list: ByteRange, maxItems?: number): readonly ByteRange[] | undefined {
+  const ranges = scanList(response.subarray(list.start, list.end), maxItems);
+  return ranges?.map(({ start, end }) => ({ start: list.start + start, end: list.start + end }));
 }
 
 /** True for a response without a list that means an empty one. */

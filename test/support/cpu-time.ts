@@ -36,6 +36,31 @@ export function costOf(work: () => void, enough: number, tries = 5): number {
   return least;
 }
 
+/** The cost of the longest turn of the event loop that some work takes; otherwise like `costOf`. */
+export async function costOfTurn(work: () => unknown, enough: number, tries = 5): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let tried = 0; tried < tries && least >= enough; tried += 1)
+    least = Math.min(least, (await longestTurnMs(work)) / unitMs());
+  return least;
+}
+
+async function longestTurnMs(work: () => unknown): Promise<number> {
+  let isOver = false;
+  let longest = 0;
+  let before = process.cpuUsage();
+  const done = Promise.resolve(work()).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const { user, system } = process.cpuUsage(before);
+    longest = Math.max(longest, (user + system) / 1_000);
+    before = process.cpuUsage();
+  }
+  await done;
+  return longest;
+}
+
 /** A limit of time that was chosen on a fast machine, for this one: slower machines get as much more as they are slower. */
 export function msHere(ms: number): number {
   return ms * Math.max(1, unitMs() / unitMsThere);

@@ -3,7 +3,7 @@ import { foldKey } from '../../protocol/json/fold-key.ts';
 import { readScalar } from '../../protocol/json/scalar.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
-import { readListItems, readNextCursor } from '../../protocol/list-page.ts';
+import { findList, readItems, readNextCursor } from '../../protocol/list-page.ts';
 import {
   formatObject,
   type NewMembers,
@@ -12,7 +12,7 @@ import {
   withoutMember,
 } from '../../protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
-import { boundedWalks } from '../../util/timing/work-meter.ts';
+import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn } from '../../util/timing/work-meter.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
 
 /** The outcome of filtering a list: its new text, the visible items, the hidden names, and the cursor of the next page. */
@@ -24,43 +24,114 @@ export interface FilteredList {
 }
 
 /** The outcome of filtering a response, or why there is nothing to filter. */
-type FilterOutcome = FilteredList | 'unreadable' | 'empty' | 'absent';
+export type FilterOutcome = FilteredList | 'unreadable' | 'empty' | 'absent';
+
+/** The tools of a list that are read in one turn, or changed: their number, and about their bytes (P8). */
+const readInTurn = 500;
+const changedInTurn = 100;
+const bytesOfTurn = 256 * 1024;
 
 /**
  * Filters a response to a list request. Items that stay keep their text, but for configured changes (P1). Returns
  * `unreadable` if the list cannot be read with certainty, `empty` if the server says in another way that it has none, and
  * `absent` if the response says nothing about the list.
  * @param key the member of the result with the list
+ * @returns a promise if this turn of the event loop has no room for the list, which is then filtered in turns of its own
  */
-export function filterList(text: Buffer, key: string, rules: FilterRules): FilterOutcome {
-  const filtered = boundedWalks(() => filterItems(text, key, rules));
-  return filtered === 'too_much_work' ? 'unreadable' : filtered;
+export function filterList(text: Buffer, key: string, rules: FilterRules): FilterOutcome | Promise<FilterOutcome> {
+  const filter = new ListFilter(text, key, rules);
+  const inTurns = () => inOwnTurns(() => filter.step()).then(() => filter.outcome);
+  if (!hasRoomFor(text.length)) return inTurns();
+  filter.step();
+  filter.step();
+  if (!hasRoomFor(filter.units)) return inTurns();
+  while (!filter.step());
+  return filter.outcome;
 }
 
-function filterItems(text: Buffer, key: string, rules: FilterRules): FilterOutcome {
-  const page = readListItems(text, key);
-  if (typeof page === 'string') return page;
-  if (page.list === undefined) return 'empty';
-  const visible: NamedItem[] = [];
-  const hidden: string[] = [];
-  const changes: Replacement[] = [];
-  const { items } = page;
-  for (const [index, { start, end }] of items.entries()) {
-    const item = text.subarray(start, end);
+/** Filters a list step by step: finds the list, finds its items, reads and changes some of them at a time. */
+class ListFilter {
+  readonly #text: Buffer;
+  readonly #key: string;
+  readonly #rules: FilterRules;
+  #list: ByteRange | undefined;
+  #items: readonly ByteRange[] | undefined;
+  #next = 0;
+  readonly #visible: NamedItem[] = [];
+  readonly #hidden: string[] = [];
+  readonly #changes: Replacement[] = [];
+  #outcome: FilterOutcome | undefined;
+
+  constructor(text: Buffer, key: string, rules: FilterRules) {
+    this.#text = text;
+    this.#key = key;
+    this.#rules = rules;
+  }
+
+  /** The outcome, after the last step. */
+  get outcome(): FilterOutcome {
+    return this.#outcome as FilterOutcome;
+  }
+
+  /** The units of work of all steps after the second one. */
+  get units(): number {
+    const items = this.#items?.length ?? 0;
+    const changed = Math.min(items, this.#rules.changeCount);
+    return shareOfTurn * (items / readInTurn + changed / changedInTurn);
+  }
+
+  /** Does one step. True after the last one. */
+  step(): boolean {
+    if (this.#outcome !== undefined) return true;
+    if (boundedWalks(() => this.#step()) === 'too_much_work') this.#outcome = 'unreadable';
+    return this.#outcome !== undefined;
+  }
+
+  #step(): void {
+    if (this.#list === undefined) {
+      const list = findList(this.#text, this.#key);
+      if (list === undefined) this.#outcome = 'empty';
+      else if (typeof list === 'string') this.#outcome = list;
+      else this.#list = list;
+    } else if (this.#items === undefined) {
+      this.#items = readItems(this.#text, this.#list);
+      if (this.#items === undefined) this.#outcome = 'unreadable';
+    } else if (this.#next < this.#items.length) this.#filterSome(this.#items);
+    else this.#finish();
+  }
+
+  #filterSome(items: readonly ByteRange[]): void {
+    let units = 0;
+    for (let bytes = 0; this.#next < items.length && units < 1 && bytes < bytesOfTurn; this.#next += 1) {
+      const { start, end } = items[this.#next] as ByteRange;
+      bytes += end - start;
+      units += this.#filterItem(items, this.#next) ? 1 / changedInTurn : 1 / readInTurn;
+    }
+  }
+
+  /** Returns true if the item was changed. */
+  #filterItem(items: readonly ByteRange[], index: number): boolean {
+    const { start, end } = items[index] as ByteRange;
+    const item = this.#text.subarray(start, end);
     // A name that is no string, or is there twice, cannot be checked.
     const name = scalarAt(item, ['name']);
     const named = typeof name === 'string' ? { name, text: item } : undefined;
-    if (named === undefined || !rules.allows(named)) {
-      if (named !== undefined) hidden.push(named.name);
-      remove(changes, items, index);
-      continue;
+    if (named === undefined || !this.#rules.allows(named)) {
+      if (named !== undefined) this.#hidden.push(named.name);
+      remove(this.#changes, items, index);
+      return false;
     }
-    visible.push(named);
-    const change = rules.changesTo(named.name);
-    if (change !== undefined) changes.push({ start, end, by: editTool(item, change).toString() });
+    this.#visible.push(named);
+    const change = this.#rules.changesTo(named.name);
+    if (change !== undefined) this.#changes.push({ start, end, by: editTool(item, change).toString() });
+    return change !== undefined;
   }
-  const filtered = changes.length === 0 ? text : replaceParts(text, changes);
-  return { text: filtered, visible, hidden, nextCursor: readNextCursor(text) };
+
+  #finish(): void {
+    const filtered = this.#changes.length === 0 ? this.#text : replaceParts(this.#text, this.#changes);
+    const nextCursor = readNextCursor(this.#text);
+    this.#outcome = { text: filtered, visible: this.#visible, hidden: this.#hidden, nextCursor };
+  }
 }
 
 /**

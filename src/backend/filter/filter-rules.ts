@@ -75,6 +75,11 @@ export class FilterRules {
     return this.#allow.length === 0 && this.#deny.length === 0 && this.#changes.size === 0;
   }
 
+  /** The number of tools that are changed. */
+  get changeCount(): number {
+    return this.#changes.size;
+  }
+
   /** True if clients may see and call the item. A tool whose name clients know as another tool's is hidden. */
   allows(item: NamedItem): boolean {
     if (this.ownName(this.visibleName(item.name)) !== item.name) return false;

@@ -3,12 +3,20 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { scalarAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
-import { contain, detach } from '../../util/boundary.ts';
+import { contain, detach, reportFault } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from '../backend.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
 import { waitingBudget } from '../waiting-budget.ts';
-import { editCall } from './edit-tools.ts';
+import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
 import { OwnLists } from './own-lists.ts';
@@ -42,6 +50,12 @@ const maxLists = 4_096;
 /** Calls that wait for the list of their server; a client can send many at once (P8). */
 const maxWaiting = 1_024;
 
+/** Passes on what the server has reported. Returns a promise if that takes some turns. */
+type Act = () => unknown;
+
+/** A message as clients get it. A promise if a large list is filtered in turns of its own. */
+type Filtered = Message | Promise<Message>;
+
 /** A backend whose tools and prompts are filtered. */
 class FilteredBackend extends BackendDecorator {
   readonly #filters: readonly NameFilter[];
@@ -51,7 +65,12 @@ class FilteredBackend extends BackendDecorator {
   #hasForgottenLists: boolean;
   readonly #waiting = new BoundedMap<RequestId, WaitingCall>(maxWaiting, waitingBudget);
   readonly #ownLists: OwnLists;
+  /** What the server reports while a large list is filtered, which takes some turns; undefined if none is. */
+  #held: Act[] | undefined;
+  #end: Act | undefined;
+  #isPaused = false;
   #isOver = false;
+  #isClosed = false;
 
   constructor(
     open: OpenBackend,
@@ -83,15 +102,42 @@ class FilteredBackend extends BackendDecorator {
     return super.send(message, headers);
   }
 
+  override pause(): void {
+    this.#isPaused = true;
+    super.pause();
+  }
+
+  override resume(): void {
+    this.#isPaused = false;
+    if (this.#held === undefined) super.resume();
+  }
+
+  override close(how?: CloseOptions): Promise<void> {
+    this.#isClosed = true;
+    return super.close(how);
+  }
+
   override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    const passed = messages.flatMap((message) => this.#filterMessage(message) ?? []);
-    if (passed.length > 0) super.onMessages(passed, relatedRequests);
+    this.#inOrder(() => {
+      const filtered = messages.map((message) => this.#filterMessage(message));
+      const pass = (all: readonly (Message | undefined)[]): void => {
+        const passed = all.filter((message) => message !== undefined);
+        if (passed.length > 0) super.onMessages(passed, relatedRequests);
+      };
+      if (filtered.some((message) => message instanceof Promise)) return Promise.all(filtered).then(pass);
+      pass(filtered as (Message | undefined)[]);
+      return undefined;
+    });
   }
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     for (const id of ids) this.#lists.delete(id);
     const others = ids.filter((id) => !this.#ownLists.fail(id));
-    if (others.length > 0) super.onUnanswered(others, reason, isFinal);
+    if (others.length > 0) this.#inOrder(() => super.onUnanswered(others, reason, isFinal));
+  }
+
+  override onState(state: string): void {
+    this.#inOrder(() => super.onState(state));
   }
 
   override onEnd(end: BackendEnd): void {
@@ -99,7 +145,39 @@ class FilteredBackend extends BackendDecorator {
     const waiting = [...this.#waiting.values()].map((each) => ({ ...each, headers: each.headers ?? noHeaders }));
     this.#waiting.clear();
     this.#ownLists.close();
-    super.onEnd(waiting.length === 0 ? end : { ...end, undelivered: [...waiting, ...(end.undelivered ?? [])] });
+    const undelivered = [...waiting, ...(end.undelivered ?? [])];
+    this.#end = () => super.onEnd(waiting.length === 0 ? end : { ...end, undelivered });
+    this.#inOrder(this.#end);
+  }
+
+  /**
+   * Passes something on, after all that the server has reported before. While a large list is filtered, the server is not
+   * read, so that only what was read already waits (P8).
+   */
+  #inOrder(act: Act): void {
+    if (this.#held !== undefined) {
+      this.#held.push(act);
+      return;
+    }
+    const passing = act();
+    if (!(passing instanceof Promise)) return;
+    this.#held = [];
+    super.pause();
+    detach('backend', this.#passHeld(passing));
+  }
+
+  async #passHeld(first: Promise<unknown>): Promise<void> {
+    const held = this.#held ?? [];
+    for (let next: Act | undefined = () => first; next !== undefined; next = held.shift()) {
+      if (this.#isClosed && next !== this.#end) continue;
+      try {
+        await next();
+      } catch (cause) {
+        reportFault('backend', cause);
+      }
+    }
+    this.#held = undefined;
+    if (!this.#isPaused && !this.#isOver && !this.#isClosed) super.resume();
   }
 
   #list(filter: NameFilter, message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
@@ -172,8 +250,8 @@ class FilteredBackend extends BackendDecorator {
     });
   }
 
-  /** Returns the message as clients get it; undefined if it answers the gateway's own request. */
-  #filterMessage(message: Message): Message | undefined {
+  /** Returns the message as clients get it, perhaps later; undefined if it answers the gateway's own request. */
+  #filterMessage(message: Message): Filtered | undefined {
     if (message.kind === 'notification') {
       for (const filter of this.#filters) if (message.method === filter.kind.list.list.changed) filter.forget();
       return message;
@@ -187,17 +265,25 @@ class FilteredBackend extends BackendDecorator {
     if (request !== undefined) return filterResponse(message, request);
     if (!this.#hasForgottenLists) return message;
     const unknown = { headers: noHeaders, isFirstPage: false };
-    return this.#filters.reduce((filtered, filter) => filterResponse(filtered, { filter, ...unknown }), message);
+    return this.#filters.reduce<Filtered>((filtered, filter) => {
+      const request = { filter, ...unknown };
+      return filtered instanceof Promise
+        ? filtered.then((earlier) => filterResponse(earlier, request))
+        : filterResponse(filtered, request);
+    }, message);
   }
 }
 
 /** The response as clients get it. A list that cannot be read becomes an error. */
-function filterResponse(message: Message, { filter, headers, isFirstPage }: ListRequest): Message {
+function filterResponse(message: Message, { filter, headers, isFirstPage }: ListRequest): Filtered {
   if (message.isError) return message;
+  const passed = (filtered: FilterOutcome): Message => {
+    if (filtered === 'absent' || filtered === 'empty') return message;
+    if (filtered === 'unreadable') return createFaultResponse('list_unreadable', message.id as RequestId);
+    return filtered.text === message.text ? message : changedMessage(message, filtered.text, {});
+  };
   const filtered = filter.filter(message.text, headers, isFirstPage);
-  if (filtered === 'absent' || filtered === 'empty') return message;
-  if (filtered === 'unreadable') return createFaultResponse('list_unreadable', message.id as RequestId);
-  return filtered.text === message.text ? message : changedMessage(message, filtered.text, {});
+  return filtered instanceof Promise ? filtered.then(passed) : passed(filtered);
 }
 
 /** The server's name of what a request calls; undefined if clients know no such name. */

@@ -2,7 +2,8 @@ import { type ForwardedHeaders, readForwardedCredentials } from '../../protocol/
 import { PageWalk } from '../../protocol/list-page.ts';
 import { type ListMethod, listOf } from '../../protocol/methods/methods.ts';
 import { BoundedMap, budgetOfTexts } from '../../util/bounded-map.ts';
-import { filterList } from './edit-tools.ts';
+import { actOnEach } from '../../util/timing/work-meter.ts';
+import { type FilteredList, type FilterOutcome, filterList } from './edit-tools.ts';
 import type { FilterRules } from './filter-rules.ts';
 
 /** What is filtered: tools or prompts, and the method that lists them. */
@@ -26,6 +27,8 @@ const maxNamesBytes = 2 * 1024 * 1024;
 const maxAllBytes = 16 * 1024 * 1024;
 /** A longer name cannot be called (P8). The rules for scopes have the same limit. */
 const maxNameBytes = 1_024;
+/** The units of work of a name that is learned. */
+const unitsOfName = 512;
 /** A server that always has a next page must not keep a call waiting (P8). */
 const maxPages = 100;
 /** For so many clients, the latest ones, the lists are remembered. For others the server is asked again (P8). */
@@ -58,21 +61,39 @@ export class NameFilter {
   /**
    * Filters a response to a list request, and learns the names.
    * @param isFirstPage true if the request had no cursor: a list of only one page replaces the names so far
+   * @returns a promise if the list is so large that it is filtered in turns of its own
    */
-  filter(response: Buffer, headers: ForwardedHeaders, isFirstPage: boolean): ReturnType<typeof filterList> {
+  filter(response: Buffer, headers: ForwardedHeaders, isFirstPage: boolean): FilterOutcome | Promise<FilterOutcome> {
+    const learn = (filtered: FilterOutcome): FilterOutcome | Promise<FilterOutcome> => {
+      if (typeof filtered === 'string') return filtered;
+      return this.#learn(filtered, headers, isFirstPage)?.then(() => filtered) ?? filtered;
+    };
     const filtered = filterList(response, this.kind.list.list.key, this.rules);
-    if (typeof filtered === 'string') return filtered;
+    return filtered instanceof Promise ? filtered.then(learn) : learn(filtered);
+  }
+
+  /** Learns the names of a list. Undefined if that is done already. */
+  #learn(filtered: FilteredList, headers: ForwardedHeaders, isFirstPage: boolean): Promise<void> | undefined {
     const { visible } = this.#of(headers);
     // Names that are known stay as they are: to add one costs more than to read its tool.
     if (isFirstPage && filtered.nextCursor === undefined && visible.size > 0) {
       const listed = new Set(filtered.visible.map(({ name }) => name));
       for (const name of [...visible.keys()]) if (!listed.has(name)) visible.delete(name);
     }
-    for (const { name } of filtered.visible)
-      if (!visible.has(name) && visible.hasRoomFor(name, true)) visible.set(name, true);
-    for (const name of filtered.hidden) visible.delete(name);
-    this.#dropOld();
-    return filtered;
+    const learned = actOnEach(
+      filtered.visible,
+      () => unitsOfName,
+      ({ name }) => {
+        if (!visible.has(name) && visible.hasRoomFor(name, true)) visible.set(name, true);
+      },
+    );
+    const finish = (): void => {
+      for (const name of filtered.hidden) visible.delete(name);
+      this.#dropOld();
+    };
+    if (learned !== undefined) return learned.then(finish);
+    finish();
+    return undefined;
   }
 
   /** True if the client may call the item, by the lists so far. Undefined if the list has to be read first. */
@@ -106,7 +127,7 @@ export class NameFilter {
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await readPage(cursor);
-      const filtered = response && this.filter(response, headers, page === 0);
+      const filtered = response && (await this.filter(response, headers, page === 0));
       if (filtered === undefined || filtered === 'absent' || filtered === 'unreadable') return false;
       cursor = undefined;
       if (filtered === 'empty') break;
