@@ -61,7 +61,7 @@ export const noTokenReason = (cause: unknown): NoTokenReason | undefined =>
 export type LoginOffer = 'none' | 'offered' | 'passed-on';
 
 /**
- * Reads an answer that refuses credentials. It offers a login with OAuth if it has a challenge for tokens or names the
+ * Reads an answer that refuses credentials. It asks for a token if it has a challenge for tokens or names the
  * server's metadata (RFC 6750, section 3; RFC 9728, section 5.1).
  */
 export function readLoginOffer({
@@ -75,7 +75,7 @@ const ownCredentials =
 
 const accessAdvice: Readonly<Record<LoginOffer, string>> = {
   none: `Set${ownCredentials.slice('set'.length)}`,
-  offered: `It offers a login with OAuth. To let clients log in there, set --defaults.auth upstream. Otherwise, ${ownCredentials}`,
+  offered: `It asks for a Bearer token: a key, or a login with OAuth. To let clients log in there, set --defaults.auth upstream. Otherwise, ${ownCredentials}`,
   'passed-on': 'The client gets the challenge, and must log in.',
 };
 

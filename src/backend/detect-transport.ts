@@ -199,6 +199,7 @@ function endOfBoth(first: Try, second: Try): BackendEnd {
   if (http.isOtherTransport && !sse.isOtherTransport && !sse.isOddAnswer) return sse;
   if (sse.isOtherTransport && !http.isOtherTransport && !http.isOddAnswer) return http;
   const { isUnauthorized, noToken } = http.isUnauthorized || http.noToken ? http : sse;
-  const detail = `${http.detail} ${sse.detail} ${transportAdvice}`;
+  // The same cause by both transports, such as refused credentials, does not depend on the transport.
+  const detail = http.detail === sse.detail ? http.detail : `${http.detail} ${sse.detail} ${transportAdvice}`;
   return { reason: 'failed', detail, isUnauthorized, noToken, isOddAnswer: http.isOddAnswer };
 }

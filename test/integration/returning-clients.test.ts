@@ -163,7 +163,7 @@ describe('without authentication on a loopback address', () => {
 
   it('clients of both eras meet the state that they left, and the start says so', async () => {
     const gateway = await start([], {});
-    expect(gateway.stdout()).toContain('Clients on this machine share server processes');
+    expect(gateway.stdout()).toContain('Clients on this machine count as one user');
     await hostedCall(gateway, {}, 'l1');
     expect(await hostedCall(gateway, {})).toMatchObject({ connections: ['l1'] });
     const modern = modernKeeper(gateway.url);

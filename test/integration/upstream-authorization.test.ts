@@ -215,9 +215,9 @@ test.each([
   [
     'a login',
     'Bearer',
-    /refused access \(401\)\. It offers a login with OAuth\. .*--defaults\.auth upstream.*--header/,
+    /^(?!.*refused access.*refused access).*refused access \(401\)\. It asks for a Bearer token: .*--defaults\.auth upstream.*--header/s,
   ],
-  ['metadata', 'Other resource_metadata="{origin}/x"', /It offers a login with OAuth/],
+  ['metadata', 'Other resource_metadata="{origin}/x"', /a login with OAuth/],
   ['no login', 'Basic realm="x"', /refused access \(401\)\. Set credentials with --header/],
 ])('without auth: upstream, the advice at the start follows from the 401: %s', async (_name, challenge, advice) => {
   const other = await startGuardedServer();

@@ -126,7 +126,7 @@ function onKey(): readonly string[] {
     ...row('--add <file>', 'Add the hash of the key to this key file. The file is created if it does not exist.'),
     ...row(
       '--scope <scope>',
-      'What the key may be used for, such as gangway:status; repeatable. Without a scope, all.',
+      'What the key may be used for, such as gangway:status; repeatable. Without a scope, every server and tool, but not the status page.',
     ),
     ...row('--expires <time>', 'When the key ends: a time from now, such as 90d, or 2027-01-31T00:00:00Z.'),
     '',

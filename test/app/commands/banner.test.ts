@@ -100,8 +100,13 @@ test.each([
 });
 
 test.each([
-  [['auto'], 'users', /^Each user has separate server processes/],
-  [['auto'], 'local', /^Clients on this machine share server processes \(--share session/],
+  [['auto'], 'users', /^Users share no server processes\. A session starts with a fresh process/],
+  [['user'], 'users', /^Each user has separate server processes\. Sessions of one user share them\.$/],
+  [
+    ['auto'],
+    'local',
+    /^Clients on this machine count as one user \(--share session separates them\)\. A session starts with a fresh process/,
+  ],
   [['auto'], 'unknown', /anyone can be a client\.$/],
   [['session'], 'users', /do not share server processes \(--share session\)/],
   [['all'], 'unknown', /^All clients share server processes, regardless of their user/],
