@@ -115,7 +115,8 @@ export class HttpContext extends RequestContext {
     this.reportRefusal(reason);
     const { status, retryAfterS, allow } = entryOf(reason);
     const headers: Record<string, string> = {};
-    if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
+    // A server may have named a time of its own.
+    if (retryAfterS !== undefined) headers['retry-after'] = String(data?.['retryAfterS'] ?? retryAfterS);
     if (allow !== undefined) headers['allow'] = allow;
     if (this.#isOfBrowser()) return respondWithHtml(this.outgoing, status, faultPage(faultText(reason, data)), headers);
     const era = namesModernRevision(this.header('mcp-protocol-version')) ? 'modern' : 'legacy';

@@ -552,6 +552,16 @@ const catalogue = {
     message:
       'The MCP server refused the HTTP request, or ended its HTTP response without an answer. No answer will follow.',
   },
+  server_overloaded: {
+    status: 503,
+    code: -32000,
+    message: 'The MCP server refused the HTTP request for now (429 or 503). The request was not run. Retry later.',
+    explain: ({ retryAfterS }) =>
+      typeof retryAfterS === 'number'
+        ? `The MCP server refused the HTTP request for now (429 or 503). The request was not run. Retry after ${retryAfterS} s.`
+        : undefined,
+    retryAfterS: 10,
+  },
   // A 401 would make clients look for credentials for the gateway.
   server_unauthorized: {
     status: 502,

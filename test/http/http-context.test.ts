@@ -55,6 +55,12 @@ describe('a fault', () => {
     });
   });
 
+  it('has the time that a server named, in place of that of its entry', () => {
+    const { context, response } = createHttpContext();
+    context.respondWithFault('server_overloaded', 7, { retryAfterS: 120 });
+    expect(response()).toMatchObject({ status: 503, headers: { 'retry-after': '120' } });
+  });
+
   it('has the words of the era that the client names', () => {
     const { context, response } = createHttpContext({ headers: { 'mcp-protocol-version': '2026-07-28' } });
     context.respondWithFault('not_json');

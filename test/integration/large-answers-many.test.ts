@@ -75,10 +75,10 @@ describe.each(['sse', 'http', 'http-stream', 'ws', 'tcp', 'modern'])(
   },
 );
 
-describe('[P3] [P8] an answer of 16 MiB between two instances', () => {
+describe.each(['local', 'redis'] as const)('[P3] [P8] an answer of 16 MiB between two instances, link: %s', (link) => {
   let cluster: Cluster;
   beforeAll(async () => {
-    cluster = await startCluster({ instances: 2, link: 'local', command: [process.execPath, '-e', largeServer] });
+    cluster = await startCluster({ instances: 2, link, command: [process.execPath, '-e', largeServer] });
   }, 60_000);
   afterAll(() => cluster?.stop());
 

@@ -18,7 +18,8 @@ export function createSseReader({
   onEvent(event: SseEvent): void;
   onComment(text: string): void;
 }) {
-  let rest = '';
+  let pending: string[] = [];
+  let endsInCr = false;
   let fields: { id?: string; event?: string; retry?: number; data?: string } = {};
 
   function readLine(line: string): void {
@@ -36,10 +37,14 @@ export function createSseReader({
   }
 
   return (chunk: string): void => {
-    rest += chunk;
+    pending.push(chunk);
+    // An event of many chunks is joined once: to search all of it for each chunk takes time that grows with its square.
+    if (!endsInCr && !/[\r\n]/.test(chunk)) return;
     // A CR at the end may be the first half of CR LF; it waits for the next chunk.
-    const lines = rest.split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? '';
+    const lines = pending.join('').split(/\r\n|\n|\r(?!$)/);
+    const rest = lines.pop() ?? '';
+    pending = [rest];
+    endsInCr = rest.endsWith('\r');
     for (const line of lines) readLine(line);
   };
 }

@@ -32,7 +32,7 @@ export interface HttpConnection {
   /**
    * Rejects if no head of a response comes. Only a redirect that keeps the method and the origin (307, 308) is followed.
    * Any other one is a response like any other. A POST that the server refuses with 429 or 503 is sent again after the
-   * time of `Retry-After`, if that is short.
+   * time of `Retry-After`, if that is short. `retryAfterOf` reads a longer time.
    */
   request(options: {
     readonly method: 'GET' | 'POST' | 'DELETE';
@@ -60,6 +60,9 @@ const maxRefusals = 3;
 
 /** A server that names no time to wait gets this one, so that it is not asked in a loop. */
 const minRetryAfterMs = 100;
+
+/** A client is told no longer time than this. */
+const maxToldRetryAfterMs = 24 * 3_600_000;
 
 /** Node.js allows 16 KiB, which long session ids, cookies and the headers of proxies can exceed (P8). */
 const maxHeadBytes = 64 * 1024;
@@ -112,10 +115,11 @@ export function openHttpConnection({
           if (signal.aborted) return reject(createAbortError());
           const onHead = (response: HttpResponse): void => {
             cookies?.take(response.headers, url);
-            const retryAfterMs = method === 'POST' && refusals < maxRefusals ? readRetryAfter(response) : undefined;
-            if (retryAfterMs !== undefined) {
+            const mayRepeat = method === 'POST' && refusals < maxRefusals;
+            const retryAfterMs = mayRepeat ? readRetryAfter(response) : undefined;
+            if (retryAfterMs !== undefined && retryAfterMs <= maxRetryAfterMs) {
               detach('backend', response.body.drain());
-              setTimeout(() => send(url, redirects, refusals + 1), retryAfterMs).unref();
+              setTimeout(() => send(url, redirects, refusals + 1), Math.max(retryAfterMs, minRetryAfterMs)).unref();
               return;
             }
             const target = redirects < maxRedirects ? redirectTarget(response) : undefined;
@@ -147,12 +151,19 @@ const createAbortError = (): Error => new (loadLibrary('undici').errors.RequestA
 
 /**
  * How long to wait before a refused request is sent again, in milliseconds (RFC 9110, section 10.2.3). Undefined if the
- * server names no time, or a long one. It has not run what it refuses with 429 or 503.
+ * server names no time. It has not run what it refuses with 429 or 503.
  */
-function readRetryAfter({ status, headers: { 'retry-after': value } }: HttpResponse): number | undefined {
+function readRetryAfter({ status, headers }: Pick<HttpResponse, 'status' | 'headers'>): number | undefined {
+  const value = headers['retry-after'];
   if ((status !== 429 && status !== 503) || value === undefined) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return ms <= maxRetryAfterMs ? Math.max(ms, minRetryAfterMs) : undefined; // no number is not below the limit
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), maxToldRetryAfterMs);
+}
+
+/** The same in seconds, for the client of a request whose server was not asked again, or refuses it each time. */
+export function retryAfterOf(response: Pick<HttpResponse, 'status' | 'headers'>): number | undefined {
+  const ms = readRetryAfter(response);
+  return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1_000));
 }
 
 /** Returns where a request must go instead, if the method, the body and the origin stay the same. */

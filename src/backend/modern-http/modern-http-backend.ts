@@ -6,6 +6,7 @@ import { modernEra } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
+import { reportRefused } from '../answers/refused-requests.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
@@ -180,7 +181,8 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (outcome.ok) events.onMessages([outcome.response], [id]);
     else {
       onPostFailed?.(outcome.detail, dropped);
-      events.onUnanswered([id], outcome.reason, outcome.isUnreachable === true);
+      const { reason, isUnreachable, retryAfterS } = outcome;
+      reportRefused(events, [id], { reason, isFinal: isUnreachable === true, retryAfterS });
     }
     if (looksLikeLegacyRefusal(outcome)) detach('backend', probeEra(forwarded));
   };

@@ -21,7 +21,7 @@ import {
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { EventReader } from '../http-client/event-reader.ts';
-import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
+import { type HttpConnection, type HttpResponse, postHeaders, retryAfterOf } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
@@ -74,6 +74,8 @@ export interface ModernPostFailure {
   readonly detail: string;
   /** The status with which the server refused the request. */
   readonly status?: number;
+  /** The server refused the request for now, and named this time. */
+  readonly retryAfterS?: number | undefined;
   /** The server has begun to answer. */
   readonly isAnswered?: boolean;
   /** No connection was established for as long as a request waits for its server. */
@@ -135,7 +137,7 @@ async function readRefusal(
     if (response !== undefined && response.standIn?.reason !== 'bad_response')
       return { ok: true, response, status, offer };
   }
-  return refusedPost(explainModernStatus(status, url.origin, offer), status);
+  return { ...refusedPost(explainModernStatus(status, url.origin, offer), status), retryAfterS: retryAfterOf(answer) };
 }
 
 /**

@@ -7,6 +7,7 @@ import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
+import { reportRefused } from '../answers/refused-requests.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -180,13 +181,13 @@ export function openSse(
   const reportFailedPost = (
     ids: readonly RequestId[],
     open: Iterable<RequestId>,
-    { reason, detail }: SsePostFailure,
+    { reason, detail, retryAfterS }: SsePostFailure,
   ): void => {
     const unansweredIds = [...open];
     if (isOver || (ids.length > 0 && unansweredIds.length === 0)) return;
     if (ids.length === 0) dropped += 1;
     onPostFailed?.(detail, dropped);
-    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, reason);
+    if (unansweredIds.length > 0) reportRefused(events, unansweredIds, { reason, retryAfterS });
   };
 
   const sender = createOrderedSender(maxQueuedBytes, fault);

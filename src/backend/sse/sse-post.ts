@@ -10,7 +10,7 @@ import { noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { EventReader } from '../http-client/event-reader.ts';
-import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
+import { type HttpConnection, type HttpResponse, postHeaders, retryAfterOf } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
@@ -22,6 +22,8 @@ export interface SsePostFailure {
   readonly ok: false;
   readonly reason: Reason;
   readonly detail: string;
+  /** The server refused the message for now, and named this time. */
+  readonly retryAfterS?: number | undefined;
   /** The server no longer knows the session, and has not accepted the message. */
   readonly isForgotten?: boolean;
   /** The message was not sent, because the gateway has no token for it. */
@@ -111,7 +113,7 @@ async function readRefusal(answer: HttpResponse, message: Message, parts: SsePos
       if (unanswered.size === 0) return { ok: true };
     }
   }
-  return { ok: false, reason: reasonOfStatus(status), detail };
+  return { ok: false, reason: reasonOfStatus(status), detail, retryAfterS: retryAfterOf(answer) };
 }
 
 async function readAnswer(answer: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {

@@ -17,7 +17,7 @@ import {
 } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
-import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
+import { type HttpConnection, type HttpResponse, postHeaders, retryAfterOf } from '../http-client/http-connection.ts';
 import { readJsonBody, readRefusalMessages } from '../http-client/json-body.ts';
 import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import { isForgottenStatus, isMethodMissing, mayMeanForgotten } from '../http-client/session-probe.ts';
@@ -83,6 +83,8 @@ export type HttpPostEnd =
       readonly reason: Reason;
       readonly detail: string;
       readonly status?: number;
+      /** The server refused the message for now, and named this time. */
+      readonly retryAfterS?: number | undefined;
       readonly cause?: unknown;
       /** No connection was established for as long as a message waits for its server. */
       readonly isUnreachable?: boolean;
@@ -278,7 +280,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       const detail = `${where} supports only the revisions from ${modernEra} on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
-    return createRefusal(status, readLoginOffer(answer.headers));
+    return { ...createRefusal(status, readLoginOffer(answer.headers)), retryAfterS: retryAfterOf(answer) };
   };
 
   /** True if the server refused the message because it has forgotten the session. */
@@ -289,7 +291,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     return isDoubt && parts.isForgotten();
   };
 
-  const createRefusal = (status: number, offer: LoginOffer): HttpPostEnd => ({
+  const createRefusal = (status: number, offer: LoginOffer): Extract<HttpPostEnd, { outcome: 'failed' }> => ({
     outcome: 'failed',
     reason: reasonOfStatus(status),
     detail: explainPostStatus(status, where, isInitialize, offer),

@@ -6,6 +6,7 @@ import { requestIdsOf } from '../../protocol/ids/answer-ids.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
+import { reportRefused } from '../answers/refused-requests.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -308,8 +309,9 @@ export function openStreamableHttp(
     if (unansweredIds.length === 0) dropped += 1;
     const { reason, detail } = end.outcome === 'failed' ? end : refusedInEachSession(url.origin);
     onPostFailed?.(detail, dropped);
-    const isFinal = end.outcome === 'failed' && end.isUnreachable === true;
-    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, reason, isFinal);
+    const { isUnreachable, retryAfterS } = end.outcome === 'failed' ? end : {};
+    if (unansweredIds.length > 0)
+      reportRefused(events, unansweredIds, { reason, isFinal: isUnreachable === true, retryAfterS });
   };
 
   const post = ({ message, headers }: QueuedMessage): PostProgress => {

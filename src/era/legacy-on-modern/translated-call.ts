@@ -1,8 +1,8 @@
-import type { CallAnswer } from '../../call/call-answer.ts';
+import type { CallAnswer, FaultData } from '../../call/call-answer.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { cancelled, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
+import { cancelled, createOverloaded, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import {
@@ -122,8 +122,13 @@ export class TranslatedCall implements CallAnswer {
     this.#host.onOver(this);
   }
 
-  fault(reason: Reason): void {
-    if (!this.#isOver) this.#fail(reason);
+  fault(reason: Reason, data: FaultData = {}): void {
+    if (this.#isOver) return;
+    const { retryAfterS } = data;
+    if (reason !== 'server_overloaded' || typeof retryAfterS !== 'number') return this.#fail(reason);
+    this.#end();
+    this.#host.output.respond(this.id, createOverloaded(this.id, retryAfterS));
+    this.#host.onOver(this, reason);
   }
 
   /** A server counts from the start in each round, but progress must increase (2025-11-25, basic/utilities/progress). */

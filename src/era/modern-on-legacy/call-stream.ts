@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FaultData } from '../../call/call-answer.ts';
 import { deniesReaching, type Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -39,6 +40,8 @@ export class CallStream {
   /** True if a session has resumed the stream since it last ended. */
   #isResumed = false;
   #isStopped = false;
+  /** What the newest refusal of the request says beside its reason. */
+  refusalData: FaultData | undefined;
 
   constructor(options: CallStreamOptions) {
     this.#options = options;
@@ -66,7 +69,10 @@ export class CallStream {
             accept();
             this.#handleMessage(message, position);
           },
-          fault: resolve,
+          fault: (reason, data) => {
+            this.refusalData = data;
+            resolve(reason);
+          },
           ended: () => {
             accept();
             this.#handleEnd();

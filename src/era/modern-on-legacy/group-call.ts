@@ -1,3 +1,4 @@
+import type { FaultData } from '../../call/call-answer.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, type Message } from '../../protocol/message/message.ts';
@@ -96,7 +97,8 @@ export class GroupCall {
       if (why === 'unknown_session' && reopened < maxReopens) session.forget();
       else {
         session.noteOver(this.#name);
-        if (why !== 'server_start_failed' || session.refusal === undefined) return this.#fail(why);
+        if (why !== 'server_start_failed' || session.refusal === undefined)
+          return this.#fail(why, this.#stream.refusalData);
         // The client gets the server's own error: it says what is missing, such as a key.
         this.#session = session;
         return this.#finish(session.refusal);
@@ -302,10 +304,10 @@ export class GroupCall {
     this.#fail(typeof why === 'string' ? why : reason);
   }
 
-  #fail(reason: Reason): void {
+  #fail(reason: Reason, data?: FaultData): void {
     if (this.#isOver) return;
     this.#end();
-    this.#groupRequest.answer.fault(reason);
+    this.#groupRequest.answer.fault(reason, data);
   }
 
   #cancel(reason: string): void {

@@ -44,6 +44,7 @@ export interface Message {
  *   params stands in for a request, and is then refused.
  * `bad_response`: the server's answer is no valid message. An error stands in for it.
  * `not_json_rpc`: the server's request is no valid message. `refusal` is the error for the server.
+ * `server_overloaded`: the server refused a request for now. An error stands in for the answer that it did not give.
  */
 export type StandIn =
   | { readonly reason: 'response_too_complex' }
@@ -53,7 +54,12 @@ export type StandIn =
       /** The beginning of what the server wrote. */
       readonly written: Buffer;
     }
-  | { readonly reason: 'not_json_rpc'; readonly written: Buffer; readonly refusal: Buffer };
+  | { readonly reason: 'not_json_rpc'; readonly written: Buffer; readonly refusal: Buffer }
+  | {
+      readonly reason: 'server_overloaded';
+      /** The time of `Retry-After`. */
+      readonly retryAfterS: number;
+    };
 
 /** An answer that was no valid message, as logs describe it. */
 export interface BadAnswer {

@@ -316,8 +316,10 @@ function withSoundError(message: Message): Message {
 }
 
 /** The data of the fault for a call whose answer has a stand-in. */
-export const faultData = (standIn: StandIn): { problem: string } | undefined =>
-  standIn.reason === 'bad_response' ? { problem: standIn.problem } : undefined;
+export function faultData(standIn: StandIn): { problem: string } | { retryAfterS: number } | undefined {
+  if (standIn.reason === 'bad_response') return { problem: standIn.problem };
+  return standIn.reason === 'server_overloaded' ? { retryAfterS: standIn.retryAfterS } : undefined;
+}
 
 /** How much of an odd text is kept for the log. */
 const maxWrittenBytes = 2_048;
@@ -337,6 +339,13 @@ function standInFor(part: OddPart, problem: string, text: Buffer): Message {
  */
 export const createBadResponse = (id: RequestId | null, problem: string, written: Buffer): Message =>
   readStandIn(faultMessage('bad_response', id, { problem }), { reason: 'bad_response', problem, written });
+
+/**
+ * Creates the error for a request that the server refused with the status 429 or 503.
+ * @param retryAfterS the time after which the server wants to be asked again
+ */
+export const createOverloaded = (id: RequestId, retryAfterS: number): Message =>
+  readStandIn(faultMessage('server_overloaded', id, { retryAfterS }), { reason: 'server_overloaded', retryAfterS });
 
 /** Creates the body of a text from the result of its scan. */
 function createBody(

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createBackpressureGroup } from '../../../src/backend/http-client/backpressure-group.ts';
 import { Canceller } from '../../../src/backend/http-client/canceller.ts';
 import { CookieJar } from '../../../src/backend/http-client/cookie-jar.ts';
-import { openHttpConnection } from '../../../src/backend/http-client/http-connection.ts';
+import { openHttpConnection, retryAfterOf } from '../../../src/backend/http-client/http-connection.ts';
 import { readJsonBody } from '../../../src/backend/http-client/json-body.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -251,6 +251,17 @@ test.each([
   });
   const answer = await connection.request({ method, url, headers: {}, signal: new AbortController().signal });
   expect([answer.status, requests]).toEqual([status, 1]);
+});
+
+test.each([
+  ['429 and seconds', 429, '30', 30],
+  ['503 and a date that is over', 503, 'Wed, 21 Oct 2015 07:28:00 GMT', 1],
+  ['a time beyond a day', 503, '99999999999', 86_400],
+  ['no time', 429, undefined, undefined],
+  ['what is no time', 503, 'soon', undefined],
+  ['another status', 500, '30', undefined],
+])('the time for the client of a refusal with %s', (_, status, retryAfter, seconds) => {
+  expect(retryAfterOf({ status, headers: { 'retry-after': retryAfter } })).toBe(seconds);
 });
 
 test('a server that refuses each time gets a POST four times, and one that is cancelled meanwhile no more', async () => {
