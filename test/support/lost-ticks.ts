@@ -7,8 +7,8 @@ import { createViolations, type Violation } from './violation.ts';
  * Finds numbers of a process that a client lacks, although it has a later one of the same process and epoch, and nobody
  * told it of a gap. The numbers belong to no call (`trafficServer`, `tickMs`), so they arrive on any stream of the session.
  *
- * The client knows that it lacks messages if the connection of a call broke. Before its first event id, it has nothing to
- * resume from. Numbers that the log has on such a stream are not lost silently.
+ * The client knows that it lacks messages if the connection of a call broke, or if it was told `outcome_unknown`. Before
+ * the first event id, it has nothing to resume from. Numbers that the log has on such a stream are not lost silently.
  */
 export function lostTicks(
   { name, sessionId, connections }: SessionTranscript,
@@ -18,10 +18,12 @@ export function lostTicks(
   const events = connections.flatMap((connection) => connection.events);
   const isTold = events.some(({ event, data }) => event === 'gap' || data?.includes('"reason":"history_lost"'));
   if (isTold) return found;
-  const isCutEarly = ({ call, isWhole, events }: SessionTranscript['connections'][number]): boolean =>
-    call !== undefined && !isWhole && events.every(({ id }) => id === undefined);
+  const isNoticed = ({ call, isWhole, events, text }: SessionTranscript['connections'][number]): boolean =>
+    call !== undefined &&
+    events.every(({ id }) => id === undefined) &&
+    (!isWhole || text.includes('"outcome_unknown"'));
   const known = new Set(events.map(({ id }) => parseEventId(id ?? '')?.stream));
-  const unresumable = connections.some(isCutEarly)
+  const unresumable = connections.some(isNoticed)
     ? (logs.get(logNameOf(sessionId))?.entries ?? []).filter(({ stream }) => stream !== 0 && !known.has(stream))
     : [];
   const isUnresumable = (of: string, n: number): boolean =>
@@ -29,19 +31,24 @@ export function lostTicks(
       const message = data.includes('notifications/ticked') ? messageOf({ data }) : undefined;
       return message !== undefined && of.startsWith(`process ${message.params.pid},`) && message.params.n === n;
     });
+  const withoutId = new Set<string>();
   const ticks = new Map<string, Set<number>>();
   for (const { id, data } of events) {
     if (data?.includes('notifications/ticked') !== true) continue;
     const message = messageOf({ data });
     if (message === undefined) continue;
     const { pid, n }: { pid: number; n: number } = message.params;
-    const key = `process ${pid}, epoch ${parseEventId(id ?? '')?.epoch}`;
-    ticks.set(key, (ticks.get(key) ?? new Set()).add(n));
+    const position = parseEventId(id ?? '');
+    // While the store is away, a client gets messages without event ids (docs/decisions/0183).
+    if (position === undefined) withoutId.add(`process ${pid}, ${n}`);
+    const key = `process ${pid}, epoch ${position?.epoch}`;
+    if (position !== undefined) ticks.set(key, (ticks.get(key) ?? new Set()).add(n));
   }
   for (const [key, seen] of ticks) {
     const [first, last] = [Math.min(...seen), Math.max(...seen)];
+    const hasWithoutId = (n: number): boolean => withoutId.has(`${key.split(', ')[0]}, ${n}`);
     const lacking = Array.from({ length: last - first }, (_, index) => first + index).filter(
-      (n) => !seen.has(n) && !isUnresumable(key, n),
+      (n) => !seen.has(n) && !hasWithoutId(n) && !isUnresumable(key, n),
     );
     if (lacking.length > 0) add('lost', `${key}: without ${lacking.join(', ')} of ${first} to ${last}`);
   }
