@@ -10,6 +10,16 @@ import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
 import type { SharedServerEvent } from './shared-server-events.ts';
 
+/** The processes that serve legacy sessions. */
+export interface LegacyProcesses {
+  /** True while there is one. */
+  readonly isServing: boolean;
+  /** How long another process may be silent beside them, in milliseconds. */
+  readonly silenceMs: number;
+  /** Another process was silent for that long. */
+  noteOnlyProcess(): void;
+}
+
 export interface EraFinderOptions {
   readonly server: Server;
   /** The configured era; `auto` probes the server. */
@@ -20,8 +30,8 @@ export interface EraFinderOptions {
   readonly openLegacyForProbe?: OpenBackend | undefined;
   /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
-  /** True while a process of the server serves legacy sessions. Of some servers, no second one can run. */
-  servesLegacy?(): boolean;
+  /** The processes of legacy sessions. Of some servers, no second one can run. */
+  legacy?(): LegacyProcesses | undefined;
   /** The gateway's own version. */
   readonly version: string;
   readonly emit: Emit<SharedServerEvent>;
@@ -122,7 +132,8 @@ export class EraFinder {
       emit,
     } = this.#options;
     const startedAt = performance.now();
-    const timeoutMs = server.startTimeoutMs;
+    const legacy = this.#options.legacy?.();
+    const timeoutMs = legacy?.isServing === true ? legacy.silenceMs : server.startTimeoutMs;
     let isForClient = false;
     const onLateEnd = (end: BackendEnd): void => {
       if (isForClient) this.#reportOutput(end);
@@ -135,7 +146,9 @@ export class EraFinder {
     const known = this.#found;
     if (outcome.era === undefined) {
       const reason = failureReason(outcome);
-      if (reason === 'server_start_failed' && this.#options.servesLegacy?.() === true) {
+      const isSilent = reason === 'server_start_timeout';
+      if ((isSilent || reason === 'server_start_failed') && legacy?.isServing === true && !this.#isClosed) {
+        if (isSilent) legacy.noteOnlyProcess();
         this.#found = { era: 'legacy', believedMs: doubtfulMs, until: now + doubtfulMs };
         return 'legacy';
       }

@@ -8,7 +8,7 @@ import { connectOld } from '../support/old-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-type Flag = 'refuse' | 'late' | 'both';
+type Flag = 'refuse' | 'late' | 'both' | 'hang' | 'kill';
 
 const start = (flags: readonly Flag[] = [], args: readonly string[] = [], env = {}): Promise<Gateway> =>
   startGateway({
@@ -96,6 +96,43 @@ describe('a server of which only one process can run', () => {
       if (!flags.includes('both')) expect(gateway.logs()).toContainEqual(warning);
       await gateway.stop();
     }
+  });
+
+  test.each([
+    ['legacy', 'legacy', 'modern', 'asking'],
+    ['modern', 'legacy', 'asking'],
+  ] as const)('serves clients whose processes are silent while the first one works: %s, %s, …', async (...order) => {
+    const gateway = await start(['hang'], ['--defaults.timeouts.start', '8s']);
+    const opened: Client[] = [];
+    for (const kind of order) opened.push(await clients[kind](gateway));
+    const reached: Reached[] = [];
+    for (const client of opened) reached.push(await client.call());
+    expect(reached.map(({ pid }) => pid)).toEqual(reached.map(() => reached[0]?.pid));
+    expect(gateway.logs()).toContainEqual(warning);
+  });
+
+  test.each([
+    ['legacy', 'legacy', 'modern', 'asking'],
+    ['modern', 'legacy', 'legacy', 'asking'],
+  ] as const)('serves clients whose processes end each other: %s, %s, …', async (...order) => {
+    const gateway = await start(['kill']);
+    const opened: Client[] = [];
+    for (const kind of order) {
+      const client = await clients[kind](gateway);
+      await client.call();
+      opened.push(client);
+    }
+    await waitFor(() => gateway.logs().some(({ msg }) => msg === 'only one process of the server can run'), {
+      what: 'the warning',
+    });
+    // The last ones to lose their process get the one of the others.
+    const reachAll = async (): Promise<readonly string[]> => {
+      const pids: string[] = [];
+      for (const client of opened) pids.push((await client.call()).pid);
+      return [...new Set(pids)];
+    };
+    await waitFor(async () => (await reachAll()).length === 1, { what: 'one process for all' });
+    expect(await gateway.descendants()).toHaveLength(1);
   });
 
   test('serves clients one after the other, each with a process of its own', async () => {

@@ -75,7 +75,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const hasCredentials = share === 'user' && usesClientCredentials(running.config);
   const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
   const { config } = running;
-  const modern = runModern(running, parts, lists, startAheadMs, () => kept?.isServing === true);
+  const modern = runModern(running, parts, lists, startAheadMs, () => kept);
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
   const maxKept = Math.max(minKept, Math.ceil(gateway.limits.total.sessions / 10));
   const keeping = {
@@ -88,6 +88,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     onDropped: () => emit({ type: 'shared-output-dropped', server: config.name }),
     onOnlyProcess: () => emit({ type: 'only-process', server: config.name }),
     onPingUnknown: () => emit({ type: 'ping-unknown', server: config.name }),
+    startTimeoutMs: config.timeouts.startMs,
     lingerMs,
     maxKept,
   };
@@ -141,7 +142,7 @@ function runModern(
   { config: gateway, sessions: room, shared, lasting, knownUsers, emit, decorateClientBackends }: ServingParts,
   lists: ListCache,
   startAheadMs: number,
-  servesLegacy: () => boolean,
+  legacy: () => KeptProcesses | undefined,
 ): ModernServer {
   const common = { version, limits: roomOptions(gateway), emit, changes: shared?.changes, owners: lasting?.owners };
   const reportUnused = (era: Era): void => {
@@ -165,7 +166,7 @@ function runModern(
     ...common,
     ...how,
     ...sharing,
-    servesLegacy,
+    legacy,
     room,
     emit: emitWithUnused,
     server: { ...server, open },

@@ -32,7 +32,9 @@ export interface ProcessOptions {
   readonly ownsTasks?: boolean;
   /** A message belongs to none of several sessions, or to a session that has left. */
   onDropped?: (() => void) | undefined;
-  /** The process has ended, by itself or not. */
+  /** The server has accepted `initialize`. */
+  onOpened?: (() => void) | undefined;
+  /** The process has ended, by itself or not. Called before its sessions know. */
   onEnded?: (() => void) | undefined;
 }
 
@@ -61,6 +63,8 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   readonly #start = new ProcessStart();
   /** Requests of the gateway itself, with the receiver of the answer. */
   readonly #ownRequests = new Map<RequestId, () => void>();
+  /** By `performance.now()`. */
+  readonly startedAt = performance.now();
   #hasEnded = false;
   #closed: Promise<void> | undefined;
   /** True once a session asked for a task (2025-11-25), which outlives the session. */
@@ -99,6 +103,12 @@ export class InitializedProcess implements BackendEvents, MemberHost {
    */
   get isOnlyChoice(): boolean {
     return this.answer !== undefined && !this.#hasEnded && !this.#isStuck && this.#closed === undefined;
+  }
+
+  /** True until the process has been initialized for so long. */
+  isNew(ms: number): boolean {
+    const { answeredAt } = this.#start;
+    return !this.#hasEnded && (answeredAt === undefined || performance.now() - answeredAt < ms);
   }
 
   /** The server's answer to the first `initialize`; undefined before, or if the server refused it. */
@@ -378,7 +388,10 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (call === undefined)
       return only?.keepsIds === true && !RequestNumbers.mayBe(id) ? [[only, response]] : this.#drop();
     this.#settings.noteAnswer(call, isError);
-    if (id === this.#start.requestId) this.#start.noteAnswer(text, isError);
+    if (id === this.#start.requestId) {
+      this.#start.noteAnswer(text, isError);
+      if (!isError) this.options.onOpened?.();
+    }
     if (this.#turns.size > 0) queueMicrotask(() => this.#continueTurns());
     const { member, renumbered } = call;
     if (member.hasLeft) return noDelivery;
@@ -444,6 +457,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   onEnd(end: BackendEnd): void {
     this.#hasEnded = true;
+    this.options.onEnded?.();
     this.#calls.clearTimers();
     for (const onAnswer of this.#ownRequests.values()) onAnswer();
     const members = [...this.#members];
@@ -451,6 +465,5 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (members.length === 0) this.onUnusedEnd?.();
     for (const member of members) member.end(end);
     this.#start.fail();
-    this.options.onEnded?.();
   }
 }

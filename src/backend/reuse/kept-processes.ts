@@ -33,6 +33,8 @@ export interface KeptProcessesOptions {
   onPingUnknown?(): void;
   /** Only one process of the server can run, as its second one has shown. Called once. */
   onOnlyProcess?(): void;
+  /** How long a server may take to answer `initialize`, in milliseconds. */
+  readonly startTimeoutMs?: number;
   /** How long a process is kept after its last session, in milliseconds. */
   readonly lingerMs: number;
   /** The most kept processes without a session (P8). */
@@ -63,6 +65,19 @@ const maxRemembered = 1_000;
 
 /** After so many kept processes in a row that did not answer a ping, the server is taken to know no ping. */
 const maxUnanswered = 2;
+
+/**
+ * A process that ends by itself while another one starts, or so soon after that, was perhaps ended by it. Some servers
+ * end the process that holds their port or lock.
+ */
+const momentMs = 2_000;
+
+/** So often it must be seen that only one process of a server can run, until this is remembered without one. */
+const enoughEvidence = 2;
+
+/** A process that is silent for so long, or for so many times the slowest start, while another one works, waits for it. */
+const minSilenceMs = 5_000;
+const slowStart = 4;
 
 /** A process without a session, and the end of its time. */
 interface KeptProcess {
@@ -95,8 +110,15 @@ export class KeptProcesses implements ProcessSource {
   readonly #ending = new Set<Promise<void>>();
   /** All processes that were started here and have not ended. */
   readonly #running = new Set<InitializedProcess>();
-  /** True while it is known that only one process of the server can run, until the last one has ended. */
+  /** True while it is known that only one process of the server can run. */
   #isOnlyOne = false;
+  /** How often this was seen since two processes have run at the same time. */
+  #evidence = 0;
+  /** True if a second process was seen to end the first one. */
+  #endsOthers = false;
+  #slowestStartMs = 0;
+  /** When a process last answered `initialize`, by `performance.now()`. */
+  #openedAt = 0;
   #hasReportedOnlyOne = false;
   #isClosed = false;
 
@@ -154,17 +176,44 @@ export class KeptProcesses implements ProcessSource {
     const { open, cancelGraceMs = 0, onDropped } = this.#options;
     const owner = this.#ownerOf(opening.principal);
     const ownsTasks = opening.principal !== undefined && !isSameUser(opening.principal, anonymous);
+    const others = [...this.#running].filter(({ isOnlyChoice }) => isOnlyChoice);
+    const onOpened = (): void => this.#noteOpened(process, others);
     const onEnded = (): void => detach('backend', this.#noteEnded(process));
-    const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped, onEnded };
+    const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped, onOpened, onEnded };
     const process = new InitializedProcess((events) => open(events, opening), options);
     this.#running.add(process);
     return process;
   }
 
+  /** If others still run a moment later, more than one process of the server can run. */
+  #noteOpened(process: InitializedProcess, others: readonly InitializedProcess[]): void {
+    this.#openedAt = performance.now();
+    this.#slowestStartMs = Math.max(this.#slowestStartMs, this.#openedAt - process.startedAt);
+    if (others.length === 0) return;
+    const check = (): void => {
+      const haveStayed = [process, ...others].every(({ hasEnded, closed }) => !hasEnded || closed !== undefined);
+      if (!haveStayed || process.hasEnded || others.every(({ hasEnded }) => hasEnded)) return;
+      this.#evidence = 0;
+      this.#isOnlyOne = false;
+      this.#endsOthers = false;
+    };
+    setTimeout(check, momentMs).unref();
+  }
+
   async #noteEnded(process: InitializedProcess): Promise<void> {
-    await process.closed;
+    const { answer, closed, startedAt } = process;
+    const mayBeReason = (other: InitializedProcess): boolean => other.startedAt > startedAt && other.isNew(momentMs);
+    if (answer !== undefined && closed === undefined && [...this.#running].some(mayBeReason)) {
+      this.#evidence += 1;
+      // Once, it may have been a crash.
+      if (this.#evidence >= enoughEvidence) {
+        this.#endsOthers = true;
+        this.#knowOnlyOne();
+      }
+    }
+    await closed;
     this.#running.delete(process);
-    if (this.#running.size === 0) this.#isOnlyOne = false;
+    if (this.#running.size === 0) this.#isOnlyOne = this.#evidence >= enoughEvidence;
   }
 
   /** See `ProcessSource.mayFindOther`. */
@@ -174,6 +223,33 @@ export class KeptProcesses implements ProcessSource {
 
   /** See `ProcessSource.noteOnlyProcess`. */
   noteOnlyProcess(): void {
+    if (!this.#isOnlyOne) this.#evidence += 1;
+    this.#knowOnlyOne();
+  }
+
+  /** See `ProcessSource.silenceMs`. */
+  get silenceMs(): number {
+    const { startTimeoutMs = Number.POSITIVE_INFINITY } = this.#options;
+    return Math.min(Math.max(minSilenceMs, slowStart * this.#slowestStartMs), startTimeoutMs / 2);
+  }
+
+  /** See `ProcessSource.isOutlived`. While other processes answer one after the other, the machine is only slow. */
+  async isOutlived(seeker: ProcessSeeker, silent: InitializedProcess): Promise<boolean> {
+    const other = this.#findOther(seeker, silent);
+    const quietMs = performance.now() - Math.max(silent.startedAt, this.#openedAt);
+    if (other?.isOnlyChoice !== true || quietMs < this.silenceMs) return false;
+    return other.isReady();
+  }
+
+  /** See `ProcessSource.isTaken`. */
+  isTaken(seeker: ProcessSeeker): boolean {
+    if (!this.#isOnlyOne || !this.#endsOthers || this.#options.affinity !== undefined) return false;
+    const owner = this.#ownerOf(seeker.principal);
+    const living = [...this.#running].filter(({ isOnlyChoice, isStarting }) => isOnlyChoice || isStarting);
+    return living.length > 0 && living.every(({ options }) => !isSameOwner(options.owner, owner));
+  }
+
+  #knowOnlyOne(): void {
     this.#isOnlyOne = true;
     if (this.#hasReportedOnlyOne) return;
     this.#hasReportedOnlyOne = true;

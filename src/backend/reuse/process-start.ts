@@ -10,6 +10,8 @@ export class ProcessStart {
   requestId: RequestId | undefined;
   /** The answer to `initialize`; undefined before, or if the server refused it. */
   answer: Buffer | undefined;
+  /** When the server accepted `initialize`, by `performance.now()`. */
+  answeredAt: number | undefined;
   /** True once the client has confirmed the answer. */
   isConfirmed = false;
   /** True for a server with tasks: they outlive their requests, and their messages name no session. */
@@ -34,6 +36,7 @@ export class ProcessStart {
     this.requestId = undefined;
     if (isError) return this.fail();
     this.answer = Buffer.from(text);
+    this.answeredAt = performance.now();
     this.hasTasks = typeof findRange(this.answer, ['result', 'capabilities', 'tasks']) === 'object';
     this.#timer = setTimeout(() => this.fail(), maxConfirmationMs).unref();
   }

@@ -70,6 +70,12 @@ export interface ProcessSource {
   mayFindOther(seeker: ProcessSeeker, failed: InitializedProcess): boolean;
   /** A seeker has a process now, because it looked again. */
   noteOnlyProcess(): void;
+  /** After so long without an answer to `initialize`, `isOutlived` is asked, in milliseconds. */
+  readonly silenceMs: number;
+  /** True if the process is silent since it was started for the seeker, while another one of the user works. */
+  isOutlived(seeker: ProcessSeeker, silent: InitializedProcess): Promise<boolean>;
+  /** True if the start of a process would end the one of another user. */
+  isTaken(seeker: ProcessSeeker): boolean;
   /** Keeps a process that its last session has left, or ends it if nobody may come for it, or if there is no room. */
   keep(key: ProcessKey, process: InitializedProcess, isPerCall: boolean, keepMs: number): void;
 }
@@ -91,6 +97,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   isPerCall = false;
   /** The client's `initialize`, until the server has answered it. */
   #initialize: Parameters<Backend['send']> | undefined;
+  #silence: NodeJS.Timeout | undefined;
   /** How many processes have failed to open the session. */
   #failures = 0;
 
@@ -145,6 +152,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     const process = this.#process;
     if (this.#isClosed || this.#hasEnded) return process?.close(how);
     this.#isClosed = true;
+    clearTimeout(this.#silence);
     const key = this.#key;
     const keepMs = this.#source.drop(key?.text ?? '', this.#opening.holder);
     const isOthers = (process?.size ?? 0) > 1;
@@ -184,6 +192,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     if (!mayTry || initialize === undefined || process === undefined) return false;
     if (!this.#source.mayFindOther(this, process)) return false;
     this.#failures += 1;
+    clearTimeout(this.#silence);
     this.#source.drop(this.key.text, this.#opening.holder);
     this.#member?.leave();
     if (!process.hasEnded) detach('backend', process.close());
@@ -196,6 +205,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   /** The server has opened the session. */
   #noteOpened(): void {
+    clearTimeout(this.#silence);
     this.#initialize = undefined;
     if (this.hasFailed) this.#source.noteOnlyProcess();
   }
@@ -216,9 +226,27 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   start(): void {
+    if (this.#initialize !== undefined && this.#source.isTaken(this)) {
+      queueMicrotask(() => this.onEnd(takenByOther));
+      return;
+    }
     this.#opening.holder.onStart();
     this.#use(this.#source.start(this.key, this.#opening));
     this.#sendWaiting();
+    if (this.#initialize !== undefined) this.#awaitAnswer();
+  }
+
+  /** The second process of some servers waits for the first one in silence. */
+  #awaitAnswer(): void {
+    const process = this.#process;
+    const isWaiting = (): boolean =>
+      this.#initialize !== undefined && this.#process === process && !this.#isClosed && !this.#hasEnded;
+    const check = async (): Promise<void> => {
+      if (process === undefined || !isWaiting()) return;
+      const isOutlived = await this.#source.isOutlived(this, process);
+      if (isWaiting() && !(isOutlived && this.#seekAgain())) this.#awaitAnswer();
+    };
+    this.#silence = setTimeout(() => detach('backend', check()), this.#source.silenceMs).unref();
   }
 
   /** Returns false if the process has ended. */
@@ -264,6 +292,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   onEnd(end: BackendEnd): void {
     if (end.reason === 'exited' && this.#seekAgain()) return;
     this.#hasEnded = true;
+    clearTimeout(this.#silence);
     // The session alone was detached: the process goes on for others.
     if (this.#process?.hasEnded === false) this.#process = undefined;
     this.#source.drop(this.#key?.text ?? '', this.#opening.holder);
@@ -275,6 +304,11 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     queueMicrotask(() => this.#events.onEnd(closedByGateway));
   }
 }
+
+const takenByOther: BackendEnd = {
+  reason: 'exited',
+  detail: 'Only one process of the server can run, and another user has it. A second one would end it.',
+};
 
 /** The answer of a process to the `initialize` of its first session, for another session. */
 const answerTo = (initialize: Message, answer: Buffer): Buffer =>

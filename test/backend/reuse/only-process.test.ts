@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFakeServer, type FakeBackend } from '../../support/fake-backend.ts';
 import {
   alice,
@@ -11,20 +11,24 @@ import {
   result,
 } from './reuse-fixture.ts';
 
-/** Only one process of this server can run: another one ends on its first message, or refuses it. */
-function createOnlyProcess(how: 'ends' | 'refuses' = 'ends', options: FixtureOptions = {}) {
+/** What another process of a server does of which only one can run, on its first message. */
+type Another = 'ends' | 'refuses' | 'is silent' | 'ends the first';
+
+function createOnlyProcess(how: Another = 'ends', options: FixtureOptions = {}) {
   const onOnlyProcess = vi.fn();
   const living = new Set<FakeBackend>();
   const fake = createFakeServer(({ id, method, params }, backend) => {
+    if (method === 'ping') return backend.says(result(id));
     if (method !== 'initialize') return;
     const others = [...living].filter((other) => other !== backend && fake.living.includes(other));
     const { protocolVersion } = params as { protocolVersion: string };
-    if (others.length === 0) {
+    if (others.length === 0 || how === 'ends the first') {
+      for (const other of others) other.ends({ reason: 'exited', detail: 'taken over' });
       living.add(backend);
       return backend.says(result(id, { protocolVersion, capabilities: {}, pid: backend.pid }));
     }
     if (how === 'ends') backend.ends({ reason: 'exited', detail: 'in use' });
-    else backend.says({ jsonrpc: '2.0', id, error: { code: -32603, message: 'locked' } });
+    else if (how === 'refuses') backend.says({ jsonrpc: '2.0', id, error: { code: -32603, message: 'locked' } });
   });
   return { ...createFixture({ open: fake.open, onOnlyProcess, ...options }), fake, onOnlyProcess };
 }
@@ -49,6 +53,72 @@ describe('a server of which only one process can run', () => {
       expect(first.received.items).toHaveLength(1);
     },
   );
+
+  it('[P2] shares it with a session whose process is silent while the first one works', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { fake, open, onOnlyProcess } = createOnlyProcess('is silent');
+    const [first, second, third] = [open(), open(), open()];
+    const pid = await first.shake(0, client);
+    const opened = second.shake('s', client);
+    await vi.advanceTimersByTimeAsync(4_900);
+    expect(fake.living).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await opened).toBe(pid);
+    expect(await third.shake('t', client)).toBe(pid);
+    expect([fake.living.length, onOnlyProcess.mock.calls.length]).toEqual([1, 1]);
+  });
+
+  it('waits for a silent process as long as the first one does not answer either', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { fake, open } = createFixture({ isSilent: true });
+    for (const session of [open(), open()]) session.send(initialize(0, client));
+    await vi.advanceTimersByTimeAsync(50_000);
+    expect(fake.living).toHaveLength(2);
+  });
+
+  it('[P2] shares it after another process has ended the first one twice, and remembers that', async () => {
+    const { fake, open, onOnlyProcess } = createOnlyProcess('ends the first');
+    const [first, second, third] = [open(), open(), open()];
+    await first.shake(0, client);
+    await second.shake(0, client);
+    expect(await first.ends.next()).toBe('exited');
+    expect(onOnlyProcess).not.toHaveBeenCalled(); // perhaps it crashed
+    const pid = await third.shake(0, client); // the first session again
+    expect(await second.ends.next()).toBe('exited');
+    const fourth = open();
+    expect(await fourth.shake(0, client)).toBe(pid);
+    expect([fake.living.length, onOnlyProcess.mock.calls.length]).toEqual([1, 1]);
+    await Promise.all([third.backend.close(), fourth.backend.close()]);
+    const later = [open(), open()];
+    const [one, other] = [await later[0]?.shake(0, client), await later[1]?.shake(0, client)];
+    expect([one === other, one !== pid]).toEqual([true, true]);
+  });
+
+  it('[P11] whose start ends the process of another user does not start then', async () => {
+    const { fake, open } = createOnlyProcess('ends the first');
+    for (let count = 0; count < 3; count += 1) await open({ principal: alice }).shake(0, client);
+    const second = open({ principal: bob });
+    second.send(initialize(0, client));
+    expect(await second.ends.next()).toBe('exited');
+    expect(fake.living).toHaveLength(1);
+  });
+
+  it('is not one whose processes crash now and then, and run beside each other', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const onOnlyProcess = vi.fn();
+    const { fake, open } = createFixture({ onOnlyProcess });
+    for (let count = 0; count < 4; count += 1) {
+      await open().shake(0, client);
+      await open().shake(0, client);
+      fake.living[0]?.ends({ reason: 'exited', detail: 'crashed' });
+      await open().shake(0, client);
+      await vi.advanceTimersByTimeAsync(3_000);
+    }
+    expect(onOnlyProcess).not.toHaveBeenCalled();
+  });
 
   it('tells a session the revision that it asked for', async () => {
     const { open } = createOnlyProcess();
