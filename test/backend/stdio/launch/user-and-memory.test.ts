@@ -25,7 +25,9 @@ describe.runIf(isRoot)('a server of another user', () => {
   });
 
   it('is ended like any other', async () => {
-    const opened = openChild('stubborn', [], { uid: 12345, gid: 23456 });
+    // A shell, since the folder of this project may be closed to other users.
+    const args = ['-c', `trap '' TERM; echo '"ready"'; while :; do sleep 1; done`];
+    const opened = openProgram({ command: 'sh', args, uid: 12345, gid: 23456 });
     await opened.messages.next();
     await opened.backend.close();
     await stopped(opened.backend.pid as number);
