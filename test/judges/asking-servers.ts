@@ -232,8 +232,17 @@ export const askAsModern = (server: PublishedServer, prepared: Prepared, url: st
 /** The parts of an answer that no era changes: an error, or a result without what one era adds or lacks. */
 export function inBothEras(text: string): string {
   const { error, result } = JSON.parse(text);
-  return JSON.stringify(error ?? withoutEra(result));
+  return JSON.stringify(error ?? withoutEra(result), inOrder);
 }
+
+/**
+ * For `JSON.stringify`: sorts the members of objects. The TypeScript SDK 2 as a client and the Python SDK 2 as a server
+ * order the members of a schema in one era differently than in the other.
+ */
+export const inOrder = (_: string, value: unknown): unknown =>
+  value instanceof Object && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
 
 /** A result without what one era adds or lacks. */
 export function withoutEra(result: Readonly<Record<string, unknown>>): object {

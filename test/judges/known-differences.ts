@@ -39,6 +39,14 @@ const oldResult =
   'The server answers in the form of 2024-10-07, with `toolResult`. The gateway translates it into `content`, because ' +
   'clients of 2026-07-28 reject other results.';
 
+const notFound =
+  'The server declares resources and has no such list. A client of 2026-07-28 gets its error -32601 with HTTP status 404, ' +
+  'as this revision says. SDK 2 shows the status and the text of the error. Over STDIO, it shows the code.';
+
+const noTasks =
+  'The capability `tasks` is one of 2025-11-25. SDK 2 speaks this revision to the server directly, and 2026-07-28 through ' +
+  'the gateway, which has tasks only as an extension.';
+
 const otherResource =
   'Clients compare the resource in the metadata with the URL that they use. So the gateway names its own URL as the ' +
   'resource, and the client requests a token for this URL. The check expects the URL of the suite. It passes if the ' +
@@ -188,6 +196,22 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     arm: '2026-07-28',
     difference: '@cloudflare/mcp-server-cloudflare: call of an unknown tool',
     reason: oldResult,
+  },
+  ...[
+    ['@cloudflare/mcp-server-cloudflare: SDK 2, call of an unknown tool', oldResult],
+    ['@executeautomation/playwright-mcp-server: SDK 2, resources/templates/list', notFound],
+    ['@modelcontextprotocol/server-everything: SDK 2, server', noTasks],
+    ['@modelcontextprotocol/server-postgres: SDK 2, resources/templates/list', notFound],
+    ['mcp-server-kubernetes: SDK 2, resources/templates/list', notFound],
+    ['nx-mcp: SDK 2, resources/list', notFound],
+    ['nx-mcp: SDK 2, resources/templates/list', notFound],
+    ['puppeteer-mcp-server: SDK 2, resources/templates/list', notFound],
+  ].map(([difference = '', reason = '']) => ({
+    ...{ judge: 'Published servers, by the official SDKs', arm: 'the gateway', difference, reason },
+  })),
+  {
+    ...{ judge: 'Published servers from PyPI, by the official SDKs', arm: 'the gateway' },
+    ...{ difference: 'mcp-server-sqlite: SDK 2, resources/templates/list', reason: notFound },
   },
 ];
 

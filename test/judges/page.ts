@@ -16,9 +16,12 @@ const end = '<!-- end of results -->';
 
 let records = '';
 
+/** A file that keeps the records of several runs, each of a part of the judges. */
+const kept = process.env['JUDGES_RECORDS'];
+
 /** Makes the file that gets a line for each outcome. */
 export function setup(project: TestProject): void {
-  records = join(mkdtempSync(join(tmpdir(), 'gangway-judges-')), 'records.jsonl');
+  records = kept ?? join(mkdtempSync(join(tmpdir(), 'gangway-judges-')), 'records.jsonl');
   project.provide('records', records);
 }
 
@@ -27,7 +30,7 @@ export function teardown(): void {
   const lines = existsSync(records) ? readFileSync(records, 'utf8').trimEnd().split('\n') : [];
   const found: readonly JudgeRecord[] = lines.map((line) => JSON.parse(line));
   writeFileSync(page, withTables(readFileSync(page, 'utf8'), found, thisRun()));
-  rmSync(join(records, '..'), { recursive: true, force: true });
+  if (kept === undefined) rmSync(join(records, '..'), { recursive: true, force: true });
 }
 
 /** Date, commit and version of Node.js, for the tables that this run writes. */
@@ -82,16 +85,18 @@ function versionsText(): string {
 }
 
 function sectionOf(judge: string, records: readonly JudgeRecord[], when: string): string {
-  const arms = [...new Set(records.map(({ arm }) => arm))];
-  const scenarios = [...new Set(records.map(({ scenario }) => scenario))].sort();
+  // What a later run found replaces what an earlier one found.
+  const latest = [...new Map(records.map((record) => [`${record.arm}\n${record.scenario}`, record])).values()];
+  const arms = [...new Set(latest.map(({ arm }) => arm))];
+  const scenarios = [...new Set(latest.map(({ scenario }) => scenario))].sort();
   const cell = (scenario: string, arm: string): string => {
-    const record = records.find((candidate) => candidate.scenario === scenario && candidate.arm === arm);
+    const record = latest.find((candidate) => candidate.scenario === scenario && candidate.arm === arm);
     if (record === undefined) return '–';
     const text = record.cell ?? `${record.passed}`;
     return record.failed.length === 0 ? text : `${text}, **${record.failed.length} failed**`;
   };
   const totals = arms.map((arm) => {
-    const own = records.filter((record) => record.arm === arm);
+    const own = latest.filter((record) => record.arm === arm);
     const passed = own.reduce((sum, record) => sum + record.passed, 0);
     const failed = own.reduce((sum, record) => sum + record.failed.length, 0);
     return `${passed}, ${failed} failed`;

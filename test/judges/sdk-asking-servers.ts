@@ -10,6 +10,7 @@ import {
   answerWithinMs,
   asked,
   blank,
+  inOrder,
   type Prepared,
   type Step,
   stepsAfter,
@@ -113,7 +114,7 @@ export const throughBySdks: Way = (server) =>
 async function askAll(server: Parameters<Way>[0], prepared: Prepared, client: Client): Promise<Answers> {
   const answers = new Map<string, string>();
   const keep = (name: string, value: unknown): void =>
-    void answers.set(name, blank(JSON.stringify(value ?? null), prepared));
+    void answers.set(name, blank(JSON.stringify(value ?? null, inOrder), prepared));
   const askEach = async (steps: readonly Step[]): Promise<void> => {
     for (const step of steps) keep(step.name, await answerTo(client, asked(step, prepared)));
   };

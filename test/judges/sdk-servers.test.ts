@@ -1,4 +1,4 @@
-// Servers by the SDKs for Go, Java and Rust, each asked the same directly and through the gateway, on STDIO and over HTTP.
+// Servers by the SDKs for Go, Java, Python and Rust, each asked the same directly and through the gateway, on STDIO and over HTTP.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -19,6 +19,7 @@ import {
   type Way,
   withServer,
 } from './asking-servers.ts';
+import { keep, only } from './judge.ts';
 import { buildSdkServers, missingSdkServers, type SdkServer, sdkServers } from './sdk-servers/servers.ts';
 import { compare, judgeServers } from './server-arms.ts';
 
@@ -79,7 +80,11 @@ describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
 
   const text = (result: { content: readonly { text: string }[] }) => result.content[0]?.text;
   const echo = { text: 'still here' };
-  const each = sdkServers.map((server) => [server.name, server] as const);
+  const each = sdkServers
+    .filter(({ name }) => only?.includes(name) ?? true)
+    .map((server) => [server.name, server] as const);
+  const note = (arm: string, scenario: string, cell: string): void =>
+    keep({ judge: 'Servers of SDKs, HTTP, with faults', arm, scenario, passed: 1, failed: [], cell });
 
   /** A listening server behind a gateway. What a test starts ends with it. */
   async function serve(server: SdkServer, args: readonly string[] = []) {
@@ -102,6 +107,7 @@ describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
     await restart();
     expect(text(await session.callTool('echo', echo))).toContain('still here');
     expect((await callModern(gateway.url, 'echo', echo)).text).toContain('still here');
+    note('Restart of the server', server.name, 'next calls work');
   });
 
   test.each(each)('%s: a call that is cut ends, and the next one works', async (_, server) => {
@@ -123,6 +129,7 @@ describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
     if (error !== undefined) expect(error.data.reason).toBe('server_unreachable');
     else expect(text(result)).toBe('waited');
     expect(text(await session.callTool('echo', echo))).toContain('still here');
+    note('Call that is cut', server.name, error === undefined ? 'answer' : 'error, next call works');
   });
 
   test.each(each)('%s: two instances with Redis share a session', async (_, server) => {
@@ -134,5 +141,6 @@ describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
     expect(text(await session.at(other.url).callTool('echo', echo))).toContain('still here');
     await gateway.stop('SIGKILL');
     expect(text(await session.at(other.url).callTool('echo', echo))).toContain('still here');
+    note('Two instances, Redis, one killed', server.name, 'calls work');
   });
 });

@@ -1,10 +1,11 @@
-// Servers by the SDKs for Go, Java and Rust: how each is built, and how it is started on STDIO and over HTTP.
+// Servers by the SDKs for Go, Java, Python and Rust: how each is built, and how it is started on STDIO and over HTTP.
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { PublishedServer } from '../published-servers.ts';
+import { type PythonLanguage, pythonFastMcp, pythonOne, pythonTwo } from '../sdks/sdks.ts';
 
 const run = promisify(execFile);
 const folder = fileURLToPath(new URL('.', import.meta.url));
@@ -41,10 +42,19 @@ const inGo = (name: string, sdk: string): SdkServer => ({
   listenOn: (port) => [join(built, 'go'), sdk, `127.0.0.1:${port}`],
 });
 
+const inPython = (name: string, sdk: string, { programs, interpreter, install }: PythonLanguage): SdkServer => ({
+  ...{ name, words: sdk, calls, programs, build: install },
+  programOf: (program) => [interpreter, join(folder, 'python/server.py'), program],
+  listenOn: (port) => [interpreter, join(folder, 'python/server.py'), sdk, `${port}`],
+});
+
 const java = ['java', '-cp', [join(built, 'java', '*'), join(built, 'classes')].join(':'), 'Server'];
 const rust = join(built, 'rust/debug/servers');
 
 const all: readonly SdkServer[] = [
+  inPython('Python SDK 1', 'sdk1', pythonOne),
+  inPython('Python SDK 2', 'sdk2', pythonTwo),
+  inPython('FastMCP', 'fastmcp', pythonFastMcp),
   inGo('go-sdk', 'gosdk'),
   inGo('mcp-go', 'mcpgo'),
   {

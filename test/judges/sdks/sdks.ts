@@ -30,10 +30,16 @@ export interface Sdk {
   command(started: Started): readonly string[];
 }
 
-interface Language {
+/** What a language needs. */
+export interface Language {
   /** The programs that it needs: a client is skipped where one is missing. */
   readonly programs: readonly string[];
   install(): Promise<void>;
+}
+
+/** A version of an SDK for Python. */
+export interface PythonLanguage extends Language {
+  readonly interpreter: string;
 }
 
 /** The packages of the SDKs, with their versions as these files pin them. */
@@ -52,8 +58,9 @@ const both = ['mcp', 'sse'] as const;
 const typescript: Language = { programs: [], install: async () => undefined };
 
 /** A virtual environment for each version, since they have the same name. */
-const python = (venv: string, requirement: string): Language => ({
+const python = (venv: string, requirement: string): PythonLanguage => ({
   programs: ['python3'],
+  interpreter: join(installed, venv, 'bin/python'),
   async install() {
     const place = join(installed, venv);
     if (existsSync(join(place, 'complete'))) return;
@@ -83,7 +90,7 @@ const java: Language = {
 const rust: Language = {
   programs: ['cargo'],
   install: async () => {
-    const words = ['build', '--quiet', '--target-dir', join(installed, 'rust')];
+    const words = ['build', '--quiet', '--locked', '--target-dir', join(installed, 'rust')];
     await run('cargo', words, { cwd: join(folder, 'rust'), timeout: installMs });
   },
 };
@@ -97,14 +104,14 @@ const node = (version: string) => ({
   ],
 });
 
-const pythonOne = python('python-1', `mcp==${sdkVersions['PyPI mcp (Python 1)']}`);
-const pythonTwo = python('python-2', `mcp==${sdkVersions['PyPI mcp (Python 2)']}`);
-const pythonFastMcp = python('fastmcp', `fastmcp==${sdkVersions['PyPI fastmcp']}`);
+export const pythonOne: PythonLanguage = python('python-1', `mcp==${sdkVersions['PyPI mcp (Python 1)']}`);
+export const pythonTwo: PythonLanguage = python('python-2', `mcp==${sdkVersions['PyPI mcp (Python 2)']}`);
+export const pythonFastMcp: PythonLanguage = python('fastmcp', `fastmcp==${sdkVersions['PyPI fastmcp']}`);
 
-const inPython = (language: Language, venv: string, program: string, mode = '') => ({
+const inPython = (language: PythonLanguage, program: string, mode = '') => ({
   language,
   command: ({ endpoint, url, key, name }: Started) => [
-    join(installed, venv, 'bin/python'),
+    language.interpreter,
     join(folder, 'python', program),
     ...[endpoint, url, key, name, mode],
   ],
@@ -136,10 +143,10 @@ export const sdks: readonly Sdk[] = [
   { name: 'TypeScript 1', endpoints: both, ...node('1') },
   { name: 'TypeScript 2', endpoints: both, ...node('2') },
   { name: 'TypeScript 2, `auto`', endpoints: ['mcp'], ...node('2-auto') },
-  { name: 'Python 1', endpoints: both, ...inPython(pythonOne, 'python-1', 'sdk1.py') },
-  { name: 'Python 2', endpoints: both, ...inPython(pythonTwo, 'python-2', 'sdk2.py') },
-  { name: 'Python 2, `legacy`', endpoints: ['mcp'], ...inPython(pythonTwo, 'python-2', 'sdk2.py', 'legacy') },
-  { name: 'FastMCP 4', endpoints: both, ...inPython(pythonFastMcp, 'fastmcp', 'fastmcp4.py') },
+  { name: 'Python 1', endpoints: both, ...inPython(pythonOne, 'sdk1.py') },
+  { name: 'Python 2', endpoints: both, ...inPython(pythonTwo, 'sdk2.py') },
+  { name: 'Python 2, `legacy`', endpoints: ['mcp'], ...inPython(pythonTwo, 'sdk2.py', 'legacy') },
+  { name: 'FastMCP 4', endpoints: both, ...inPython(pythonFastMcp, 'fastmcp4.py') },
   { name: 'go-sdk', endpoints: both, ...inGo('go-sdk') },
   { name: 'go-sdk, `2025-11-25`', endpoints: ['mcp'], ...inGo('go-sdk', '2025-11-25') },
   { name: 'mcp-go', endpoints: both, ...inGo('mcp-go') },
