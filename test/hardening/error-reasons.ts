@@ -35,6 +35,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'hardening/raw-sockets': ['request_too_slow'],
   'hardening/tls': ['plain_http'],
   'http/pipeline/admission': ['claim_missing'],
+  'integration/retry-after': ['server_overloaded'],
   'integration/credentials': ['credential_missing'],
   'integration/filters': ['unknown_tool', 'unknown_prompt', 'bad_arguments'],
   'integration/forwarded-headers': ['forwarded_too_large'],
