@@ -113,7 +113,7 @@ ${orderedPairs.map(([smaller, larger, reason]) => `| \`${smaller}\` | \`${larger
 ## Server options
 
 Write these options in the entry of a server. To set a value for all servers that do not have their own, write it below \`defaults\`: \`defaults.share\`,
-\`--defaults.probes.every 1m\`. \`env\` is merged: the variables of the entry override the others.
+\`--defaults.probes.every 1m\`. \`env\` is merged: a variable of the entry overrides the one of \`defaults.env\`.
 
 ${optionTable(serverLeaves, false)}
 
@@ -220,8 +220,8 @@ ${briefTable(serverLeaves)}
 `;
 }
 
-/** A longer first sentence is cut after its first clause. */
-const maxBrief = 80;
+/** A longer first sentence gives way to the summary of `--help`, so that the tables fit two pages. */
+const maxBrief = 130;
 
 function briefTable(options: ReadonlyMap<string, Option>): string {
   return [
@@ -229,9 +229,9 @@ function briefTable(options: ReadonlyMap<string, Option>): string {
     '| --- | --- | --- |',
     ...entriesOf(options, false).map(([path, option]) => {
       const [sentence = ''] = option.description.split(/(?<=\.)\s/);
-      const [clause] = sentence.split(/[:;,] /);
-      const meaning = sentence.length > maxBrief ? `${clause?.replace(/\.$/, '')}.` : sentence;
-      return `| \`${path}\` | ${renderDefault(option)} | ${meaning.replaceAll('<', '&lt;')} |`;
+      const meaning = sentence.length > maxBrief ? (option.summary ?? sentence) : sentence;
+      const name = `\`${path}\`${option.short === undefined ? '' : ` \`${option.short}\``}`;
+      return `| ${name} | ${renderDefault(option)} | ${meaning.replaceAll('<', '&lt;')} |`;
     }),
   ].join('\n');
 }

@@ -21,19 +21,19 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     line('npx', '-y', 'some-server', '--port', '1'),
-    "npx: is not a command of mcp-gangway; put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- npx …",
+    "npx: unknown command; put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- npx …",
   ],
   [
     line('--port', '80', 'uvx', 'mcp-server-git'),
-    "uvx: is not a command of mcp-gangway; put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- uvx …",
+    "uvx: unknown command; put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- uvx …",
   ],
   [
     line('chekc', '--config', 'gangway.json'),
-    "chekc: is not a command; did you mean check? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- chekc …",
+    "chekc: unknown command; did you mean check? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- chekc …",
   ],
   [
     line('confg', 'print'),
-    "confg: is not a command; did you mean config? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- confg …",
+    "confg: unknown command; did you mean config? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- confg …",
   ],
   [line('config', 'pirnt'), 'config: must be followed by print or schema; did you mean print?'],
   [line('completion', 'bsh'), 'completion: must be followed by bash, zsh or fish; did you mean bash?'],
@@ -475,6 +475,6 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     line('gangway.json'),
-    'gangway.json: is not a command; for a configuration file, write mcp-gangway --config gangway.json',
+    'gangway.json: unknown command; for a configuration file, write mcp-gangway --config gangway.json',
   ],
 ];

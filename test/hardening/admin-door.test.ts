@@ -72,7 +72,7 @@ describe('the port for operators on a loopback address', () => {
 
   it('[S-04] asks for a key that names the scope where clients need one; the key of a client opens nothing', async () => {
     const { gateway, admin } = await start('--observe.showContents', '--api-keys-file', keysFile);
-    expect(gateway.stdout()).toContain(`${admin}/\n`); // and no word
+    expect(gateway.stdout()).toContain(`${admin}/  (to make its key: `); // and no word
     expect(await statuses(admin)).toEqual(nobody);
     expect(await statuses(admin, clientKey)).toEqual([403, 403, 403, 403, 403]);
     expect(await statuses(admin, operatorKey)).toEqual(somebody);

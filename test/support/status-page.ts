@@ -2,7 +2,7 @@ import type { Gateway } from './gateway.ts';
 
 /** The URL of the status page that the gateway prints, with the start token if there is no authentication. */
 export function statusPageOf(gateway: Pick<Gateway, 'stdout' | 'stderr'>): URL {
-  const [, url] = /^Status page: (\S+)$/m.exec(gateway.stdout() + gateway.stderr()) ?? [];
+  const [, url] = /^Status page: (\S+)/m.exec(gateway.stdout() + gateway.stderr()) ?? [];
   if (url === undefined) throw new Error('The gateway printed no status page.');
   return new URL(url);
 }

@@ -84,15 +84,12 @@ export function describeSharing(
   if (shares.size !== 1 || share === undefined) return 'Which clients share processes depends on the server (share).';
   if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
   if (share === 'request' || share === 'session') return `Sessions do not share server processes (--share ${share}).`;
-  // With auto, a legacy session starts with a fresh process unless its client opens one for each call.
-  const fresh =
-    share === 'auto' ? ' A session starts with a fresh process, unless its client opens one for each call.' : '';
   if (known === 'users')
-    return fresh === ''
-      ? 'Each user has separate server processes. Sessions of one user share them.'
-      : `Users share no server processes.${fresh}`;
+    return share === 'auto'
+      ? 'Users share no server processes.'
+      : 'Each user has separate server processes. Sessions of one user share them.';
   if (known === 'local')
-    return `Clients ${isOnThisMachine ? 'on this machine' : 'at private addresses'} count as one user (--share session separates them).${fresh}`;
+    return `Clients ${isOnThisMachine ? 'on this machine' : 'at private addresses'} count as one user (--share session separates them).`;
   return 'They share no server processes, because anyone can be a client.';
 }
 

@@ -30,23 +30,26 @@ export interface BannerDetails {
 
 /**
  * Renders the text that is printed when the gateway is ready: its URLs, the status page, what happens to sessions, and a
- * command that tries the first server. A single server takes one line. Servers with a known failure are listed
+ * command that tries the server. With a single server it is four lines. Servers with a known failure are listed
  * separately, with the remedy. Only a single server is tried at the start. With several, the text says so and names the
  * `check` command.
  */
 export function renderBanner(urls: readonly ServerUrls[], details: BannerDetails): string {
-  const { localUrl, sessions, program, file } = details;
+  const { localUrl, sessions, program, file, statusPage } = details;
   const well = urls.filter(({ failure }) => failure === undefined);
   const [first] = well;
   const lines = [
     ...(localUrl === undefined ? [] : [`Listening on ${localUrl} for the proxy`]),
     ...(urls.length === 1 && first !== undefined ? [`Ready: ${first.url}${describeOthers(first)}`] : tableOf(urls)),
-    ...(urls.length > 1 && file !== undefined && first !== undefined
-      ? [`The servers were not checked. To check them: ${program} check --config ${quote([file])}`]
-      : []),
-    ...pageLines(details),
+    ...(statusPage === undefined ? [] : [`Status page: ${statusPage}${describePageKey(details)}`]),
     ...(sessions === undefined ? [] : [`Sessions: ${sessions}`]),
-    ...(first === undefined ? [] : [`Try it: ${trialOf(first, details)}`]),
+    ...(first === undefined
+      ? []
+      : [
+          urls.length > 1 && file !== undefined
+            ? `The servers were not checked: ${program} check --config ${quote([file])}`
+            : `Try it: ${trialOf(first, details)}`,
+        ]),
   ];
   return lines.map((line) => `${line}\n`).join('');
 }
@@ -65,15 +68,11 @@ function tableOf(urls: readonly ServerUrls[]): string[] {
   ];
 }
 
-/** The status page, and the command that makes a key for it if clients need keys. */
-function pageLines({ statusPage, needsKey, keysFile, program }: BannerDetails): string[] {
-  if (statusPage === undefined) return [];
-  if (!needsKey) return [`Status page: ${statusPage}`];
+/** The command that makes a key for the status page, if clients need keys. */
+function describePageKey({ needsKey, keysFile, program }: BannerDetails): string {
+  if (!needsKey) return '';
   const file = keysFile === undefined ? 'FILE' : quote([keysFile]);
-  return [
-    `Status page: ${statusPage}`,
-    `  It needs a key with the scope ${pageScope}: ${program} key NAME --scope ${pageScope} --add ${file}`,
-  ];
+  return `  (to make its key: ${program} key NAME --scope ${pageScope} --expires 90d --add ${file})`;
 }
 
 /** The other endpoints of a server by their paths, so that a server has one line. */

@@ -196,6 +196,7 @@ export const serverOptions = {
       }),
     ),
     'Template that determines which clients use the same process, made of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
+    { summary: 'Clients share a process only if this template gives the same value, such as {meta:openai/session}.' },
   ),
   warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.', { short: '--warm' }),
   cwd: fileOption('Working directory of the server.', { short: '--cwd' }),

@@ -46,10 +46,12 @@ export const filterOptions = {
   allowTools: list(
     toolPattern,
     'Tool that clients may see and call: a name with * for any characters, or a condition on annotations such as @readOnlyHint; repeatable. All by default.',
+    { summary: 'Tool that clients may see and call: a name with *, or a condition such as @readOnlyHint.' },
   ),
   denyTools: list(
     toolPattern,
     'Tool that clients neither see nor can call, even if --defaults.allowTools names it: a name with *, or a condition such as @destructiveHint; repeatable.',
+    { summary: 'Tool that clients neither see nor can call: a name with *, or a condition such as @destructiveHint.' },
   ),
   allowPrompts: list(
     promptPattern,
@@ -60,6 +62,6 @@ export const filterOptions = {
     'json',
     toolChanges,
     "Changes to tools, as a JSON object: the key is the tool's name, and the value may contain name, title, description, and arguments with fixed values that clients neither see nor set.",
-    { secrets: 'arguments' },
+    { summary: 'New name, title, description or fixed arguments for a tool, by its name.', secrets: 'arguments' },
   ),
 };

@@ -78,7 +78,10 @@ function isSigningKey(key: string): boolean {
 export const identityOption = object(
   z.optional(identity),
   'Access tokens for a server at a URL, as a JSON object: grant (client_credentials for the gateway itself, token_exchange for each user), issuer or tokenUrl, clientId, clientSecret or privateKey, and optionally keyId, secretIn, scope, audience and resource.',
-  { secrets: 'members' },
+  {
+    summary: 'How the gateway gets access tokens for a server at a URL, for itself or for each user.',
+    secrets: 'members',
+  },
 );
 
 /** The members of the option that are secrets. */

@@ -293,14 +293,14 @@ function reportWords(words: readonly number[], own: readonly string[], hasComman
 function explainStrayWord(word: string, hasCommand: boolean): string {
   if (word in wordsByCommand) return `must be the first word: mcp-gangway ${word} …`;
   if (/\.(?:jsonc?|ya?ml|toml)$/.test(word) && isShown(word) && !hasCommand)
-    return `is not a command; for a configuration file, write mcp-gangway --config ${word}`;
+    return `unknown command; for a configuration file, write mcp-gangway --config ${word}`;
   const nearest = nearestName(word, [...gatewayCommands, ...Object.keys(wordsByCommand), '--help', '--version']);
   const remedy = hasCommand
     ? 'put options and the name of a command before --'
     : `put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- ${isShown(word) ? word : '<command>'} …`;
   return nearest === undefined
-    ? `is not a command of mcp-gangway; ${remedy}`
-    : `is not a command; did you mean ${nearest}? Otherwise ${remedy}`;
+    ? `unknown command; ${remedy}`
+    : `unknown command; did you mean ${nearest}? Otherwise ${remedy}`;
 }
 
 /** A word that looks like a program, a package or a command. A secret has capital letters or more digits. */
