@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { expect } from 'vitest';
 import { type Cluster, type ClusterOptions, startCluster } from '../support/cluster.ts';
 import { open } from '../support/http-client.ts';
+import { isAtLeast } from '../support/log-levels.ts';
 import { descendantsOf, type ProcessInfo } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -78,7 +79,7 @@ export async function childrenOf(cluster: Cluster): Promise<ProcessInfo[]> {
 
 /** What instances logged as gone wrong with a session or with the cluster. */
 export const failuresOf = (cluster: Cluster): Record<string, unknown>[] =>
-  cluster.instances.flatMap((gateway) => gateway.logs()).filter(({ level }) => Number(level) >= 50);
+  cluster.instances.flatMap((gateway) => gateway.logs()).filter((line) => isAtLeast(line, 'error'));
 
 /** Stops a cluster in which nothing must have gone wrong, as its instances see it. */
 export async function stopSound(cluster: Cluster | undefined): Promise<void> {

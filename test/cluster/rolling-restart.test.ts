@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRandom, seedOfRun } from '../resume/random.ts';
 import { violationsOf } from '../support/log-checker.ts';
+import { isAtLeast } from '../support/log-levels.ts';
 import { readLogs } from '../support/session-logs.ts';
 import { countOutcomes, executionsIn, startTraffic, trafficServer } from '../support/traffic.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -38,7 +39,7 @@ test('[P9] [P3] [P4] [P6] a rolling restart of all instances under traffic: no s
     cluster.balancer.setInRotation(instance, false);
     await cluster.restart(instance);
     expect((await old?.exited)?.code).toBe(0);
-    expect(old?.logs().filter(({ level }) => Number(level) >= 50)).toEqual([]);
+    expect(old?.logs().filter((line) => isAtLeast(line, 'error'))).toEqual([]);
   }
   const after = answered();
   await waitFor(() => answered() > after + 10, { what: 'traffic', deadlineMs: 30_000 });

@@ -31,7 +31,7 @@ describe('a session that hibernates', () => {
     ]);
     await get.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
     expect(moody.gateway.logs().filter(({ msg }) => msg === 'server ended' || msg === 'server restored')).toEqual([]);
-    expect(await logged(moody.gateway, 'session woken')).toMatchObject([{ level: 30, pid: expect.any(Number) }]);
+    expect(await logged(moody.gateway, 'session woken')).toMatchObject([{ level: 'info', pid: expect.any(Number) }]);
     expect((await processes(moody, 1)).length).toBe(1);
   });
 

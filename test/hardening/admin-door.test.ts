@@ -122,7 +122,7 @@ describe('the port for operators on an address of the network', () => {
   it('[E-06] warns that keys can be read where it has no TLS, and only where keys are shown', async () => {
     const { gateway } = await start('--listen.adminHost', '0.0.0.0', '--api-keys-file', keysFile);
     const warned = gateway.logs().find(({ msg }) => msg === noTls);
-    expect(warned).toMatchObject({ level: 40, detail: expect.stringContaining('--tls-cert') });
+    expect(warned).toMatchObject({ level: 'warn', detail: expect.stringContaining('--tls-cert') });
     const open = await start('--listen.adminHost', '0.0.0.0');
     expect(open.gateway.logs().some(({ msg }) => msg === noTls)).toBe(false);
   });

@@ -12,7 +12,7 @@ import { withRecorder } from './recorder.ts';
 /** The environment of a gateway that `startGateway` would bind to 127.0.0.1. */
 const onAllAddresses = { NODE_OPTIONS: `--import=${root}test/hardening/on-all-addresses.mjs` };
 
-const warning = { level: 40, detail: expect.stringContaining('--auth.required') };
+const warning = { level: 'warn', detail: expect.stringContaining('--auth.required') };
 const authenticated = ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.addresses', '10.0.0.1'];
 
 const days = 24 * 3_600_000;
@@ -59,7 +59,7 @@ describe('a gateway whose clients send keys or tokens', () => {
 
   it('warns where others can reach it and nothing encrypts them, and says what to do', async () => {
     const detail = expect.stringMatching(/--tls-cert.*--public-url/);
-    expect(await unencrypted(onAllAddresses)).toMatchObject([{ level: 40, detail }]);
+    expect(await unencrypted(onAllAddresses)).toMatchObject([{ level: 'warn', detail }]);
     expect(await unencrypted(onAllAddresses, '--public-url', 'http://mcp.example.com')).toHaveLength(1);
   });
 
@@ -75,7 +75,7 @@ describe('a gateway whose clients send keys or tokens', () => {
     const { cert, key } = certificate;
     const options = withRecorder('--tls-cert', cert, '--tls-key', key);
     const detail = expect.stringContaining('--tls-cert');
-    expect(await warningsOf(options, 'expires within 14 days')).toMatchObject([{ level: 40, detail }]);
+    expect(await warningsOf(options, 'expires within 14 days')).toMatchObject([{ level: 'warn', detail }]);
   });
 
   it('is told by check as well', () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { isAtLeast } from '../support/log-levels.ts';
 import { descendantsOf, waitForDescendants } from '../support/processes.ts';
 import { connectRaw, type RawAnswer, requestText, sendRaw } from './raw-http.ts';
 import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts';
@@ -458,7 +459,7 @@ describe('HTTP that no client should send', () => {
 
   it('is survived by the gateway and all its sessions', async () => {
     expect((await session.request('ping')).status).toBe(200);
-    const problems = gateway.logs().filter(({ level }) => Number(level) >= 40);
+    const problems = gateway.logs().filter((line) => isAtLeast(line, 'warn'));
     // Requests that name a foreign host are told of, once a second.
     expect(problems.filter(({ msg }) => msg !== 'refused a request')).toEqual([]);
   });

@@ -66,7 +66,7 @@ describe('whoever is not let in leaves a line with the reason', () => {
     expect(json.error.data.error_description).toBe(description);
     const said = /error_description="([^"]*)"/.exec(String(answered['www-authenticate']))?.[1];
     expect(said).toBe(description);
-    expect(await told(line)).toMatchObject({ level: 40, server: 'everything-server' });
+    expect(await told(line)).toMatchObject({ level: 'warn', server: 'everything-server' });
     expect(gateway.stderr()).not.toContain(oldKey);
   });
 

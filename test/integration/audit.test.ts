@@ -256,7 +256,7 @@ describe('lines that cannot be written', () => {
     const gateway = await startGateway({ args: audit.args, command: everythingFixture });
     const session = await initialize(gateway.url);
     expect(await session.callTool('echo', { text: 'a' })).toMatchObject({ content: [{ text: 'a' }] });
-    expect(await waitForLog(gateway, 'cannot write audit lines')).toMatchObject({ level: 50 });
+    expect(await waitForLog(gateway, 'cannot write audit lines')).toMatchObject({ level: 'error' });
     rmSync(audit.path);
     process.kill(gateway.pid, 'SIGHUP');
     expect(await audit.words(2)).toEqual(['initialize ok', 'tools/call echo ok']);

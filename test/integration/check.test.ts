@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
 import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { isAtLeast } from '../support/log-levels.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -153,7 +154,7 @@ describe('Redis', () => {
       };
       await waitFor(isClosed, { what: 'the look to end' });
       await gateway.stop();
-      return gateway.logs().filter(({ level }) => Number(level) >= 40);
+      return gateway.logs().filter((line) => isAtLeast(line, 'warn'));
     };
     expect(await warnings()).toMatchObject([{ detail: expect.stringContaining('volatile-lru') }]);
     await redis.cli('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');

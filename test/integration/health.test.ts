@@ -7,6 +7,7 @@ import { makeKey } from '../../src/app/commands/key-command.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { isAtLeast } from '../support/log-levels.ts';
 import { scrape } from '../support/metrics.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { findFreePort } from '../support/redis-process.ts';
@@ -97,7 +98,7 @@ describe('/readyz', () => {
     });
     expect(JSON.stringify(ready)).not.toMatch(/secret|srv/);
     // One try of a client, one end that is told, with what to do; the other process is asked for its era.
-    const isWarning = (line: Record<string, unknown>) => Number(line['level']) >= 40 && line['server'] === 'dying';
+    const isWarning = (line: Record<string, unknown>) => isAtLeast(line, 'warn') && line['server'] === 'dying';
     await waitFor(() => logs().filter(isWarning).length > 2);
     expect(logs().filter(isWarning)).toMatchObject([
       { msg: 'last output of the server', lastOutput: ['/srv/secret'] }, // of the other one, which no client has spoken to
@@ -118,7 +119,7 @@ describe('/readyz', () => {
     const { baseUrl, logs } = await startWith(servers);
     void post(`${baseUrl}/bad/mcp`, initializeBody).catch(() => undefined);
     const wrote = await waitFor(() => logs().find(({ lastOutput }) => lastOutput !== undefined));
-    expect(wrote).toMatchObject({ level: 40, server: 'bad', lastOutput: ['waits for it'] });
+    expect(wrote).toMatchObject({ level: 'warn', server: 'bad', lastOutput: ['waits for it'] });
   });
 
   it('[S03] names no servers to those who have not shown who they are', async () => {
@@ -173,7 +174,7 @@ describe('a probe', () => {
     expect(told.map(({ msg }) => msg)).toEqual(
       ['up', 'down', 'up'].map((state) => `server is ${state} according to its probes`),
     );
-    expect(told[1]).toMatchObject({ level: 40, lastOutput: ['no sign'] });
+    expect(told[1]).toMatchObject({ level: 'warn', lastOutput: ['no sign'] });
     await gateway.stop();
     expect(await descendantsOf(gateway.pid)).toEqual([]);
   });
@@ -195,7 +196,7 @@ describe('a probe', () => {
     const scraped = await scrape(adminPort);
     expect(scraped.value('mcp_gangway_server_probe_up', { server: 'dying' })).toBe(0);
     expect(scraped.value('mcp_gangway_server_start_failures_total', { server: 'dying' })).toBe(0);
-    const warnings = gateway.logs().filter(({ level, server }) => Number(level) >= 40 && server === 'dying');
+    const warnings = gateway.logs().filter((line) => isAtLeast(line, 'warn') && line['server'] === 'dying');
     expect(warnings).toMatchObject([
       { msg: 'server is down according to its probes', reason: 'exited', detail: expect.stringContaining('code 3') },
     ]);
@@ -221,12 +222,12 @@ describe('an only server that no client uses', () => {
     const lineOf = (message: string) =>
       waitFor(() => gateway.logs().find(({ msg }) => msg === message), { what: message, deadlineMs: 60_000 });
     expect(await lineOf('the server has not answered yet')).toMatchObject({
-      level: 30,
+      level: 'info',
       detail: expect.stringContaining('(--defaults.timeouts.start)'),
     });
     expect(await lastOf(gateway.baseUrl)).toBeNull();
     await lineOf('the server answers');
-    expect(gateway.logs().filter(({ level }) => Number(level) >= 40)).toEqual([]);
+    expect(gateway.logs().filter((line) => isAtLeast(line, 'warn'))).toEqual([]);
   });
 
   it('and that hangs at its start is told of after the limit, with what to do', async () => {
@@ -239,7 +240,7 @@ describe('an only server that no client uses', () => {
     });
     const help = expect.stringMatching(/^A STDIO server must answer on stdout.*mcp-gangway check/);
     expect(warning).toMatchObject({
-      level: 40,
+      level: 'warn',
       detail: expect.stringContaining('Check that it is an MCP server'),
       help,
       lastOutput: ['waits for it'],
@@ -280,6 +281,6 @@ describe('an only server that no client uses', () => {
     });
     expect((await initialize(gateway.url)).id).toBeDefined();
     expect(await pidOf()).toBe(second);
-    expect(gateway.logs().filter(({ level }) => Number(level) >= 40)).toEqual([]);
+    expect(gateway.logs().filter((line) => isAtLeast(line, 'warn'))).toEqual([]);
   });
 });

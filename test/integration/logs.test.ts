@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { isAtLeast } from '../support/log-levels.ts';
 import { waitForMetric } from '../support/metrics.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
@@ -24,7 +25,7 @@ const initializeBody = (name: string) => ({
 });
 
 /** Lines above `info`: warnings and errors. */
-const alarms = (gateway: Gateway) => gateway.logs().filter(({ level }) => Number(level) > 30);
+const alarms = (gateway: Gateway) => gateway.logs().filter((line) => isAtLeast(line, 'warn'));
 const saying = (gateway: Gateway, msg: string) => gateway.logs().filter((line) => line['msg'] === msg);
 const waitForLog = (gateway: Gateway, msg: string, count = 1) =>
   waitFor(() => saying(gateway, msg).length >= count && saying(gateway, msg), { what: `the log line "${msg}"` });
@@ -44,7 +45,7 @@ describe('the log at info', () => {
     await redis.kill();
     const [line] = await waitForLog(gateway, 'Redis is unavailable');
     expect(line).toMatchObject({
-      ...{ level: 40, part: 'store', redis: `127.0.0.1:${redis.port}` },
+      ...{ level: 'warn', part: 'store', redis: `127.0.0.1:${redis.port}` },
       detail: expect.stringMatching(/^(The connection was refused|There is no connection to Redis)/),
       help: expect.stringMatching(/^(Start Redis|Check that Redis is running)/),
     });
@@ -201,7 +202,7 @@ describe('the log at info', () => {
 });
 
 describe('what a server writes beside the protocol', () => {
-  const noiseNotice = expect.objectContaining({ level: 40, msg: expect.stringContaining('not MCP messages') });
+  const noiseNotice = expect.objectContaining({ level: 'warn', msg: expect.stringContaining('not MCP messages') });
 
   test('[R6.03] on stdout is dropped, logged and counted, and the session goes on', async () => {
     const gateway = await startGateway({ command: mini, args: ['--log-level', 'debug'] });
@@ -230,7 +231,7 @@ describe('what a server writes beside the protocol', () => {
     await waitForMetric(adminPort, 'mcp_gangway_messages_dropped_total', dropped, (value) => value === 2 * (200 - 64));
     const help = expect.stringContaining('log to stderr');
     const told = gateway.logs().filter(({ msg }) => String(msg).startsWith('a spare process of the server wrote'));
-    expect(told).toEqual([expect.objectContaining({ level: 40, part: 'server', help })]);
+    expect(told).toEqual([expect.objectContaining({ level: 'warn', part: 'server', help })]);
     await gateway.stop();
     expectNone(gateway, ['canary-noise']);
   });
@@ -241,7 +242,7 @@ describe('what a server writes beside the protocol', () => {
     const words = 'ERROR fatal: everything is lost';
     expect((await session.request('x', { noise: words })).messages[0].result.method).toBe('x');
     const logged = await waitFor(() => gateway.logs().find(({ stderr }) => stderr === words), { what: 'the line' });
-    expect(logged).toMatchObject({ level: 20, msg: 'server wrote to stderr' });
+    expect(logged).toMatchObject({ level: 'debug', msg: 'server wrote to stderr' });
     expect((await session.request('x')).status).toBe(200);
     await session.delete();
     await waitForLog(gateway, 'session ended');
@@ -269,14 +270,14 @@ describe('levels of parts', () => {
     });
     const [started] = saying(gateway, 'session started');
     expect(stderr).toMatchObject({
-      ...{ part: 'stderr', server: 'mini-server', level: 20 },
+      ...{ part: 'stderr', server: 'mini-server', level: 'debug' },
       session: started?.['session'],
       pid: started?.['pid'],
     });
     expect(started?.['part']).toBe('session');
     await session.delete();
     await waitForLog(gateway, 'session ended');
-    expect(gateway.logs().filter(({ level, part }) => Number(level) < 30 && part !== 'stderr')).toEqual([]);
+    expect(gateway.logs().filter((line) => !isAtLeast(line, 'info') && line['part'] !== 'stderr')).toEqual([]);
   });
 
   test('[P12] tell of each request, with an id that its client is told; it is never a session id', async () => {

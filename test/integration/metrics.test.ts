@@ -256,14 +256,14 @@ test('a port that is taken is told, and keeps nobody from being served', async (
   const { adminPort } = await startMeasured(everythingFixture);
   const second = await startGateway({ adminPort, command: everythingFixture });
   const told = second.logs().find(({ msg }) => msg?.toString().startsWith('cannot open the operator port'));
-  expect(told).toMatchObject({ level: 50, port: adminPort, detail: expect.stringContaining('--admin-port') });
+  expect(told).toMatchObject({ level: 'error', port: adminPort, detail: expect.stringContaining('--admin-port') });
   expect((await initialize(second.url)).id).toBeTruthy();
 });
 
 test('on other addresses than those of this machine the log warns, and any host name may scrape', async () => {
   const { gateway, adminPort } = await startMeasured(everythingFixture, ['--listen.adminHost', '0.0.0.0']);
   const told = gateway.logs().find(({ msg }) => msg?.toString().startsWith('anyone who can reach the operator port'));
-  expect(told).toMatchObject({ level: 40, port: adminPort });
+  expect(told).toMatchObject({ level: 'warn', port: adminPort });
   expect(await statusWith(adminPort, '/metrics', { Host: 'gateway-1:9464' })).toBe(200);
   expect(await statusWith(adminPort, '/metrics', { Host: 'gateway-1:9464', Origin: 'http://gateway-1:9464' })).toBe(
     403,

@@ -78,7 +78,7 @@ async function kill(gateway: Gateway): Promise<void> {
 
 const cleanUps = (gateway: Gateway) => gateway.logs().filter(({ msg }) => String(msg).startsWith('cleaned up'));
 
-const warnings = (gateway: Gateway) => gateway.logs().filter(({ level }) => level === 40);
+const warnings = (gateway: Gateway) => gateway.logs().filter(({ level }) => level === 'warn');
 
 /** A process of the test's own that leads a group and a session, as the servers of a gateway do. */
 async function startInnocent(): Promise<ProcessState> {
@@ -115,7 +115,7 @@ describe.runIf(isLinux)('after kill -9 of the gateway, the next start', () => {
 
     const next = await start(place, { command: server('deaf') });
     expect(await stillAlive(left)).toEqual([]);
-    expect(cleanUps(next)).toMatchObject([{ level: 30, gateways: 2, ended: [], survived: [], unknown: [] }]);
+    expect(cleanUps(next)).toMatchObject([{ level: 'info', gateways: 2, ended: [], survived: [], unknown: [] }]);
     expect(cleanUps(next)[0]?.['killed']).toHaveLength(2 * sessionCount);
     expect(await stillAlive(alive)).toHaveLength(2);
     const holders = readdirSync(place.notes).map((name) => Number(name.split('-', 1)[0]));

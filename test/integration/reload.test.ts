@@ -247,7 +247,7 @@ describe('a changed file', () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
     const unusable = { url: 'https://127.0.0.1:9/mcp', tls: { ca: '/no/such/file.pem' } };
     expect(await change({ one: showing('x'), three: unusable })).toMatchObject({
-      ...{ level: 50, detail: expect.stringContaining('--defaults.tls.ca') },
+      ...{ level: 'error', detail: expect.stringContaining('--defaults.tls.ca') },
     });
     for (const server of ['one', 'two'])
       expect((await initialize(urlOf(server))).initialized.serverInfo.name).toBe('mini');
@@ -296,7 +296,7 @@ describe('a changed file', () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
     const keys = await changingFile('keys.json', '[]');
     expect(await change({ one: mini, secret: mini }, { auth: { apiKeysFile: keys.path } })).toMatchObject({
-      ...{ level: 50, options: [expect.stringMatching(/\.json:\d+:\d+: auth\.apiKeysFile$/)] },
+      ...{ level: 'error', options: [expect.stringMatching(/\.json:\d+:\d+: auth\.apiKeysFile$/)] },
     });
     expect((await post(urlOf('secret'), initializeBody)).status).toBe(404);
     expect((await post(urlOf('two'), initializeBody)).status).toBe(200);

@@ -295,7 +295,7 @@ describe('the two endpoints for clients of 2024-11-05', () => {
     await client.post(initializeRequest());
     await post(`${gateway.baseUrl}/messages?token=${client.token}`, '{');
     client.drop();
-    expect(gateway.stderr()).toContain('"level":20');
+    expect(gateway.stderr()).toContain('"level":"debug"');
     expect(gateway.stderr() + gateway.stdout()).not.toContain(client.token);
     expect(gateway.stderr()).not.toMatch(/token=|messages\?/);
   });

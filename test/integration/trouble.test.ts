@@ -18,7 +18,7 @@ it('[P-01] a banner on stdout is told once for each session, as the server wrote
   await waitFor(() => told().length === 3, { what: 'the notices' });
   await gateway.stop();
   const notices = gateway.logs().filter(({ msg }) => msg === notice);
-  for (const each of notices) expect(each).toMatchObject({ level: 40, line: 'Welcome to Chatty 1.0' });
+  for (const each of notices) expect(each).toMatchObject({ level: 'warn', line: 'Welcome to Chatty 1.0' });
   expect(new Set(notices.map(({ session }) => session)).size).toBe(3);
   expect(told()[0]?.['help']).toContain('to stderr');
 });

@@ -4,16 +4,8 @@ import type { Gateway } from '../support/gateway.ts';
 import type { Ledger } from './ledger.ts';
 import type { Stage } from './stage.ts';
 
-/** A level of pino: from here on a gateway tells of a fault of its own, which nothing that is done here explains. */
-const error = 50;
-const names: Readonly<Record<number, string>> = {
-  10: 'trace',
-  20: 'debug',
-  30: 'info',
-  40: 'warn',
-  50: 'error',
-  60: 'fatal',
-};
+/** On these levels a gateway tells of a fault of its own, which nothing that is done here explains. */
+const faults: ReadonlySet<string> = new Set(['error', 'fatal']);
 
 /** Reads the logs of all gateways that run or ran, keeps them in a file each, and counts what they say. */
 export function createLogBook(stage: Stage, ledger: Ledger) {
@@ -33,9 +25,9 @@ export function createLogBook(stage: Stage, ledger: Ledger) {
   const note = (gateway: Gateway, line: string): void => {
     if (!line.startsWith('{')) return;
     const { level, msg, err } = JSON.parse(line);
-    const name = `${names[level] ?? level}: ${msg}`;
+    const name = `${level}: ${msg}`;
     lines.set(name, (lines.get(name) ?? 0) + 1);
-    if (level < error) return;
+    if (!faults.has(level)) return;
     ledger.fail(`gateway ${gateway.pid} logged ${name} ${err?.message ?? ''}: ${line.slice(0, 600)}`);
   };
   const read = async (): Promise<void> => {

@@ -27,7 +27,8 @@ export function createLog({ levels, isPretty, hasColors }: LogOptions): Log {
   const output = new LogOutput({ target: 2, lostLine: (lost) => format(formatLossWarning(lost)) });
   process.on('exit', () => output.flush());
   const root = pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    // Log stores know the words, and not pino's numbers.
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
     { write: (line) => output.write(format(line)) },
   );
   const parts = logParts.map((part) => [part, root.child({ part }, { level: levels[part] })]);
@@ -42,5 +43,5 @@ export function setLevels(log: Log, levels: LogLevels): void {
 /** The warning about lost lines, in the form of pino. */
 function formatLossWarning(lost: number): string {
   const msg = `${lost} log lines were lost because the reader of the log was too slow`;
-  return `${JSON.stringify({ level: 40, time: new Date().toISOString(), part: 'app', lost, msg })}\n`;
+  return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), part: 'app', lost, msg })}\n`;
 }

@@ -1,12 +1,5 @@
-/** Names and colours of the levels by the number that pino writes (ECMA-48, SGR). */
-const levels: Readonly<Record<number, readonly [name: string, color: number]>> = {
-  10: ['TRACE', 90],
-  20: ['DEBUG', 90],
-  30: ['INFO', 32],
-  40: ['WARN', 33],
-  50: ['ERROR', 31],
-  60: ['FATAL', 31],
-};
+/** Colours of the levels (ECMA-48, SGR). */
+const colors: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
 
 const gray = 90;
 
@@ -15,19 +8,18 @@ const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const plain = /^[\w./:@+-]+$/;
 
 /**
- * Formats a line that pino wrote for a person: time (UTC), level, part, message and fields, with the error below. The
+ * Formats a line of the log for a person: time (UTC), level, part, message and fields, with the error below. The
  * terminal gets no control characters except colours, whatever the fields contain.
  */
 export function prettyLine(line: string, hasColors: boolean): string {
   const { time, level, part, msg, err, lastOutput, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const paint = (text: string, color: number): string => (hasColors ? `\u001b[${color}m${text}\u001b[0m` : text);
-  const [name, color] = levels[Number(level)] ?? ['?', gray];
   const fieldTexts = Object.entries(fields).map(
     ([key, value]) => ` ${paint(`${escapeUnprintable(key)}=`, gray)}${formatValue(value)}`,
   );
   const head = [
     paint(String(time).slice(11), gray),
-    paint(name.padEnd(5), color),
+    paint(String(level).toUpperCase().padEnd(5), colors[String(level)] ?? gray),
     paint(escapeUnprintable(String(part)).padEnd(7), gray),
     escapeUnprintable(String(msg ?? '')),
   ];

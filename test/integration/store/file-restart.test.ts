@@ -9,6 +9,7 @@ import { environmentNumber } from '../../support/environment-number.ts';
 import { everythingFixture, type Gateway, type GatewayOptions, startGateway } from '../../support/gateway.ts';
 import { createJournal } from '../../support/journal.ts';
 import { violationsOf } from '../../support/log-checker.ts';
+import { isAtLeast } from '../../support/log-levels.ts';
 import { connectOld } from '../../support/old-client.ts';
 import type { SdkClient } from '../../support/sdk-clients.ts';
 import { countOutcomes, executionsIn, startTraffic, type Traffic, trafficServer } from '../../support/traffic.ts';
@@ -190,7 +191,7 @@ test.each(signals)(
       counts[name] = (counts[name] ?? 0) + 1;
     }
     process.stdout.write(`${signal}: ${JSON.stringify(counts)}\n`);
-    const faults = kept.logs().filter(({ level }) => Number(level) >= 50);
+    const faults = kept.logs().filter((line) => isAtLeast(line, 'error'));
     expect(faults).toEqual([]);
   },
   120_000 + sessions * 2_000,

@@ -6,7 +6,11 @@ import { prettyLine } from '../../../src/ops/log/pretty-line.ts';
 function pretty(fields: object, message: string, hasColors = false): string {
   const lines: string[] = [];
   const logger = pino(
-    { base: null, timestamp: () => ',"time":"2026-11-22T01:02:03.456Z"' },
+    {
+      base: null,
+      timestamp: () => ',"time":"2026-11-22T01:02:03.456Z"',
+      formatters: { level: (level) => ({ level }) },
+    },
     { write: (line: string) => void lines.push(prettyLine(line, hasColors)) },
   );
   logger.child({ part: 'session' }).warn(fields, message);
