@@ -1,6 +1,7 @@
 import { noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { detach } from '../util/boundary.ts';
+import { TimeLimit } from '../util/timing/time-limit.ts';
 import type {
   Backend,
   BackendEnd,
@@ -80,14 +81,14 @@ class EitherTransport implements Backend {
   #sent: QueuedMessage[] = [];
   #isPaused = false;
   #isOver = false;
-  #silence: NodeJS.Timeout | undefined;
+  #silence: TimeLimit | undefined;
 
   constructor(known: WebTransport | undefined, open: DetectOptions['open'], options: EitherOptions) {
     this.#open = open;
     this.#options = options;
     this.#isKnown = known !== undefined;
     this.#first = this.#try(known ?? 'http');
-    if (!this.#isKnown) this.#silence = setTimeout(() => this.#trySecond(), maxSilenceMs);
+    if (!this.#isKnown) this.#silence = new TimeLimit(() => this.#trySecond(), maxSilenceMs);
   }
 
   get #current(): Backend {
@@ -125,7 +126,7 @@ class EitherTransport implements Backend {
   #decide(tried: Try): void {
     this.#answered = tried;
     this.#sent = [];
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     const other = tried === this.#first ? this.#second : this.#first;
     if (other !== undefined) detach('backend', other.backend.close());
     this.#options.onAnswer(tried.transport);
@@ -152,7 +153,7 @@ class EitherTransport implements Backend {
   }
 
   #finish(end: BackendEnd): void {
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     if (this.#answered === undefined && this.#hasEnded) return;
     this.#hasEnded = true;
     this.#options.events.onEnd(end);
@@ -182,7 +183,7 @@ class EitherTransport implements Backend {
 
   async close(how?: CloseOptions): Promise<void> {
     this.#isOver = true;
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     await Promise.all(this.#living.map((backend) => backend.close(how)));
   }
 }

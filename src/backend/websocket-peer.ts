@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { afterCatchUp } from '../util/timing/time-limit.ts';
 
 /** Rules for an MCP WebSocket on either side: the gateway's as a client and as a server. */
 
@@ -44,7 +45,7 @@ export function watchPeer(
 ): void {
   let lastBytesRead = socket.bytesRead;
   let unanswered = 0;
-  const timer = setInterval(() => {
+  const check = (): void => {
     const hasReceived = socket.bytesRead !== lastBytesRead || peer.isPaused;
     lastBytesRead = socket.bytesRead;
     if (hasReceived) unanswered = 0;
@@ -55,6 +56,7 @@ export function watchPeer(
       unanswered += 1;
       peer.ping();
     }
-  }, intervalMs);
+  };
+  const timer = setInterval(afterCatchUp(check, intervalMs), intervalMs);
   peer.once('close', () => clearInterval(timer));
 }

@@ -6,6 +6,7 @@ import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { TextRun } from '../protocol/wire/text-run.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
+import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
 
@@ -113,7 +114,7 @@ export class Answer implements OpeningAnswer {
   #headers: Headers | undefined;
   /** True once the client has come back, or has not come back in time. */
   #hasDetachEnded = false;
-  #detachTimer: NodeJS.Timeout | undefined;
+  #detachTimer: TimeLimit | undefined;
   readonly #commitTimer: NodeJS.Timeout | undefined;
   /** Set where the messages of the answer matter to others. */
   observer: AnswerObserver | undefined;
@@ -249,7 +250,7 @@ export class Answer implements OpeningAnswer {
     if (this.#state === 'waiting' && this.isDetached) this.#commitNow();
     else if (this.#state === 'waiting') this.#settle('lost');
     this.#hasDetachEnded = true;
-    clearTimeout(this.#detachTimer);
+    this.#detachTimer?.clear();
   }
 
   abandon(id: RequestId): void {
@@ -312,7 +313,7 @@ export class Answer implements OpeningAnswer {
   #handleLostConnection(): void {
     if (!this.isDetached) return this.#loseUnlessResumable();
     const canResume = this.#target.isLogged;
-    this.#detachTimer = setTimeout(() => {
+    this.#detachTimer = new TimeLimit(() => {
       this.#hasDetachEnded = true;
       if (!canResume) this.#lose('left');
     }, detachGraceMs).unref();
@@ -323,7 +324,7 @@ export class Answer implements OpeningAnswer {
   #giveUp(): void {
     if (this.#hasDetachEnded) return;
     this.#hasDetachEnded = true;
-    clearTimeout(this.#detachTimer);
+    this.#detachTimer?.clear();
     this.#loseUnlessResumable();
   }
 
@@ -343,7 +344,7 @@ export class Answer implements OpeningAnswer {
   #settle(state: 'streaming' | 'done' | 'lost'): void {
     this.#state = state;
     clearTimeout(this.#commitTimer);
-    if (state === 'done') clearTimeout(this.#detachTimer);
+    if (state === 'done') this.#detachTimer?.clear();
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Message } from '../protocol/message/message.ts';
 import { createMessageBatch, type EventBatch } from '../reply/event-batch.ts';
 import type { EventSink } from '../reply/reply.ts';
+import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { Answer, AnswerTarget } from './answer.ts';
 
 /**
@@ -23,7 +24,7 @@ export class LiveTarget implements AnswerTarget {
   #unreadBytes = 0;
   /** The last event, if it waits after them. */
   #last: EventBatch | undefined;
-  #slowTimer: NodeJS.Timeout | undefined;
+  #slowTimer: TimeLimit | undefined;
 
   /** @param slowReaderMs how long a client may leave its stream unread */
   constructor(slowReaderMs: number) {
@@ -60,7 +61,7 @@ export class LiveTarget implements AnswerTarget {
     this.#unread = undefined;
     this.#unreadBytes = 0;
     this.#last = undefined;
-    clearTimeout(this.#slowTimer);
+    this.#slowTimer?.clear();
   }
 
   #send(event: EventBatch): void {
@@ -69,7 +70,7 @@ export class LiveTarget implements AnswerTarget {
       this.#unreadBytes += event.text.length;
     } else if (this.#sink?.write(event) === false) {
       this.#unread = [];
-      this.#slowTimer = setTimeout(() => this.#cutOff(), this.#slowReaderMs);
+      this.#slowTimer = new TimeLimit(() => this.#cutOff(), this.#slowReaderMs);
     }
   }
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Server } from 'node:net';
 import { reportFault } from '../util/boundary.ts';
+import { PauseWatch } from '../util/timing/time-limit.ts';
 import { type Endpoint, HttpContext } from './http-context.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
 import { maxPipelined, OpenResponses } from './replies/open-responses.ts';
@@ -83,7 +84,8 @@ const reportBrokenResponse = (cause: unknown): void => reportFault('request', ca
  */
 export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint): HttpServer {
   const { certificate, clientCertificates, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
-  const responses = new OpenResponses(options.slowReaderMs);
+  const pauses = new PauseWatch();
+  const responses = new OpenResponses(options.slowReaderMs, pauses);
   const times = {
     requestTimeout: bodyTimeoutMs,
     connectionsCheckingInterval: 1_000,
@@ -114,7 +116,7 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
     const context = new HttpContext(incoming, outgoing);
     context.contain(() => context.respondWithFault('bad_expectation'));
   });
-  answerMalformedRequests(server);
+  answerMalformedRequests(server, pauses);
   // Node.js drops headers after the first 1,000, which the guards must see. The size of all headers is bounded anyway.
   server.maxHeadersCount = 0;
   server.maxConnections = maxConnections;
@@ -133,6 +135,7 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
       const timer = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
       clearTimeout(timer);
+      pauses.close();
     },
   };
 }

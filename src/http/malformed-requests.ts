@@ -1,7 +1,9 @@
-import { type Server as HttpServer, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type Server as HttpServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { entryOf, faultMessage, type Reason } from '../protocol/faults.ts';
+import { contain } from '../util/boundary.ts';
+import { catchUpMs, type PauseWatch } from '../util/timing/time-limit.ts';
 
 /**
  * Faults for errors of Node.js' HTTP parser and its timer (nodejs.org/api/http.html, 'clientError'). Any other parser
@@ -16,15 +18,30 @@ const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
 
 /**
  * Answers input that Node.js cannot parse as a whole request: bytes that are no HTTP, too many headers, too slow ones.
- * The connection is closed then, since the start of the next request is unknown.
+ * The connection is closed then, since the start of the next request is unknown. A request that Node.js takes for too
+ * slow after the gateway stood still may have arrived meanwhile, and is read first.
  */
-export function answerMalformedRequests(server: HttpServer | HttpsServer): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+export function answerMalformedRequests(server: HttpServer | HttpsServer, pauses: PauseWatch): void {
+  const refuse = (error: NodeJS.ErrnoException, socket: Duplex): void => {
     const reason = reasons.get(error.code) ?? (error.code?.startsWith('HPE_') ? 'bad_http' : undefined);
     // A reset or a failed TLS handshake is no fault of a request, so nobody waits for an answer.
     if (reason === 'plain_http') return answerInPlain(socket);
     if (reason !== undefined && socket.writable && !hasBegunResponse(socket)) socket.write(formatResponse(reason));
     socket.destroy();
+  };
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || !pauses.hasJustStoodStill()) return refuse(error, socket);
+    // Node.js looks at such a request no more.
+    let late = responseOf(socket)?.req;
+    const noteHead = (incoming: IncomingMessage): void => {
+      if (incoming.socket === socket) late = incoming;
+    };
+    server.on('request', noteHead);
+    const decide = (): void => {
+      server.off('request', noteHead);
+      if (late?.complete !== true) refuse(error, socket);
+    };
+    setTimeout(() => contain('request', decide), catchUpMs);
   });
 }
 

@@ -5,6 +5,7 @@ import { openHttpConnection } from '../../backend/http-client/http-connection.ts
 import { readJsonBody } from '../../backend/http-client/json-body.ts';
 import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
+import { timeLimitSignal } from '../../util/timing/time-limit.ts';
 import { connectTimeoutMs, readServerTls } from '../servers/remote-openers.ts';
 
 /** The time limit for the answer to a request of the gateway itself, with its body (P8). */
@@ -63,7 +64,7 @@ function createSend(server: RemoteServer, { origin }: URL): SendUpstream {
   const connection = openHttpConnection({ origin, headers: server.headers, tls, connectTimeoutMs, maxConnections });
   const flow = createBackpressureGroup();
   return async ({ method, url, headers, body, readsJson = false }) => {
-    const signal = AbortSignal.timeout(answerTimeoutMs);
+    const signal = timeLimitSignal(answerTimeoutMs);
     const posted = body === undefined ? {} : { body: Buffer.from(body) };
     const answer = await connection.request({ method, url, headers, ...posted, signal });
     const { status } = answer;

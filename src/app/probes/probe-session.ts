@@ -16,6 +16,7 @@ import { readDiscovery, revisionToRetry } from '../../protocol/modern/discovery.
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { version } from '../version.ts';
 
 /** A session of the gateway itself with a server, to find out whether the server works. */
@@ -185,12 +186,12 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   return {
     async request(method, params, limitMs = timeoutMs) {
       lastId += 1;
-      let timer: NodeJS.Timeout | undefined;
+      let limit: TimeLimit | undefined;
       try {
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
           // The last output of the server arrives with its end, so the backend is closed first.
-          timer = setTimeout(() => {
+          limit = new TimeLimit(() => {
             isSilent = true;
             const closed = backend.close({ isForGood: true });
             const fail = (): void => reject(explainSilence(method, limitMs, noise.with(end?.lastOutput)));
@@ -200,7 +201,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
           backend.send(createRequest(method, params));
         });
       } finally {
-        clearTimeout(timer);
+        limit?.clear();
         waiting = undefined;
       }
     },

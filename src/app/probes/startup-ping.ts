@@ -5,6 +5,7 @@ import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import type { Era } from '../../protocol/revisions.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { version } from '../version.ts';
 
 /** A server without a client is pinged after this time. Most clients connect earlier, and their sessions show more. */
@@ -55,7 +56,7 @@ export function createStartupPing({
   let isFirst = true;
   let sendPing: (() => void) | undefined;
   let state: 'before' | 'sent' | 'over' = 'before';
-  let timer: NodeJS.Timeout | undefined;
+  let limit: TimeLimit | undefined;
   let wasSlow = false;
   /** A server whose limit is short is only reported once it is over. */
   const restMs = Math.max(startTimeoutMs - pingAfterMs, 0);
@@ -63,13 +64,13 @@ export function createStartupPing({
   const awaitAnswer = (): void => {
     const report = (): void => onSilent(method);
     if (restMs <= slowMs) {
-      timer = setTimeout(report, restMs).unref();
+      limit = new TimeLimit(report, restMs).unref();
       return;
     }
-    timer = setTimeout(() => {
+    limit = new TimeLimit(() => {
       wasSlow = true;
       onSlow();
-      timer = setTimeout(report, restMs - slowMs).unref();
+      limit = new TimeLimit(report, restMs - slowMs).unref();
     }, slowMs).unref();
   };
 
@@ -77,7 +78,7 @@ export function createStartupPing({
     // Only this request is open, so an error with a null id must be its answer.
     if (kind !== 'response' || (answered !== id && answered !== null)) return false;
     state = 'over';
-    clearTimeout(timer);
+    limit?.clear();
     onAnswered(wasSlow);
     return true;
   };
@@ -95,7 +96,7 @@ export function createStartupPing({
       else reportUnits(events, units);
     },
     onEnd(end) {
-      clearTimeout(timer);
+      limit?.clear();
       events.onEnd(end);
       state = 'over';
     },
@@ -114,9 +115,9 @@ export function createStartupPing({
       return backend;
     },
     begin() {
-      timer = setTimeout(() => sendPing?.(), pingAfterMs).unref();
+      limit = new TimeLimit(() => sendPing?.(), pingAfterMs).unref();
     },
-    end: () => clearTimeout(timer),
+    end: () => limit?.clear(),
     get isOpen() {
       return state === 'sent';
     },

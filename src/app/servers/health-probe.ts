@@ -5,6 +5,7 @@ import { type ServerFailure, serverFailure } from '../../ops/health/server-failu
 import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { within } from '../../util/timing/within.ts';
 import { discover, initialize, openProbeSession, ServerUnusableError } from '../probes/probe-session.ts';
 import { version } from '../version.ts';
@@ -127,12 +128,12 @@ function failLate(): never {
 function askModern({ modern, config }: ServedServer): Promise<void> {
   const question = discoverRequest('probe', { version, protocolVersion: modern.revision });
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const limit = new TimeLimit(() => {
       cancel();
       reject(new Error('the server did not answer in time'));
     }, probeTimeoutOf(config));
     const settle = (settled: () => void): void => {
-      clearTimeout(timer);
+      limit.clear();
       settled();
     };
     const cancel = modern.probe(question, {

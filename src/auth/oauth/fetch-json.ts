@@ -1,3 +1,5 @@
+import { timeLimitSignal } from '../../util/timing/time-limit.ts';
+
 /** The time limit for one document of an authorization server, in milliseconds. */
 const timeoutMs = 5_000;
 
@@ -43,7 +45,7 @@ export async function fetchAnswer(
     ...request,
     headers: { accept: 'application/json', ...request.headers },
     redirect: 'manual',
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: timeLimitSignal(timeoutMs),
   });
   const { status } = response;
   if (status === 200) return { status, text: await readText(response, url) };

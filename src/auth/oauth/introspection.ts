@@ -1,6 +1,7 @@
 import type { JWTPayload } from 'jose';
 import { detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import { printableText } from '../identity.ts';
 import type { RefusalCause } from '../refusal-causes.ts';
@@ -82,12 +83,12 @@ export class TokenIntrospection {
     const asked = this.#askOnce(token, signed);
     const known = this.#active.get(token.sha256);
     if (known === undefined || !this.#isUsable(known)) return asked;
-    let timer: NodeJS.Timeout | undefined;
+    let limit: TimeLimit | undefined;
     const late = new Promise<TokenFault>((resolve) => {
-      timer = setTimeout(() => resolve(notChecked), maxRecheckMs);
+      limit = new TimeLimit(() => resolve(notChecked), maxRecheckMs);
     });
     const outcome = await Promise.race([asked, late]);
-    clearTimeout(timer);
+    limit?.clear();
     return outcome === notChecked && this.#isUsable(known) ? known : outcome;
   }
 

@@ -1,5 +1,6 @@
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 // The order of POSTs to one server: which POST waits for which. Requests overlap, as clients send them.
 
@@ -54,12 +55,12 @@ export class OpenRequests {
     }
     return new Promise((resolve) => {
       const admit = (): void => {
-        clearTimeout(timer);
+        limit.clear();
         this.#waiting.delete(admit);
         this.#count += 1;
         resolve(true);
       };
-      const timer = setTimeout(() => {
+      const limit = new TimeLimit(() => {
         this.#waiting.delete(admit);
         resolve(false);
       }, maxBlockingMs).unref();

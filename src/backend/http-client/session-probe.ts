@@ -4,6 +4,7 @@ import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
+import { timeLimitSignal } from '../../util/timing/time-limit.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from './http-connection.ts';
 
 /** Options of the probe. */
@@ -69,7 +70,7 @@ export async function isSessionKnown(
   id: RequestId = nextOwnId(),
 ): Promise<boolean> {
   const headers = { ...clientHeaders(), ...postHeaders, ...session.headers };
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = timeLimitSignal(timeoutMs);
   const body = createMessage({ id, method: 'ping' }).text;
   try {
     const { status, body: answered } = await connection.request({ method: 'POST', url, headers, body, signal });

@@ -1,5 +1,6 @@
 import type { Agent } from 'undici';
 import { loadLibrary } from '../../util/load-library.ts';
+import { timeLimitSignal } from '../../util/timing/time-limit.ts';
 
 /** How long an authorization server may take for one answer, from the connection to the last byte. */
 const timeoutMs = 10_000;
@@ -31,7 +32,7 @@ export function createTokenFetch(limitMs = timeoutMs): TokenFetch {
   return async (url, { method, headers, body }) => {
     const undici = loadLibrary('undici');
     agent ??= new undici.Agent({ connections: maxConnections, connect: { timeout: limitMs } });
-    const signal = AbortSignal.timeout(limitMs);
+    const signal = timeLimitSignal(limitMs);
     try {
       // Cheaper than `fetch`, and it follows no redirect.
       const answer = await undici.request(url, {

@@ -1,8 +1,10 @@
 // src/backend/reuse: processes that several sessions use, one after another or at the same time.
+
 import type { Affinity, AffinityPlace } from '../../protocol/affinity.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { anonymous, isSame, isSameUser, type Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
@@ -83,7 +85,7 @@ const slowStart = 4;
 interface KeptProcess {
   readonly key: string;
   readonly process: InitializedProcess;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: TimeLimit;
 }
 
 /**
@@ -415,7 +417,7 @@ export class KeptProcesses implements ProcessSource {
     const ofOwner = this.#kept.filter((kept) => isSameOwner(kept.process.options.owner, owner));
     if (ofOwner.length >= maxKeptOfUser) this.#end(ofOwner[0]?.process);
     if (this.#kept.length >= maxKept) this.#end(this.#kept[0]?.process);
-    const timer = setTimeout(() => this.#end(process), lingerMs).unref();
+    const timer = new TimeLimit(() => this.#end(process), lingerMs).unref();
     process.onUnusedEnd = () => this.#remove((kept) => kept.process === process);
     this.#kept.push({ key, process, timer });
   }
@@ -471,7 +473,7 @@ export class KeptProcesses implements ProcessSource {
   #remove(matches: (kept: KeptProcess) => boolean): InitializedProcess | undefined {
     const index = this.#kept.findLastIndex(matches);
     const [kept] = index < 0 ? [] : this.#kept.splice(index, 1);
-    clearTimeout(kept?.timer);
+    kept?.timer.clear();
     return kept?.process;
   }
 

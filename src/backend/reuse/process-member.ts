@@ -5,6 +5,7 @@ import type { Message } from '../../protocol/message/message.ts';
 import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import type { RenumberedIds } from '../../protocol/modern/renumber.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type Backend, type BackendEnd, type BackendEvents, type RequestIds, reportUnits } from '../backend.ts';
 
 /** How many bytes a member may leave unread before it holds up the process that it shares (P8). */
@@ -42,7 +43,7 @@ export class ProcessMember {
   /** Messages that wait while the session does not read. */
   #held: Message[] = [];
   #heldBytes = 0;
-  #holdUpTimer: NodeJS.Timeout | undefined;
+  #holdUpTimer: TimeLimit | undefined;
   #isPaused = false;
   hasLeft = false;
 
@@ -84,7 +85,7 @@ export class ProcessMember {
     for (const message of messages) this.#heldBytes += message.text.length;
     this.#held.push(...messages);
     if (this.#heldBytes <= maxHeldBytes || this.#holdUpTimer !== undefined) return;
-    this.#holdUpTimer = setTimeout(() => this.#giveUp(), maxHoldUpMs).unref();
+    this.#holdUpTimer = new TimeLimit(() => this.#giveUp(), maxHoldUpMs).unref();
     this.#host.updatePause();
   }
 
@@ -129,7 +130,7 @@ export class ProcessMember {
   }
 
   #forgetHeld(): void {
-    clearTimeout(this.#holdUpTimer);
+    this.#holdUpTimer?.clear();
     this.#holdUpTimer = undefined;
     this.#held = [];
     this.#heldBytes = 0;

@@ -1,5 +1,6 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { findRange } from '../../protocol/json/splice.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 /** How long other sessions wait until the first client has confirmed the answer to `initialize`. */
 const maxConfirmationMs = 1_000;
@@ -18,7 +19,7 @@ export class ProcessStart {
   hasTasks = false;
   /** True if the process never becomes usable, or if its client does not confirm the answer. Some clients never do. */
   hasFailed = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: TimeLimit | undefined;
   #waiters: (() => void)[] = [];
 
   /** True once the server may get other requests. */
@@ -38,7 +39,7 @@ export class ProcessStart {
     this.answer = Buffer.from(text);
     this.answeredAt = performance.now();
     this.hasTasks = typeof findRange(this.answer, ['result', 'capabilities', 'tasks']) === 'object';
-    this.#timer = setTimeout(() => this.fail(), maxConfirmationMs).unref();
+    this.#timer = new TimeLimit(() => this.fail(), maxConfirmationMs).unref();
   }
 
   confirm(): void {
@@ -53,7 +54,7 @@ export class ProcessStart {
   }
 
   #notify(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     for (const onSettled of this.#waiters.splice(0)) onSettled();
   }
 }

@@ -4,6 +4,7 @@ import { type Message, readGatewayMessage, responsesIn } from '../../protocol/me
 import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -97,7 +98,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   isPerCall = false;
   /** The client's `initialize`, until the server has answered it. */
   #initialize: Parameters<Backend['send']> | undefined;
-  #silence: NodeJS.Timeout | undefined;
+  #silence: TimeLimit | undefined;
   /** How many processes have failed to open the session. */
   #failures = 0;
 
@@ -152,7 +153,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     const process = this.#process;
     if (this.#isClosed || this.#hasEnded) return process?.close(how);
     this.#isClosed = true;
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     const key = this.#key;
     const keepMs = this.#source.drop(key?.text ?? '', this.#opening.holder);
     const isOthers = (process?.size ?? 0) > 1;
@@ -192,7 +193,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     if (!mayTry || initialize === undefined || process === undefined) return false;
     if (!this.#source.mayFindOther(this, process)) return false;
     this.#failures += 1;
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     this.#source.drop(this.key.text, this.#opening.holder);
     this.#member?.leave();
     if (!process.hasEnded) detach('backend', process.close());
@@ -205,7 +206,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   /** The server has opened the session. */
   #noteOpened(): void {
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     this.#initialize = undefined;
     if (this.hasFailed) this.#source.noteOnlyProcess();
   }
@@ -246,7 +247,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
       const isOutlived = await this.#source.isOutlived(this, process);
       if (isWaiting() && !(isOutlived && this.#seekAgain())) this.#awaitAnswer();
     };
-    this.#silence = setTimeout(() => detach('backend', check()), this.#source.silenceMs).unref();
+    this.#silence = new TimeLimit(() => detach('backend', check()), this.#source.silenceMs).unref();
   }
 
   /** Returns false if the process has ended. */
@@ -292,7 +293,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   onEnd(end: BackendEnd): void {
     if (end.reason === 'exited' && this.#seekAgain()) return;
     this.#hasEnded = true;
-    clearTimeout(this.#silence);
+    this.#silence?.clear();
     // The session alone was detached: the process goes on for others.
     if (this.#process?.hasEnded === false) this.#process = undefined;
     this.#source.drop(this.#key?.text ?? '', this.#opening.holder);

@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { answeredIn } from '../../protocol/ids/answer-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { abandonAfterMs } from '../http-client/post-order.ts';
 
@@ -24,7 +25,7 @@ export interface UnansweredPost {
 interface Tracked extends UnansweredPost {
   readonly unanswered: Set<RequestId>;
   resolveAnswered(): void;
-  timer?: NodeJS.Timeout;
+  timer?: TimeLimit;
 }
 
 /**
@@ -50,7 +51,7 @@ export class UnansweredPosts {
     };
     for (const id of ids) this.#byId.set(id, tracked);
     tracked.accepted = post(tracked).then(() => {
-      clearTimeout(tracked.timer);
+      tracked.timer?.clear();
       for (const id of tracked.unanswered) if (this.#byId.get(id) === tracked) this.#byId.delete(id);
     });
     return tracked;
@@ -84,6 +85,6 @@ export class UnansweredPosts {
 }
 
 function abortAfter(post: Tracked, ms: number): void {
-  clearTimeout(post.timer);
-  post.timer = setTimeout(() => post.canceller.abort(), ms);
+  post.timer?.clear();
+  post.timer = new TimeLimit(() => post.canceller.abort(), ms);
 }

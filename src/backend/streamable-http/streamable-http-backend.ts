@@ -5,6 +5,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { requestIdsOf } from '../../protocol/ids/answer-ids.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { timeLimitSignal } from '../../util/timing/time-limit.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import { reportRefused } from '../answers/refused-requests.ts';
 import {
@@ -169,7 +170,7 @@ export function openStreamableHttp(
 
   /** Ends the session at the server, as a client should that is done with it. The server may answer 405. */
   const endSession = async (): Promise<void> => {
-    const signal = AbortSignal.timeout(deleteTimeoutMs);
+    const signal = timeLimitSignal(deleteTimeoutMs);
     const deleted = connection.request({
       method: 'DELETE',
       url,

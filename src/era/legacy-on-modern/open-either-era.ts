@@ -1,4 +1,5 @@
 // src/era/legacy-on-modern: serves legacy sessions at servers of the modern era.
+
 import {
   type Backend,
   type BackendEnd,
@@ -18,6 +19,7 @@ import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run
 import { readDiscovery, versionsAt } from '../../protocol/modern/discovery.ts';
 import { methodNotFound, modernErrorCodes } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { EraLookup } from './server-side.ts';
 
 /** The ways to open a server whose era is unknown. */
@@ -131,7 +133,7 @@ class UndecidedBackend implements Backend, BackendEvents {
   #deferredEvents: (() => void)[] | undefined;
   #isPaused = false;
   #isClosed = false;
-  #silenceTimer: NodeJS.Timeout | undefined;
+  #silenceTimer: TimeLimit | undefined;
   /** Resolves when the backend that a translator has replaced is gone. */
   #replaced: Promise<void> | undefined;
 
@@ -149,7 +151,10 @@ class UndecidedBackend implements Backend, BackendEvents {
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'opening' && message.method === 'initialize') {
       this.#opening = { message, headers, id: message.id as RequestId };
-      this.#silenceTimer = setTimeout(() => detach('session', this.#probeWhenSilent()), this.#server.options.silentMs);
+      this.#silenceTimer = new TimeLimit(
+        () => detach('session', this.#probeWhenSilent()),
+        this.#server.options.silentMs,
+      );
     }
     return this.#backend.send(message, headers);
   }
@@ -166,7 +171,7 @@ class UndecidedBackend implements Backend, BackendEvents {
 
   async close(how?: CloseOptions): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer?.clear();
     await Promise.all([this.#backend.close(how), this.#replaced]);
   }
 
@@ -235,7 +240,7 @@ class UndecidedBackend implements Backend, BackendEvents {
 
   #decide(): void {
     this.#state = 'decided';
-    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer?.clear();
     this.#silenceTimer = undefined; // a timer is large
   }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { PauseWatch } from '../../util/timing/time-limit.ts';
 import { responseOf } from '../malformed-requests.ts';
 
 /**
@@ -25,11 +26,13 @@ interface Connection {
  */
 export class OpenResponses {
   readonly #slowReaderMs: number;
+  readonly #pauses: PauseWatch;
   readonly #connections = new Map<Socket, Connection>();
 
   /** @param slowReaderMs how long a client may leave the rest of a complete response unread */
-  constructor(slowReaderMs: number) {
+  constructor(slowReaderMs: number, pauses: PauseWatch) {
     this.#slowReaderMs = slowReaderMs;
+    this.#pauses = pauses;
   }
 
   /** Holds a response until it is closed. Returns false if its connection has too many. */
@@ -79,7 +82,12 @@ export class OpenResponses {
     const outgoing = responseOf(socket);
     // Nothing is left of a response that the operating system took whole.
     if (outgoing === undefined || outgoing.writableLength === 0) return;
-    outgoing.setTimeout(this.#slowReaderMs, () => outgoing.destroy());
+    const handleTimeout = (): void => {
+      // The client may have read on while the gateway stood still.
+      if (this.#pauses.hasJustStoodStill()) socket.setTimeout(this.#slowReaderMs);
+      else outgoing.destroy();
+    };
+    outgoing.setTimeout(this.#slowReaderMs, handleTimeout);
     // Node.js sets its own time for the next request, but not for one that has begun already.
     outgoing.once('finish', () => responseOf(socket) && socket.setTimeout(0));
   }

@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 /** A message and its headers; see `BackendSupervisor.send`. */
 export interface UnsentMessage {
@@ -23,7 +24,7 @@ export class UnsentMessages {
   readonly #options: UnsentMessagesOptions;
   #entries: (UnsentMessage & { readonly since: number })[] = [];
   #bytes = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: TimeLimit | undefined;
   #maxMs: number | undefined;
 
   constructor(options: UnsentMessagesOptions) {
@@ -35,7 +36,7 @@ export class UnsentMessages {
   limitTo(maxMs: number): void {
     if (this.#maxMs === undefined || this.#maxMs <= maxMs) return;
     this.#maxMs = maxMs;
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#timer = undefined;
     if (this.#entries.length > 0) this.#expire();
   }
@@ -45,7 +46,7 @@ export class UnsentMessages {
     if (this.#bytes + message.text.length > this.#options.maxBytes) return false;
     this.#entries.push({ message, headers, since: performance.now() });
     this.#bytes += message.text.length;
-    if (this.#maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(), this.#maxMs);
+    if (this.#maxMs !== undefined) this.#timer ??= new TimeLimit(() => this.#expire(), this.#maxMs);
     return true;
   }
 
@@ -59,7 +60,7 @@ export class UnsentMessages {
     const entries = this.#entries;
     this.#entries = [];
     this.#bytes = 0;
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#timer = undefined;
     this.#maxMs = this.#options.maxMs;
     return entries;
@@ -71,7 +72,7 @@ export class UnsentMessages {
     const expired = this.#entries.splice(0, fresh < 0 ? this.#entries.length : fresh);
     const [next] = this.#entries;
     // A timer can run early by a part of a millisecond.
-    this.#timer = next && setTimeout(() => this.#expire(), Math.ceil(next.since - newest));
+    this.#timer = next && new TimeLimit(() => this.#expire(), Math.ceil(next.since - newest));
     for (const { message } of expired) {
       this.#bytes -= message.text.length;
       this.#options.onExpired(message);

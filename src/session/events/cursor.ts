@@ -4,6 +4,7 @@ import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEntry } from '../../store/event-log.ts';
 import { bytesOf, eventCount } from '../../store/event-run.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
 export const getStream = 0;
@@ -65,7 +66,7 @@ export class StreamCursor {
   readonly #owner: CursorOwner;
   #state: 'live' | 'reading' | 'blocked' | 'closed' = 'reading';
   #readAgain = false;
-  #slowTimer: NodeJS.Timeout | undefined;
+  #slowTimer: TimeLimit | undefined;
 
   /**
    * @param start `live` if this connection lacks no event of the stream yet, so that nothing has to be read; or the
@@ -177,7 +178,7 @@ export class StreamCursor {
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';
-      this.#slowTimer = setTimeout(() => this.sink.cut(), slowReaderMs);
+      this.#slowTimer = new TimeLimit(() => this.sink.cut(), slowReaderMs);
     }
   }
 
@@ -190,7 +191,7 @@ export class StreamCursor {
 
   #unblock(): void {
     if (this.#state !== 'blocked') return;
-    clearTimeout(this.#slowTimer);
+    this.#slowTimer?.clear();
     this.#read();
   }
 
@@ -198,7 +199,7 @@ export class StreamCursor {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#held = undefined;
-    clearTimeout(this.#slowTimer);
+    this.#slowTimer?.clear();
     clearTimeout(this.ageTimer);
     this.#owner.detach(this);
   }

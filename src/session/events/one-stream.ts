@@ -7,6 +7,7 @@ import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts'
 import type { Reply, RequestAttempt } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { SessionContext } from '../session-context.ts';
 import { getStream } from './cursor.ts';
 import type { EventDelivery } from './delivery.ts';
@@ -70,11 +71,11 @@ export class OneStream {
   /** Answers a POST when its events are in the log, or after the time limit of a request. */
   confirm(ids: readonly RequestId[], reply: Reply): void {
     const answer = once((isStored: boolean) => {
-      clearTimeout(timer);
+      limit.clear();
       if (isStored) reply.accepted();
       else reply.fault('outcome_unknown', ids[0] ?? null);
     });
-    const timer = setTimeout(() => answer(false), this.#context.limits.requestIdleMs).unref();
+    const limit = new TimeLimit(() => answer(false), this.#context.limits.requestIdleMs).unref();
     this.#unconfirmed.push({ since: performance.now(), answer });
     this.#delivery.whenStored((isStored) => {
       this.#unconfirmed = this.#unconfirmed.filter((post) => post.answer !== answer);

@@ -2,6 +2,7 @@ import { maxWaitingBytes } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 /** How long a call waits at most for a server that does not answer a ping, in milliseconds. */
 const maxPingMs = 2_000;
@@ -48,7 +49,7 @@ export class EarlyRoots {
   /** The calls whose clients were asked. */
   #triedCalls = new WeakSet<Call>();
   #askTimer: NodeJS.Timeout | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: TimeLimit | undefined;
   /** The number of processes so far. Pings of an earlier one say nothing about the current one. */
   #round = 0;
   /** Passes the request on to a call. */
@@ -88,7 +89,7 @@ export class EarlyRoots {
     if (this.#request === undefined || this.#request.id !== id) return;
     this.#request = undefined;
     this.#whenRead(() => {
-      this.#timer = setTimeout(() => this.#settle(), settleMs);
+      this.#timer = new TimeLimit(() => this.#settle(), settleMs);
     });
   }
 
@@ -122,7 +123,7 @@ export class EarlyRoots {
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     clearTimeout(this.#askTimer);
   }
 
@@ -164,10 +165,10 @@ export class EarlyRoots {
     const finish = (): void => {
       if (isOver || round !== this.#round) return;
       isOver = true;
-      clearTimeout(this.#timer);
+      this.#timer?.clear();
       onRead();
     };
-    this.#timer = setTimeout(finish, maxPingMs);
+    this.#timer = new TimeLimit(finish, maxPingMs);
     this.#options.ping(finish);
   }
 }

@@ -3,6 +3,7 @@ import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import type { Reply } from '../../reply/reply.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { ClientPost } from '../session-handle.ts';
 
 /** Options of `InputGate`. */
@@ -17,7 +18,7 @@ export interface InputGateOptions {
 interface QueuedPost {
   readonly post: ClientPost;
   readonly reply: Reply;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: TimeLimit;
 }
 
 /**
@@ -51,12 +52,12 @@ export class InputGate {
       return false;
     }
     const dequeue = (): boolean => {
-      clearTimeout(queued.timer);
+      queued.timer.clear();
       const index = this.#queue.indexOf(queued);
       if (index >= 0) this.#queue.splice(index, 1);
       return index >= 0;
     };
-    const queued = { post, reply, timer: setTimeout(() => dequeue() && refuse(), turnMs) };
+    const queued = { post, reply, timer: new TimeLimit(() => dequeue() && refuse(), turnMs) };
     this.#queue.push(queued);
     reply.onGone(dequeue);
     return false;
@@ -65,7 +66,7 @@ export class InputGate {
   /** The session ends. The requests that wait are not run, so the next session may run them. */
   close(): void {
     for (const { post, reply, timer } of this.#queue.splice(0)) {
-      clearTimeout(timer);
+      timer.clear();
       const request = post.messages.find(mayCauseInput) as Message;
       reply.fault('unknown_session', request.id ?? null);
     }
@@ -79,7 +80,7 @@ export class InputGate {
   #admitNext(): void {
     while (this.#queue.length > 0 && this.#isOpen) {
       const { post, reply, timer } = this.#queue.shift() as QueuedPost;
-      clearTimeout(timer);
+      timer.clear();
       this.#options.onAdmitted(post, reply);
     }
   }

@@ -1,6 +1,7 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
+import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Streams } from '../events/streams.ts';
 import type { ClientPost } from '../session-handle.ts';
 
@@ -32,7 +33,7 @@ interface WaitingPost {
 export class ListenerGate {
   readonly #options: ListenerGateOptions;
   #waiting: WaitingPost[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  #timer: TimeLimit | undefined;
 
   constructor(options: ListenerGateOptions) {
     this.#options = options;
@@ -50,7 +51,7 @@ export class ListenerGate {
     else if (waitMs <= 0 && !isOrdered) refuse({ post, reply }, 'no_listener');
     else {
       this.#waiting.push({ post, reply });
-      this.#timer ??= setTimeout(() => this.#giveUp(), waitMs);
+      this.#timer ??= new TimeLimit(() => this.#giveUp(), waitMs);
     }
     return false;
   }
@@ -74,7 +75,7 @@ export class ListenerGate {
   }
 
   #takeAll(): WaitingPost[] {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#timer = undefined;
     return this.#waiting.splice(0);
   }

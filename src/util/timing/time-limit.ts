@@ -5,7 +5,10 @@
 const lateMs = 1_000;
 
 /** So long the gateway then reads what has arrived meanwhile. It takes a few turns of the event loop. */
-const catchUpMs = 100;
+export const catchUpMs = 100;
+
+/** How often `PauseWatch` looks. */
+const tickMs = 500;
 
 /**
  * A limit on the time that the gateway waits for a peer. The event loop runs timers before it reads: after a pause of the
@@ -26,6 +29,48 @@ export class TimeLimit {
   /** The peer has answered. */
   clear(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** Lets the process end before the limit is over. */
+  unref(): this {
+    this.#timer.unref();
+    return this;
+  }
+}
+
+/** As `AbortSignal.timeout`, with a limit as above. */
+export function timeLimitSignal(ms: number): AbortSignal {
+  const controller = new AbortController();
+  new TimeLimit(
+    () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')),
+    ms,
+  ).unref();
+  return controller.signal;
+}
+
+/**
+ * Knows whether the gateway has just stood still, for limits that Node.js itself watches: nobody can tell when their
+ * timers were due.
+ */
+export class PauseWatch {
+  #tickedMs = performance.now();
+  #stoodStillMs = Number.NEGATIVE_INFINITY;
+  readonly #timer = setInterval(() => this.#tick(), tickMs).unref();
+
+  /** True if what arrived during the pause may not have been read yet. */
+  hasJustStoodStill(): boolean {
+    this.#tick();
+    return performance.now() - this.#stoodStillMs < catchUpMs;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#tickedMs >= tickMs + lateMs) this.#stoodStillMs = nowMs;
+    this.#tickedMs = nowMs;
   }
 }
 

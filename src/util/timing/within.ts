@@ -1,3 +1,5 @@
+import { TimeLimit } from './time-limit.ts';
+
 /**
  * Settles with a promise that settles in time. Otherwise settles with the outcome of `late`: its result or what it
  * throws. The work behind the promise continues. No timer is left behind.
@@ -5,14 +7,14 @@
  */
 export function within<T, L>(promise: Promise<T>, ms: number, late: () => L): Promise<T | L> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const limit = new TimeLimit(() => {
       try {
         resolve(late());
       } catch (cause) {
         reject(cause);
       }
     }, ms);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    promise.then(resolve, reject).finally(() => limit.clear());
   });
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { afterCatchUp, TimeLimit } from '../../../src/util/timing/time-limit.ts';
+import { afterCatchUp, PauseWatch, TimeLimit, timeLimitSignal } from '../../../src/util/timing/time-limit.ts';
 
 /** What the gateway stood still: its timers come late, and time has passed. */
 let stoppedMs = 0;
@@ -56,4 +56,26 @@ test('after the gateway stood still, what has arrived is read before overdue pee
   expect(run).toHaveBeenCalledTimes(4);
   vi.advanceTimersByTime(900);
   expect(run).toHaveBeenCalledTimes(5);
+});
+
+test('a signal with a limit is aborted with a time-out, and not before what has arrived is read', () => {
+  const signal = timeLimitSignal(1_000);
+  stoppedMs = 60_000;
+  vi.advanceTimersByTime(1_000);
+  expect(signal.aborted).toBe(false);
+  vi.advanceTimersByTime(100);
+  expect(signal.reason).toMatchObject({ name: 'TimeoutError' });
+});
+
+test('a watch knows of a pause until what has arrived is read', () => {
+  const watch = new PauseWatch();
+  vi.advanceTimersByTime(5_000);
+  expect(watch.hasJustStoodStill()).toBe(false);
+  stoppedMs = 60_000;
+  expect(watch.hasJustStoodStill()).toBe(true);
+  vi.advanceTimersByTime(99);
+  expect(watch.hasJustStoodStill()).toBe(true);
+  vi.advanceTimersByTime(1);
+  expect(watch.hasJustStoodStill()).toBe(false);
+  watch.close();
 });

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { TimeLimit } from '../../../util/timing/time-limit.ts';
 
 /** Options of the writer. */
 export interface FrameWriterOptions {
@@ -23,7 +24,7 @@ export class FrameWriter {
   readonly #options: FrameWriterOptions;
   /** Bytes of replies since everything was last sent. */
   #replyBytes = 0;
-  #slowTimer: NodeJS.Timeout | undefined;
+  #slowTimer: TimeLimit | undefined;
   #onDrain: (() => void) | undefined;
   #isHeld = false;
 
@@ -31,7 +32,7 @@ export class FrameWriter {
     this.#peer = peer;
     this.#options = options;
     options.socket.on('drain', () => this.#onDrained());
-    peer.once('close', () => clearTimeout(this.#slowTimer));
+    peer.once('close', () => this.#slowTimer?.clear());
   }
 
   /**
@@ -44,7 +45,7 @@ export class FrameWriter {
     this.#replyBytes += text.length;
     if (this.keepsUp || this.#replyBytes < maxUnreadReplyBytes || this.#slowTimer !== undefined) return;
     this.#peer.pause();
-    this.#slowTimer = setTimeout(this.#options.onSlow, this.#options.slowReaderMs);
+    this.#slowTimer = new TimeLimit(this.#options.onSlow, this.#options.slowReaderMs);
   }
 
   /** Stops reading from the client until `release`, however fast the client reads. */
@@ -83,7 +84,7 @@ export class FrameWriter {
   #onDrained(): void {
     this.#replyBytes = 0;
     if (this.#slowTimer !== undefined) {
-      clearTimeout(this.#slowTimer);
+      this.#slowTimer?.clear();
       this.#slowTimer = undefined;
       if (!this.#isHeld) this.#peer.resume();
     }

@@ -17,6 +17,7 @@ import { faultForEnd, type SessionEndReason } from '../../../session/end-reason.
 import type { Session } from '../../../session/session.ts';
 import type { Store } from '../../../store/store.ts';
 import { contain, detach } from '../../../util/boundary.ts';
+import { TimeLimit } from '../../../util/timing/time-limit.ts';
 import type { PostedMessages, ReadPost } from '../../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../../pipeline/receive-messages.ts';
 import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
@@ -81,7 +82,7 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
   #isOpen = false;
   /** The reason for the session's end, once it ends. */
   #sessionEnd: SessionEndReason | undefined;
-  #initializeTimer: NodeJS.Timeout | undefined;
+  #initializeTimer: TimeLimit | undefined;
   /** Listeners for the end of the connection. */
   readonly #goneListeners = new Set<() => void>();
 
@@ -125,7 +126,7 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
 
   /** Ends the session: no further message of the client is expected. */
   #endSession(): void {
-    clearTimeout(this.#initializeTimer);
+    this.#initializeTimer?.clear();
     detach('request', this.#session?.end('client_gone'));
   }
 
@@ -135,7 +136,10 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
   }
 
   #awaitInitialize(): void {
-    this.#initializeTimer = setTimeout(() => this.#terminate('initialize_timeout'), this.#options.initializeTimeoutMs);
+    this.#initializeTimer = new TimeLimit(
+      () => this.#terminate('initialize_timeout'),
+      this.#options.initializeTimeoutMs,
+    );
   }
 
   #receive(context: FrameContext, read: PostedMessages): void {
@@ -184,7 +188,7 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
 
   #open(initialize: Message, reply: Reply): void {
     const { server, sender, sessions, store, maxEventBytes } = this.#options;
-    clearTimeout(this.#initializeTimer);
+    this.#initializeTimer?.clear();
     this.#sessionEnd = undefined;
     const lookup = { server, principal: sender.principal };
     const sessionHome = { store, maxEventBytes, onEnding: (reason: SessionEndReason) => this.#onSessionEnd(reason) };
