@@ -3,7 +3,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { scalarAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
-import { contain, detach, reportFault } from '../../util/boundary.ts';
+import { contain, detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type {
   Backend,
@@ -15,6 +15,7 @@ import type {
   RequestIds,
 } from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
+import { OrderedDelivery } from '../in-order.ts';
 import { waitingBudget } from '../waiting-budget.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
@@ -50,11 +51,8 @@ const maxLists = 4_096;
 /** Calls that wait for the list of their server; a client can send many at once (P8). */
 const maxWaiting = 1_024;
 
-/** Passes on what the server has reported. Returns a promise if that takes some turns. */
-type Act = () => unknown;
-
-/** A message as clients get it. A promise if a large list is filtered in turns of its own. */
-type Filtered = Message | Promise<Message>;
+/** A message as clients get it; undefined if no client gets it. */
+type Filtered = Message | undefined;
 
 /** A backend whose tools and prompts are filtered. */
 class FilteredBackend extends BackendDecorator {
@@ -65,9 +63,13 @@ class FilteredBackend extends BackendDecorator {
   #hasForgottenLists: boolean;
   readonly #waiting = new BoundedMap<RequestId, WaitingCall>(maxWaiting, waitingBudget);
   readonly #ownLists: OwnLists;
-  /** What the server reports while a large list is filtered, which takes some turns; undefined if none is. */
-  #held: Act[] | undefined;
-  #end: Act | undefined;
+  /** While a large list is filtered, the server is not read, so that only what was read already waits (P8). */
+  readonly #inOrder = new OrderedDelivery('backend', {
+    hold: () => super.pause(),
+    release: () => {
+      if (!this.#isPaused && !this.#isOver && !this.#isClosed) super.resume();
+    },
+  });
   #isPaused = false;
   #isOver = false;
   #isClosed = false;
@@ -109,7 +111,7 @@ class FilteredBackend extends BackendDecorator {
 
   override resume(): void {
     this.#isPaused = false;
-    if (this.#held === undefined) super.resume();
+    if (!this.#inOrder.isBusy) super.resume();
   }
 
   override close(how?: CloseOptions): Promise<void> {
@@ -118,26 +120,27 @@ class FilteredBackend extends BackendDecorator {
   }
 
   override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    this.#inOrder(() => {
+    const filter = (): readonly Filtered[] | Promise<readonly Filtered[]> => {
+      if (this.#isClosed) return [];
       const filtered = messages.map((message) => this.#filterMessage(message));
-      const pass = (all: readonly (Message | undefined)[]): void => {
-        const passed = all.filter((message) => message !== undefined);
-        if (passed.length > 0) super.onMessages(passed, relatedRequests);
-      };
-      if (filtered.some((message) => message instanceof Promise)) return Promise.all(filtered).then(pass);
-      pass(filtered as (Message | undefined)[]);
-      return undefined;
+      return filtered.some((message) => message instanceof Promise)
+        ? Promise.all(filtered)
+        : (filtered as readonly Filtered[]);
+    };
+    this.#inOrder.takeLater(filter, (filtered) => {
+      const passed = filtered.filter((message) => message !== undefined);
+      if (passed.length > 0 && !this.#isClosed) super.onMessages(passed, relatedRequests);
     });
   }
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     for (const id of ids) this.#lists.delete(id);
     const others = ids.filter((id) => !this.#ownLists.fail(id));
-    if (others.length > 0) this.#inOrder(() => super.onUnanswered(others, reason, isFinal));
+    if (others.length > 0) this.#report(() => super.onUnanswered(others, reason, isFinal));
   }
 
   override onState(state: string): void {
-    this.#inOrder(() => super.onState(state));
+    this.#report(() => super.onState(state));
   }
 
   override onEnd(end: BackendEnd): void {
@@ -146,38 +149,14 @@ class FilteredBackend extends BackendDecorator {
     this.#waiting.clear();
     this.#ownLists.close();
     const undelivered = [...waiting, ...(end.undelivered ?? [])];
-    this.#end = () => super.onEnd(waiting.length === 0 ? end : { ...end, undelivered });
-    this.#inOrder(this.#end);
+    this.#inOrder.after(() => super.onEnd(waiting.length === 0 ? end : { ...end, undelivered }));
   }
 
-  /**
-   * Passes something on, after all that the server has reported before. While a large list is filtered, the server is not
-   * read, so that only what was read already waits (P8).
-   */
-  #inOrder(act: Act): void {
-    if (this.#held !== undefined) {
-      this.#held.push(act);
-      return;
-    }
-    const passing = act();
-    if (!(passing instanceof Promise)) return;
-    this.#held = [];
-    super.pause();
-    detach('backend', this.#passHeld(passing));
-  }
-
-  async #passHeld(first: Promise<unknown>): Promise<void> {
-    const held = this.#held ?? [];
-    for (let next: Act | undefined = () => first; next !== undefined; next = held.shift()) {
-      if (this.#isClosed && next !== this.#end) continue;
-      try {
-        await next();
-      } catch (cause) {
-        reportFault('backend', cause);
-      }
-    }
-    this.#held = undefined;
-    if (!this.#isPaused && !this.#isOver && !this.#isClosed) super.resume();
+  /** Reports something after all that the server has reported before; not after this backend was closed. */
+  #report(act: () => void): void {
+    this.#inOrder.after(() => {
+      if (!this.#isClosed) act();
+    });
   }
 
   #list(filter: NameFilter, message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
@@ -251,7 +230,7 @@ class FilteredBackend extends BackendDecorator {
   }
 
   /** Returns the message as clients get it, perhaps later; undefined if it answers the gateway's own request. */
-  #filterMessage(message: Message): Filtered | undefined {
+  #filterMessage(message: Message): Filtered | Promise<Message> {
     if (message.kind === 'notification') {
       for (const filter of this.#filters) if (message.method === filter.kind.list.list.changed) filter.forget();
       return message;
@@ -265,7 +244,7 @@ class FilteredBackend extends BackendDecorator {
     if (request !== undefined) return filterResponse(message, request);
     if (!this.#hasForgottenLists) return message;
     const unknown = { headers: noHeaders, isFirstPage: false };
-    return this.#filters.reduce<Filtered>((filtered, filter) => {
+    return this.#filters.reduce<Message | Promise<Message>>((filtered, filter) => {
       const request = { filter, ...unknown };
       return filtered instanceof Promise
         ? filtered.then((earlier) => filterResponse(earlier, request))
@@ -275,7 +254,7 @@ class FilteredBackend extends BackendDecorator {
 }
 
 /** The response as clients get it. A list that cannot be read becomes an error. */
-function filterResponse(message: Message, { filter, headers, isFirstPage }: ListRequest): Filtered {
+function filterResponse(message: Message, { filter, headers, isFirstPage }: ListRequest): Message | Promise<Message> {
   if (message.isError) return message;
   const passed = (filtered: FilterOutcome): Message => {
     if (filtered === 'absent' || filtered === 'empty') return message;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { FilterOptions } from '../../../src/backend/filter/filter-rules.ts';
 import { filterBackends } from '../../../src/backend/filter/filtered-backend.ts';
 import { mayBeOwnId } from '../../../src/protocol/ids/own-ids.ts';
@@ -188,5 +188,47 @@ describe('the list that the gateway reads by itself', () => {
     const { id } = await server.backend.sent.next((each) => mayBeOwnId(each.id));
     server.backend.says({ jsonrpc: '2.0', id, ...answer });
     expect(JSON.parse(await opened.messages.next()).error.data.reason).toMatch(/unknown_tool|list_unreadable/);
+  });
+});
+
+describe('a list that is filtered in turns of its own', () => {
+  const many = [...Array(9_999).keys()].map((at) => `t${at}`);
+  const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'later' } };
+  const askForMany = () => {
+    const server = createFakeServer();
+    const opened = openBackend(filterBackends(server.open, deny('rm')));
+    opened.send(list(1));
+    server.backend.says({ jsonrpc: '2.0', id: 1, result: tools(...many, 'rm') });
+    server.backend.says(note);
+    server.backend.leaves([2], 'timeout');
+    return { server, opened };
+  };
+
+  test('comes before everything that the server has said after it, and the server is read again then', async () => {
+    const { server, opened } = askForMany();
+    expect(server.backend.isPaused).toBe(true);
+    expect(opened.messages.items).toEqual([]);
+    expect(JSON.parse(await opened.messages.next()).result.tools).toHaveLength(many.length);
+    expect(JSON.parse(await opened.messages.next())).toEqual(note);
+    expect(await opened.unanswered.next()).toEqual({ ids: [2], reason: 'timeout' });
+    await vi.waitFor(() => expect(server.backend.isPaused).toBe(false));
+  });
+
+  test('does not resume a server that its client has paused meanwhile', async () => {
+    const { server, opened } = askForMany();
+    opened.backend.pause();
+    await opened.unanswered.next();
+    await new Promise(setImmediate);
+    expect(server.backend.isPaused).toBe(true);
+    opened.backend.resume();
+    expect(server.backend.isPaused).toBe(false);
+  });
+
+  test('reaches nobody after the backend was closed, but its end does', async () => {
+    const { opened } = askForMany();
+    await opened.backend.close();
+    expect((await opened.end()).reason).toBe('closed');
+    expect(opened.messages.items).toEqual([]);
+    expect(opened.unanswered.items).toEqual([]);
   });
 });
