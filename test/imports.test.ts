@@ -45,9 +45,6 @@ const usedByConfiguration = new Set([
   'src/store/redis/connection/redis-url.ts',
 ]);
 
-/** No folder has more files than a reader takes in at once. */
-const maxFilesInFolder = 12;
-
 interface SourceFile {
   /** From the root of the project, with `/`: `src/http/endpoints/streamable-http.ts`. */
   readonly path: string;
@@ -73,17 +70,7 @@ function faultsOf(files: readonly SourceFile[]): string[] {
     graph.set(path, targets);
     faults.push(...faultsOfText(path, code));
   }
-  faults.push(...crowdedFolders([...known]));
   return [...faults, ...cyclesOf(graph).map((cycle) => `import cycle: ${cycle.join(' -> ')}`)];
-}
-
-/** The folders with too many files directly in them. */
-function crowdedFolders(paths: readonly string[]): string[] {
-  const counts = new Map<string, number>();
-  for (const path of paths) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1);
-  return [...counts].flatMap(([folder, count]) =>
-    count > maxFilesInFolder ? [`${folder}: ${count} files; give what belongs together a folder of its own`] : [],
-  );
 }
 
 /** The rule of the rooms that this import breaks, if it breaks one. */
@@ -161,7 +148,7 @@ const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf
   .map((file) => ({ path: relative(root, file).split(sep).join('/'), text: readFileSync(file, 'utf8') }));
 
 describe('src', () => {
-  it('keeps to the directions of imports, the limit of files in a folder and the one reader of the environment', () => {
+  it('keeps to the directions of imports, and to the one reader of the environment', () => {
     expect(sources.length).toBeGreaterThan(0);
     expect(faultsOf(sources)).toEqual([]);
   });

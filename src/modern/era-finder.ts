@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { RunningProcesses } from '../backend/reuse/running-processes.ts';
 import type { OpenForProbe } from '../backend/starting/probed-backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -9,16 +10,6 @@ import type { Emit } from '../util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
 import type { SharedServerEvent } from './shared-server-events.ts';
-
-/** The processes that serve legacy sessions. */
-export interface LegacyProcesses {
-  /** True while there is one. */
-  readonly isServing: boolean;
-  /** How long another process may be silent beside them, in milliseconds. */
-  readonly silenceMs: number;
-  /** Another process was silent for that long. */
-  noteOnlyProcess(): void;
-}
 
 export interface EraFinderOptions {
   readonly server: Server;
@@ -31,7 +22,7 @@ export interface EraFinderOptions {
   /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
   /** The processes of legacy sessions. Of some servers, no second one can run. */
-  legacy?(): LegacyProcesses | undefined;
+  legacy?(): RunningProcesses | undefined;
   /** The gateway's own version. */
   readonly version: string;
   readonly emit: Emit<SharedServerEvent>;

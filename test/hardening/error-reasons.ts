@@ -35,7 +35,6 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'hardening/raw-sockets': ['request_too_slow'],
   'hardening/tls': ['plain_http'],
   'http/pipeline/admission': ['claim_missing'],
-  'integration/retry-after': ['server_overloaded'],
   'integration/credentials': ['credential_missing'],
   'integration/filters': ['unknown_tool', 'unknown_prompt', 'bad_arguments'],
   'integration/forwarded-headers': ['forwarded_too_large'],
@@ -49,6 +48,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/reload': ['server_reconfigured'],
   'integration/sse-face': ['modern_not_served', 'no_listener', 'used_token'],
   'integration/complex-answers': ['response_too_complex'],
+  'integration/retry-after': ['server_overloaded'],
   'integration/upstream-authorization': [
     'upstream_unauthorized',
     'upstream_forbidden',

@@ -1,6 +1,7 @@
 import type { OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import { KeptProcesses } from '../../backend/reuse/kept-processes.ts';
+import type { RunningProcesses } from '../../backend/reuse/running-processes.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import {
@@ -75,7 +76,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const hasCredentials = share === 'user' && usesClientCredentials(running.config);
   const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
   const { config } = running;
-  const modern = runModern(running, parts, lists, startAheadMs, () => kept);
+  const modern = runModern(running, parts, lists, startAheadMs, () => kept?.running);
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
   const maxKept = Math.max(minKept, Math.ceil(gateway.limits.total.sessions / 10));
   const keeping = {
@@ -142,7 +143,7 @@ function runModern(
   { config: gateway, sessions: room, shared, lasting, knownUsers, emit, decorateClientBackends }: ServingParts,
   lists: ListCache,
   startAheadMs: number,
-  legacy: () => KeptProcesses | undefined,
+  legacy: () => RunningProcesses | undefined,
 ): ModernServer {
   const common = { version, limits: roomOptions(gateway), emit, changes: shared?.changes, owners: lasting?.owners };
   const reportUnused = (era: Era): void => {

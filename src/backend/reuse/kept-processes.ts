@@ -2,13 +2,14 @@
 
 import type { Affinity, AffinityPlace } from '../../protocol/affinity.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { anonymous, isSame, isSameUser, type Principal } from '../../protocol/principal.ts';
+import { anonymous, isSameUser, type Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
 import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
+import { isSameOwner, RunningProcesses } from './running-processes.ts';
 import { SessionPerCall } from './session-per-call.ts';
 
 /** Which sessions may use the same process: none, those of one user, or those of all users. */
@@ -68,19 +69,6 @@ const maxRemembered = 1_000;
 /** After so many kept processes in a row that did not answer a ping, the server is taken to know no ping. */
 const maxUnanswered = 2;
 
-/**
- * A process that ends by itself while another one starts, or so soon after that, was perhaps ended by it. Some servers
- * end the process that holds their port or lock.
- */
-const momentMs = 2_000;
-
-/** So often it must be seen that only one process of a server can run, until this is remembered without one. */
-const enoughEvidence = 2;
-
-/** A process that is silent for so long, or for so many times the slowest start, while another one works, waits for it. */
-const minSilenceMs = 5_000;
-const slowStart = 4;
-
 /** A process without a session, and the end of its time. */
 interface KeptProcess {
   readonly key: string;
@@ -111,21 +99,17 @@ export class KeptProcesses implements ProcessSource {
   #clears = 0;
   readonly #ending = new Set<Promise<void>>();
   /** All processes that were started here and have not ended. */
-  readonly #running = new Set<InitializedProcess>();
-  /** True while it is known that only one process of the server can run. */
-  #isOnlyOne = false;
-  /** How often this was seen since two processes have run at the same time. */
-  #evidence = 0;
-  /** True if a second process was seen to end the first one. */
-  #endsOthers = false;
-  #slowestStartMs = 0;
-  /** When a process last answered `initialize`, by `performance.now()`. */
-  #openedAt = 0;
-  #hasReportedOnlyOne = false;
+  readonly running: RunningProcesses;
   #isClosed = false;
 
   constructor(options: KeptProcessesOptions) {
     this.#options = options;
+    this.running = new RunningProcesses({
+      hasAffinity: options.affinity !== undefined,
+      ownerOf: (principal) => this.#ownerOf(principal),
+      startTimeoutMs: options.startTimeoutMs,
+      onOnlyProcess: () => options.onOnlyProcess?.(),
+    });
   }
 
   /**
@@ -144,11 +128,6 @@ export class KeptProcesses implements ProcessSource {
   /** The number of processes without a session. */
   get size(): number {
     return this.#kept.length;
-  }
-
-  /** True while a process serves sessions. */
-  get isServing(): boolean {
-    return [...this.#running].some(({ isOnlyChoice }) => isOnlyChoice);
   }
 
   /** The sessions with the same key may use each other's processes. */
@@ -178,98 +157,10 @@ export class KeptProcesses implements ProcessSource {
     const { open, cancelGraceMs = 0, onDropped } = this.#options;
     const owner = this.#ownerOf(opening.principal);
     const ownsTasks = opening.principal !== undefined && !isSameUser(opening.principal, anonymous);
-    const others = [...this.#running].filter(({ isOnlyChoice }) => isOnlyChoice);
-    const onOpened = (): void => this.#noteOpened(process, others);
-    const onEnded = (): void => detach('backend', this.#noteEnded(process));
-    const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped, onOpened, onEnded };
-    const process = new InitializedProcess((events) => open(events, opening), options);
-    this.#running.add(process);
-    return process;
-  }
-
-  /** If others still run a moment later, more than one process of the server can run. */
-  #noteOpened(process: InitializedProcess, others: readonly InitializedProcess[]): void {
-    this.#openedAt = performance.now();
-    this.#slowestStartMs = Math.max(this.#slowestStartMs, this.#openedAt - process.startedAt);
-    if (others.length === 0) return;
-    const check = (): void => {
-      const haveStayed = [process, ...others].every(({ hasEnded, closed }) => !hasEnded || closed !== undefined);
-      if (!haveStayed || process.hasEnded || others.every(({ hasEnded }) => hasEnded)) return;
-      this.#evidence = 0;
-      this.#isOnlyOne = false;
-      this.#endsOthers = false;
-    };
-    setTimeout(check, momentMs).unref();
-  }
-
-  async #noteEnded(process: InitializedProcess): Promise<void> {
-    const { answer, closed, startedAt } = process;
-    const mayBeReason = (other: InitializedProcess): boolean => other.startedAt > startedAt && other.isNew(momentMs);
-    if (answer !== undefined && closed === undefined && [...this.#running].some(mayBeReason)) {
-      this.#evidence += 1;
-      // Once, it may have been a crash.
-      if (this.#evidence >= enoughEvidence) {
-        this.#endsOthers = true;
-        this.#knowOnlyOne();
-      }
-    }
-    await closed;
-    this.#running.delete(process);
-    if (this.#running.size === 0) this.#isOnlyOne = this.#evidence >= enoughEvidence;
-  }
-
-  /** See `ProcessSource.mayFindOther`. */
-  mayFindOther(seeker: ProcessSeeker, failed: InitializedProcess): boolean {
-    return this.#findOther(seeker, failed) !== undefined;
-  }
-
-  /** See `ProcessSource.noteOnlyProcess`. */
-  noteOnlyProcess(): void {
-    if (!this.#isOnlyOne) this.#evidence += 1;
-    this.#knowOnlyOne();
-  }
-
-  /** See `ProcessSource.silenceMs`. */
-  get silenceMs(): number {
-    const { startTimeoutMs = Number.POSITIVE_INFINITY } = this.#options;
-    return Math.min(Math.max(minSilenceMs, slowStart * this.#slowestStartMs), startTimeoutMs / 2);
-  }
-
-  /** See `ProcessSource.isOutlived`. While other processes answer one after the other, the machine is only slow. */
-  async isOutlived(seeker: ProcessSeeker, silent: InitializedProcess): Promise<boolean> {
-    const other = this.#findOther(seeker, silent);
-    const quietMs = performance.now() - Math.max(silent.startedAt, this.#openedAt);
-    if (other?.isOnlyChoice !== true || quietMs < this.silenceMs) return false;
-    return other.isReady();
-  }
-
-  /** See `ProcessSource.isTaken`. */
-  isTaken(seeker: ProcessSeeker): boolean {
-    if (!this.#isOnlyOne || !this.#endsOthers || this.#options.affinity !== undefined) return false;
-    const owner = this.#ownerOf(seeker.principal);
-    const living = [...this.#running].filter(({ isOnlyChoice, isStarting }) => isOnlyChoice || isStarting);
-    return living.length > 0 && living.every(({ options }) => !isSameOwner(options.owner, owner));
-  }
-
-  #knowOnlyOne(): void {
-    this.#isOnlyOne = true;
-    if (this.#hasReportedOnlyOne) return;
-    this.#hasReportedOnlyOne = true;
-    this.#options.onOnlyProcess?.();
-  }
-
-  /**
-   * A process that keeps another one of the server from running: one of the same user, which can be shared once it has
-   * started, or one of anybody that is ending (P11).
-   */
-  #findOther({ principal }: ProcessSeeker, failed?: InitializedProcess): InitializedProcess | undefined {
-    // The operator has said which sessions belong together.
-    if (this.#options.affinity !== undefined) return undefined;
-    const owner = this.#ownerOf(principal);
-    const others = [...this.#running].filter((process) => process !== failed && process.closed === undefined);
-    const own = others.filter(({ options }) => isSameOwner(options.owner, owner));
-    const found = own.find(({ isOnlyChoice }) => isOnlyChoice) ?? own.find(({ isStarting }) => isStarting);
-    return found ?? [...this.#running].find((process) => process !== failed && process.closed !== undefined);
+    return this.running.start((listeners) => {
+      const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped, ...listeners };
+      return new InitializedProcess((events) => open(events, opening), options);
+    });
   }
 
   /** See `ProcessSource.noteSession`. */
@@ -281,7 +172,7 @@ export class KeptProcesses implements ProcessSource {
   mayHave(seeker: ProcessSeeker): boolean {
     const { key, isPerCall } = seeker;
     const { text, unused } = key;
-    if (this.#isOnlyOne && this.#findOther(seeker) !== undefined) return true;
+    if (this.running.isOnlyOne && this.running.findOther(seeker.principal) !== undefined) return true;
     if (this.#unanswered >= maxUnanswered) return false;
     if (this.#options.sharedBy !== 'all' && !isPerCall) return false;
     if (this.#holders.has(text) || this.#checks.has(text)) return true;
@@ -292,8 +183,8 @@ export class KeptProcesses implements ProcessSource {
   async find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined> {
     const { key } = seeker;
     while (seeker.isSeeking) {
-      if (this.#isOnlyOne || seeker.hasFailed) {
-        const other = this.#findOther(seeker);
+      if (this.running.isOnlyOne || seeker.hasFailed) {
+        const other = this.running.findOther(seeker.principal);
         if (other === undefined) break;
         if (await this.#canJoin(other)) return other;
         continue;
@@ -491,9 +382,6 @@ export class KeptProcesses implements ProcessSource {
     );
   }
 }
-
-const isSameOwner = (a: Principal | undefined, b: Principal | undefined): boolean =>
-  a === undefined ? b === undefined : b !== undefined && isSame(a, b);
 
 /** The place of a process that no other session gets of its own accord. */
 const ownPlace: AffinityPlace = { kind: 'own' };

@@ -19,6 +19,7 @@ import { maxWaitingBytes } from '../waiting-budget.ts';
 import type { InitializedProcess } from './initialized-process.ts';
 import type { ProcessKey } from './process-key.ts';
 import type { ProcessMember } from './process-member.ts';
+import type { RunningProcesses } from './running-processes.ts';
 
 /**
  * How many messages wait while a process is found (P8). Their bytes have a limit, too. Only `initialize` is sent before its
@@ -46,6 +47,8 @@ export interface ProcessSeeker {
 
 /** Finds the processes of `ReusableBackend`. `KeptProcesses` implements it. */
 export interface ProcessSource {
+  /** The processes that run, and whether only one of the server can. */
+  readonly running: RunningProcesses;
   /** The sessions with the same key may use each other's processes. */
   keyOf(opening: OpenOptions, initialize: Message): ProcessKey;
   /** A session with this key looks for a process. Returns true if its client opens a session for each call. */
@@ -64,19 +67,6 @@ export interface ProcessSource {
   hold(key: string, holder: ProcessHolder, process: InitializedProcess): void;
   /** A session uses its process no more. Returns how long the process may be wanted; see `SessionPerCall.noteLeft`. */
   drop(key: string, holder: ProcessHolder): number;
-  /**
-   * The process that was started for a seeker has not opened a session. Returns true if the seeker must look again,
-   * because perhaps only one process of the server can run.
-   */
-  mayFindOther(seeker: ProcessSeeker, failed: InitializedProcess): boolean;
-  /** A seeker has a process now, because it looked again. */
-  noteOnlyProcess(): void;
-  /** After so long without an answer to `initialize`, `isOutlived` is asked, in milliseconds. */
-  readonly silenceMs: number;
-  /** True if the process is silent since it was started for the seeker, while another one of the user works. */
-  isOutlived(seeker: ProcessSeeker, silent: InitializedProcess): Promise<boolean>;
-  /** True if the start of a process would end the one of another user. */
-  isTaken(seeker: ProcessSeeker): boolean;
   /** Keeps a process that its last session has left, or ends it if nobody may come for it, or if there is no room. */
   keep(key: ProcessKey, process: InitializedProcess, isPerCall: boolean, keepMs: number): void;
 }
@@ -191,7 +181,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     const process = this.#process;
     const mayTry = this.#failures < maxFailures && !this.#isClosed;
     if (!mayTry || initialize === undefined || process === undefined) return false;
-    if (!this.#source.mayFindOther(this, process)) return false;
+    if (this.#source.running.findOther(this.principal, process) === undefined) return false;
     this.#failures += 1;
     this.#silence?.clear();
     this.#source.drop(this.key.text, this.#opening.holder);
@@ -208,7 +198,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   #noteOpened(): void {
     this.#silence?.clear();
     this.#initialize = undefined;
-    if (this.hasFailed) this.#source.noteOnlyProcess();
+    if (this.hasFailed) this.#source.running.noteOnlyProcess();
   }
 
   async #find(initialize: Message): Promise<void> {
@@ -227,7 +217,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   start(): void {
-    if (this.#initialize !== undefined && this.#source.isTaken(this)) {
+    if (this.#initialize !== undefined && this.#source.running.isTaken(this.principal)) {
       queueMicrotask(() => this.onEnd(takenByOther));
       return;
     }
@@ -244,10 +234,10 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
       this.#initialize !== undefined && this.#process === process && !this.#isClosed && !this.#hasEnded;
     const check = async (): Promise<void> => {
       if (process === undefined || !isWaiting()) return;
-      const isOutlived = await this.#source.isOutlived(this, process);
+      const isOutlived = await this.#source.running.isOutlived(this.principal, process);
       if (isWaiting() && !(isOutlived && this.#seekAgain())) this.#awaitAnswer();
     };
-    this.#silence = new TimeLimit(() => detach('backend', check()), this.#source.silenceMs).unref();
+    this.#silence = new TimeLimit(() => detach('backend', check()), this.#source.running.silenceMs).unref();
   }
 
   /** Returns false if the process has ended. */

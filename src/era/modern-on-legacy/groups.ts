@@ -156,9 +156,10 @@ export class Groups {
     const { forwarded } = caller;
     const group = { ...this.#sharerOf(member), capabilitiesText: capabilitiesOf(askable), forwarded };
     const message = asLegacyNotification(notification);
+    const sessions = this.#sessionsOf(group);
     const refusals = await Promise.all(
       Array.from({ length: this.#options.poolMax }, async (_, index) => {
-        const handle = await this.#sessionsOf(group)(index).find(forwarded);
+        const handle = await sessions(index).find(forwarded);
         return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
       }),
     );
@@ -373,8 +374,8 @@ export class Groups {
   #sessionsOf(group: GroupKey): SessionsOfGroup {
     const { principal, capabilitiesText, credentials, infoText } = group;
     const { server } = this.#options;
-    const topic = groupTopic(server, group);
     if (this.#isAlone(group)) {
+      const topic = groupTopic(server, group);
       const key = keyOfGroupSession([server.name, server.digest, randomBytes(32).toString('base64url')]);
       return () => this.#findOrCreateSession({ key, principal, capabilitiesText, infoText, topic });
     }
@@ -383,6 +384,7 @@ export class Groups {
     if (isOfGroup && isSame(newest.principal, principal)) return newest.sessions;
     const { issuer, subject, client } = principal;
     const keyParts = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
+    const topic = groupTopic(server, group);
     const known: GroupSession[] = [];
     const sessions: SessionsOfGroup = (index) => {
       const open = (key: string): GroupSession =>

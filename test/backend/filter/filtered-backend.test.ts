@@ -200,7 +200,7 @@ describe('a list that is filtered in turns of its own', () => {
     opened.send(list(1));
     server.backend.says({ jsonrpc: '2.0', id: 1, result: tools(...many, 'rm') });
     server.backend.says(note);
-    server.backend.leaves([2], 'timeout');
+    server.backend.leaves([2], 'request_timeout');
     return { server, opened };
   };
 
@@ -210,7 +210,7 @@ describe('a list that is filtered in turns of its own', () => {
     expect(opened.messages.items).toEqual([]);
     expect(JSON.parse(await opened.messages.next()).result.tools).toHaveLength(many.length);
     expect(JSON.parse(await opened.messages.next())).toEqual(note);
-    expect(await opened.unanswered.next()).toEqual({ ids: [2], reason: 'timeout' });
+    expect(await opened.unanswered.next()).toEqual({ ids: [2], reason: 'request_timeout' });
     await vi.waitFor(() => expect(server.backend.isPaused).toBe(false));
   });
 
