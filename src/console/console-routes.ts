@@ -13,8 +13,8 @@ import { type History, type HistoryRange, historyRanges } from './record/calls/h
 
 /** The facts that the page loads once. */
 export interface About {
-  /** The URLs at which clients reach the servers. */
-  readonly servers: readonly { readonly name: string; readonly url: string }[];
+  /** The URLs at which clients reach the servers, and whether a client may send a server its own token. */
+  readonly servers: readonly { readonly name: string; readonly url: string; readonly takesTokens: boolean }[];
   /** True if clients must authenticate. */
   readonly needsToken: boolean;
   /** The revisions of the requests that the page sends, by their era. */

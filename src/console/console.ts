@@ -132,7 +132,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     return true;
   };
   const about = () => ({
-    servers: parts.servers().map(({ name, path }) => ({ name, url: base + path })),
+    servers: parts.servers().map(({ name, path, takesTokens }) => ({ name, url: base + path, takesTokens })),
     needsToken: parts.operators !== undefined,
     revisions: { legacy: shownOf(newestLegacy), modern: shownOf(newestModern) },
     inspects: record.inspects,

@@ -150,6 +150,27 @@ test.each(['legacy', 'modern'])(
   },
 );
 
+test('the button says what it does: it disconnects until something else is chosen', async () => {
+  const page = await openPlayground();
+  await page.getByLabel('Token or API key').waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Disconnect' }).click();
+  await page.getByText('Disconnected.').waitFor();
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByText(/^Connected to /).waitFor();
+  await page.getByLabel('Revision').selectOption('modern');
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByRole('button', { name: 'Disconnect' }).waitFor();
+});
+
+test('a token can be entered where the server takes one, although the gateway needs none', async () => {
+  const { admin } = await startWatched({
+    args: ['--defaults.forwardHeaders', 'Authorization', 'http://127.0.0.1:9/mcp'],
+    command: [],
+  });
+  const page = await openPage(admin, 'playground');
+  await page.getByLabel('Token or API key').waitFor();
+});
+
 test('the timeline shows the cut, the resume, and that no event is repeated', async () => {
   const page = await openPlayground();
   await choose(page, 'progress');
@@ -166,6 +187,9 @@ test('the timeline shows the cut, the resume, and that no event is repeated', as
   // 8 progress notifications and the result.
   expect(Number(before) + Number(after)).toBe(9);
   expect(Number(after)).toBeGreaterThan(0);
+  const figure = page.locator('.timeline');
+  expect(await figure.locator('.timeline-axis span').allTextContents()).toHaveLength(5);
+  expect(await figure.locator('.timeline-legend').textContent()).toContain('Not connected');
   expect(await timeline.locator('.span.cut, .span.resuming, .span.resumed').count()).toBeGreaterThanOrEqual(3);
 });
 

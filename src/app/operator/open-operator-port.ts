@@ -16,6 +16,7 @@ import type { ReadinessReport } from '../../ops/health/readiness-report.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
 import type { Sessions } from '../../registry/sessions.ts';
+import { differsByClient } from '../../server/server.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
@@ -108,7 +109,11 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
   });
 }
 
-const consoleServer = ({ config: { name }, running, modern, kept }: ServedServer, path: string): ConsoleServer => ({
+const consoleServer = (
+  { config: { name }, server, running, modern, kept }: ServedServer,
+  path: string,
+): ConsoleServer => ({
+  takesTokens: server.authorizesClients === true || differsByClient(server),
   name,
   path,
   callsInFlight: modern.inFlight.calls,

@@ -8,7 +8,8 @@ const isTroubled = ({ condition }) => condition.state === 'down' || condition.st
 /** Says why the server is in trouble; nothing if it works. */
 export function describeReason({ condition, health, lastExit }) {
   if (condition.state !== 'down') return condition.reasons.join(' ');
-  const why = health.why ?? 'The last probe failed.';
+  // A view has no cause of its own.
+  const why = health.why ?? (condition.reasons.join(' ') || 'The last probe failed.');
   return lastExit === undefined || why.includes(lastExit) ? why : `${why} ${lastExit}`;
 }
 

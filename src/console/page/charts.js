@@ -19,7 +19,12 @@ const wholeSteps = Array.from({ length: 27 }, (_, index) => [1, 2, 5][index % 3]
 const byteSteps = Array.from({ length: 34 }, (_, index) => 2 ** (10 + index));
 
 /** The plots of a server or of the instance. */
-export const callPlot = { title: 'Calls per second', series: calls, format: perSecond };
+export const callPlot = {
+  title: 'Calls per second',
+  series: calls,
+  format: perSecond,
+  nothing: 'No calls in this time',
+};
 export const timePlot = {
   title: 'Response time',
   series: times,
@@ -27,6 +32,7 @@ export const timePlot = {
   increments: wholeSteps,
   leastMax: 10,
   nowLabel: 'last 2 min',
+  nothing: 'No answers in this time',
 };
 
 /** The response times of the last two minutes, as the row of a server and the figures show them. */
@@ -37,6 +43,7 @@ export const memoryPlot = {
   series: [{ key: 'memoryBytes', label: 'Memory', color: '--accent' }],
   format: bytes,
   increments: byteSteps,
+  nothing: 'No processes in this time',
 };
 
 const instancePlots = [
@@ -50,6 +57,7 @@ const instancePlots = [
     ],
     format: number,
     increments: wholeSteps,
+    nothing: 'No sessions in this time',
   },
   {
     title: 'Memory',
@@ -59,11 +67,13 @@ const instancePlots = [
     ],
     format: bytes,
     increments: byteSteps,
+    nothing: 'Not measured yet',
   },
   {
     title: 'Events to clients per second',
     series: [{ key: 'events', label: 'Events', color: '--accent' }],
     format: perSecond,
+    nothing: 'No events in this time',
   },
   {
     title: 'Resumed streams and takeovers',
@@ -73,6 +83,7 @@ const instancePlots = [
     ],
     format: number,
     increments: wholeSteps,
+    nothing: 'No stream was resumed in this time',
   },
 ];
 

@@ -16,8 +16,9 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     id: 'play-token',
     type: 'password',
     autocomplete: 'off',
-    placeholder: needsToken ? 'Empty: the key of this page' : 'Not needed',
+    placeholder: needsToken ? 'Empty: the key of this page' : 'Only for the server',
   });
+  const tokenField = h('div.field', {}, h('label', { for: 'play-token' }, 'Token or API key'), token);
   const revision = h(
     'select',
     { id: 'play-revision' },
@@ -36,10 +37,24 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     {},
     h('div.field', {}, h('label', { for: 'play-server' }, 'Server'), server),
     h('div.field', {}, h('label', { for: 'play-revision' }, 'Revision'), revision),
-    h('div.field', {}, h('label', { for: 'play-token' }, 'Token or API key'), token),
+    tokenField,
     h('div.buttons', {}, connect),
   );
   let client;
+  /** What the client has connected with. Undefined while it is not connected. */
+  let connected;
+  const choices = () => [server.value, revision.value, token.value].join('\n');
+  const isConnected = () => connected === choices();
+  const showChoices = () => {
+    const { takesTokens = false } = servers.find(({ name }) => name === server.value) ?? {};
+    tokenField.hidden = !needsToken && !takesTokens;
+    setText(connect, isConnected() ? 'Disconnect' : 'Connect');
+  };
+  for (const input of [server, revision, token]) input.addEventListener('input', showChoices);
+  const noteConnected = (isNow) => {
+    connected = isNow ? choices() : undefined;
+    showChoices();
+  };
   let operationForm;
   let states = [];
   /** What the client was told when it could not connect. The page knows more when it has the state of the server. */
@@ -98,22 +113,33 @@ export function createPlayground(section, live, { servers, needsToken, revisions
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     connect.disabled = true;
+    const isEnd = isConnected();
+    noteConnected(false);
     await client?.close();
     transcript.clear();
     serverRequests.replaceChildren();
     subscriptions.clear();
     workshop.hidden = true;
     refusal = undefined;
+    client = undefined;
+    if (isEnd) {
+      setText(status, 'Disconnected.');
+      connect.disabled = false;
+      return;
+    }
     setText(status, 'Connecting …');
     const Client = revision.value === 'modern' ? ModernClient : McpClient;
     client = new Client({
       path: `status/play/${encodeURIComponent(server.value)}`,
       revision: revisions[revision.value],
-      token: token.value.trim() || (needsToken ? ownToken() : ''),
+      token: (tokenField.hidden ? '' : token.value.trim()) || (needsToken ? ownToken() : ''),
       capabilities: clientCapabilities,
       onEntry(entry) {
         operationForm?.update(entry);
-        if (entry.kind === 'over') setText(status, entry.text);
+        if (entry.kind === 'over') {
+          setText(status, entry.text);
+          noteConnected(false);
+        }
         transcript.add(entry);
       },
       onRequest: (request) => answerByHand(serverRequests, request),
@@ -126,6 +152,7 @@ export function createPlayground(section, live, { servers, needsToken, revisions
         status,
         `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`,
       );
+      noteConnected(true);
       workshop.hidden = false;
       operationForm = undefined;
       bench.replaceChildren(h('p.muted', {}, 'This server has no tools, prompts or resources.'));
@@ -141,6 +168,7 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     /** Chooses a server by its name. */
     choose(name) {
       if (servers.some((one) => one.name === name)) server.value = name;
+      showChoices();
       showCause();
     },
   };

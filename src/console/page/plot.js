@@ -9,14 +9,25 @@ const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y
  * Creates a plot over time: axes with units, a legend with the values under the pointer, and one line for each series.
  * Screen readers get one image with a description.
  * @param {{ title: string, height: number, increments?: readonly number[], hasLegend: boolean, series: readonly { key: string, label: string, color: string }[],
- *   format(value: number): string, nowLabel?: string, leastMax?: number }} options `color` is a custom property of the style sheet;
+ *   format(value: number): string, nowLabel?: string, leastMax?: number, nothing: string }} options `color` is a custom property of the style sheet;
  *   `nowLabel` names the time of the values that `update` is given for a legend without a pointer; the axis reaches at least
- *   to `leastMax`, so that small differences do not look large
+ *   to `leastMax`, so that small differences do not look large; `nothing` is said in a plot without any value above 0
  */
-export function createPlot({ title, height, series, format, increments, hasLegend, nowLabel = 'now', leastMax = 1 }) {
+export function createPlot({
+  title,
+  height,
+  series,
+  format,
+  increments,
+  hasLegend,
+  nowLabel = 'now',
+  leastMax = 1,
+  nothing,
+}) {
   const probe = h('span', { hidden: true });
   const box = h('div', { role: 'img' });
-  const element = h('figure.plot', { hidden: true }, h('figcaption', {}, title), box, probe);
+  const hint = h('p.muted.nothing', { hidden: true }, nothing);
+  const element = h('figure.plot', { hidden: true }, h('figcaption', {}, title), h('div.area', {}, box, hint), probe);
   const colors = createColors(probe);
   let current = {};
   // Without a pointer, the legend shows the values that the rest of the page shows, or the newest ones.
@@ -46,7 +57,7 @@ export function createPlot({ title, height, series, format, increments, hasLegen
           { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => ticks.map(format) },
         ],
         series: [
-          { label: 'Time', value: (_, at) => (at === null ? nowLabel : time(at * 1_000)) },
+          { label: '', value: (_, at) => (at === null ? nowLabel : time(at * 1_000)) },
           ...series.map(({ label, color }) => ({
             label,
             width: 1.5,
@@ -87,6 +98,7 @@ export function createPlot({ title, height, series, format, increments, hasLegen
       element.hidden = false;
       span = newSpan;
       newest = [times, ...series.map(({ key }) => values[key] ?? times.map(() => null))];
+      hint.hidden = series.some(({ key }) => values[key]?.some((value) => value > 0));
       box.setAttribute('aria-label', describe(title, series, values, format, { nowLabel, current }));
       show();
     },

@@ -9,6 +9,7 @@ const maxShown = 200;
 const texts = {
   session_started: ['Session started', ''],
   session_ended: ['Session ended', ''],
+  session_reopened: ['Session opened again, because its clients called again', ''],
   session_adopted: ['Session taken over from an instance that was lost', 'good'],
   session_continued: ['Session continues here after its instance stopped', 'good'],
   session_worn_out: ['Session abandoned: its owners failed repeatedly', 'bad'],
@@ -41,7 +42,10 @@ const choices = {
   refused: ['Refused requests', 'refused'],
   resumed: ['Resumed streams', 'resumed history_lost'],
   store: ['Store', 'redis_away redis_back'],
-  sessions: ['Sessions', 'session_started session_ended session_adopted session_continued hibernated woken'],
+  sessions: [
+    'Sessions',
+    'session_started session_ended session_reopened session_adopted session_continued hibernated woken',
+  ],
 };
 
 /** Creates the list of recent events, newest first. */

@@ -10,8 +10,10 @@ const redrawMs = 200;
  */
 export function createTimeline() {
   const track = h('div.timeline-track', { role: 'img' });
+  const axis = h('div.timeline-axis.muted', { 'aria-hidden': 'true' });
+  const legend = h('div.timeline-legend.muted', { 'aria-hidden': 'true' });
   const caption = h('figcaption.muted');
-  const element = h('figure.timeline', { hidden: true }, track, caption);
+  const element = h('figure.timeline', { hidden: true }, track, axis, legend, caption);
   let run = { startedAt: 0, endedAt: undefined, spans: [], events: [] };
   let timer;
   const now = () => run.endedAt ?? performance.now();
@@ -30,6 +32,12 @@ export function createTimeline() {
       parts.push(dot);
     }
     track.replaceChildren(...parts);
+    axis.replaceChildren(...axisShares.map((share) => h('span', {}, duration(Math.round(length * share)))));
+    const kinds = Object.keys(spanTexts).filter((kind) => run.spans.some((span) => span.kind === kind));
+    legend.replaceChildren(
+      ...kinds.map((kind) => h('span', {}, h(`span.span.${kind}`), spanTexts[kind])),
+      ...(run.events.length > 0 ? [h('span', {}, h('span.event'), 'Event')] : []),
+    );
     const text = describe(run, length);
     setText(caption, text);
     track.setAttribute('aria-label', `Timeline of the stream. ${text}`);
@@ -76,6 +84,9 @@ export function createTimeline() {
     },
   };
 }
+
+/** The places of the times below the line. */
+const axisShares = [0, 0.25, 0.5, 0.75, 1];
 
 const spanTexts = { open: 'Connected', cut: 'Not connected', resuming: 'Resuming', resumed: 'Connected again' };
 

@@ -37,7 +37,7 @@ export class ConsoleRecord {
   readonly failingTools = new FailingTools();
   readonly refusals = new Refusals();
   readonly resumes = new Resumes();
-  readonly history = new History();
+  readonly history = new History((server) => this.rates.timesOfMinute(server));
   readonly incidents = new ServerIncidents();
   readonly stderr = new StderrLines();
   readonly traffic = new Traffic();

@@ -9,6 +9,7 @@ import { redactStart } from './redacted-content.ts';
 export type RecentEventKind =
   | 'session_started'
   | 'session_ended'
+  | 'session_reopened'
   | 'session_adopted'
   | 'session_continued'
   | 'session_worn_out'
@@ -71,6 +72,7 @@ const groupMs = 300_000;
 /** Events that a person may look for one by one: they are about the work of clients, not about trouble. */
 const single: ReadonlySet<string> = new Set([
   'session_started',
+  'session_reopened',
   'session_adopted',
   'session_continued',
   'noise',
@@ -107,7 +109,12 @@ export class RecentEvents {
     switch (event.type) {
       case 'session-started': {
         const { name, protocolVersion, startMs } = event;
-        return this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`);
+        // The session of a group of modern clients is opened again under its name.
+        const isReopened = this.#kept.some(
+          ({ kind, server, session }) => kind === 'session_ended' && session === name.session && server === name.server,
+        );
+        const kind = isReopened ? 'session_reopened' : 'session_started';
+        return this.#add(kind, name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`);
       }
       case 'session-ended':
         return this.#add('session_ended', { ...event.name, reason: event.reason });

@@ -27,7 +27,8 @@ import {
   type Snapshot,
   showChildren,
 } from './snapshot.ts';
-import { rankOf, SteadyConditions } from './steady-conditions.ts';
+import { SteadyConditions } from './steady-conditions.ts';
+import { conditionOfView, type MemberCondition } from './view-condition.ts';
 
 /** The state of a server that the record does not have. */
 export interface ServerState {
@@ -256,10 +257,23 @@ export class SnapshotBuilder {
         return [name, this.#conditions.show(name, found)];
       }),
     );
+    const known = new Map(
+      servers.map(({ name, health }): [string, MemberCondition] => [
+        name,
+        { name, condition: own.get(name) as ServerCondition, why: health.why },
+      ]),
+    );
     return new Map(
-      servers.map(({ name, members = [] }) => {
-        const all = [[name, own.get(name)] as const, ...members.map((member) => [member, own.get(member)] as const)];
-        return [name, worstOf(all, name)];
+      servers.map(({ name, members }) => {
+        const condition = own.get(name) as ServerCondition;
+        if (members === undefined) return [name, condition];
+        return [
+          name,
+          conditionOfView(
+            condition,
+            members.flatMap((member) => known.get(member) ?? []),
+          ),
+        ];
       }),
     );
   }
@@ -312,15 +326,6 @@ export class SnapshotBuilder {
     }
     return byServer;
   }
-}
-
-/** The worst of the conditions of a view and its servers. The reasons of a server name it. */
-function worstOf(all: readonly (readonly [string, ServerCondition | undefined])[], view: string): ServerCondition {
-  const known = all.flatMap(([name, condition]) => (condition === undefined ? [] : [{ name, condition }]));
-  const [worst] = known.sort((a, b) => rankOf(a.condition) - rankOf(b.condition));
-  if (worst === undefined) return { state: 'unused', reasons: [] };
-  const { name, condition } = worst;
-  return name === view ? condition : { ...condition, reasons: condition.reasons.map((each) => `${name}: ${each}`) };
 }
 
 /** The number of other instances that are named for each server (P8). */

@@ -74,6 +74,8 @@ export interface StoreState {
 
 /** A configured server that is in use. */
 export interface ConsoleServer {
+  /** True if a client may send the server a token of its own, even where the gateway needs none. */
+  readonly takesTokens: boolean;
   readonly name: string;
   /** The path of its endpoint. */
   readonly path: string;

@@ -21,6 +21,24 @@ test('a server that ends again and again is one entry, and others stay', () => {
   expect(events.after(1_001)).toHaveLength(1);
 });
 
+test('a session that is opened again under its name does not look like a new one', () => {
+  const events = new RecentEvents();
+  const start = (session: string) =>
+    events.receive({
+      ...{ type: 'session-started', name: { ...name, session }, protocolVersion: '2025-11-25', startMs: 9, pid: 1 },
+    });
+  start('abcd1234');
+  events.receive({ type: 'session-ended', name, reason: 'idle', dropped: {}, errorCode: undefined });
+  start('abcd1234');
+  start('wxyz5678');
+  expect(events.after(0).map(({ kind }) => kind)).toEqual([
+    'session_started',
+    'session_ended',
+    'session_reopened',
+    'session_started',
+  ]);
+});
+
 test('sessions are listed one by one, except those that end in the same trouble', () => {
   const events = new RecentEvents();
   const ended = (reason: 'deleted' | 'server_start_failed') =>

@@ -4,6 +4,9 @@ import { type AnswerTimes, CallCounts } from './call-counts.ts';
 export const slotCount = 24;
 export const slotMs = 5_000;
 
+/** The slots of the last minute. */
+const slotsOfMinute = 12;
+
 /** The ended calls of the last two minutes, to within a slot. */
 export interface RecentCalls extends AnswerTimes {
   readonly calls: number;
@@ -34,10 +37,10 @@ class Rates {
     return this.#slots[period % slotCount] as CallCounts;
   }
 
-  /** Adds the counts of all slots to a sum, and returns the number of calls in the last complete slot. */
-  addTo(sum: CallCounts, period: number): number {
+  /** Adds the counts of the newest slots to a sum, and returns the number of calls in the last complete slot. */
+  addTo(sum: CallCounts, period: number, slots = slotCount): number {
     this.#advanceTo(period);
-    for (const slot of this.#slots) sum.add(slot);
+    for (let age = 0; age < slots; age += 1) sum.add(this.#slots[(period + slotCount - age) % slotCount] as CallCounts);
     return (this.#slots[(period + slotCount - 1) % slotCount] as CallCounts).calls;
   }
 
@@ -72,11 +75,23 @@ export class CallRates {
   /** The recent calls of one server, or of all servers together. */
   recent(server?: string): RecentCalls {
     const sum = new CallCounts();
-    const asked = server === undefined ? [...this.#byServer.values()] : [this.#byServer.get(server)];
-    const calls = asked.reduce((total, rates) => total + (rates?.addTo(sum, this.#period) ?? 0), 0);
+    const calls = this.#of(server).reduce((total, rates) => total + rates.addTo(sum, this.#period), 0);
     const callsPerSecond = calls / (slotMs / 1_000);
     const gatewayMs = sum.gatewayCalls === 0 ? null : sum.gatewayMs / sum.gatewayCalls;
     return { calls: sum.calls, failures: sum.failures, callsPerSecond, gatewayMs, ...sum.answerTimes };
+  }
+
+  /** The response times of the last minute, of one server or of all servers together. */
+  timesOfMinute(server?: string): AnswerTimes {
+    const sum = new CallCounts();
+    for (const rates of this.#of(server)) rates.addTo(sum, this.#period, slotsOfMinute);
+    return sum.answerTimes;
+  }
+
+  #of(server: string | undefined): Rates[] {
+    if (server === undefined) return [...this.#byServer.values()];
+    const rates = this.#byServer.get(server);
+    return rates === undefined ? [] : [rates];
   }
 
   /** Forgets a server that is no longer configured. */

@@ -1,4 +1,4 @@
-import { CallCounts } from './call-counts.ts';
+import { type AnswerTimes, CallCounts } from './call-counts.ts';
 
 /** The ranges of the plots: the length of a step, and the number of steps that are kept. */
 export const historyRanges = {
@@ -70,6 +70,14 @@ export interface UsualNumbers {
 /** So many steps are needed for a comparison. */
 const minSteps = 6;
 
+/**
+ * Returns the response times of the last minute, of a server or of all. A second has too few calls for quantiles, so the
+ * steps that are shorter than a minute show those of the minute before.
+ */
+export type TimesOfMinute = (server?: string) => AnswerTimes;
+
+const minuteMs = 60_000;
+
 /** The rings of one subject in one range, and the calls of its open step. */
 class Track {
   readonly open = new CallCounts();
@@ -110,6 +118,7 @@ class Track {
 class Range {
   readonly stepMs: number;
   readonly steps: number;
+  readonly #timesOf: TimesOfMinute | undefined;
   readonly instance: Track;
   readonly servers = new Map<string, Track>();
   /** How many resumes, takeovers and events to clients the open step has. */
@@ -117,9 +126,14 @@ class Range {
   /** The number of the step that is open now. */
   #open: number;
 
-  constructor({ stepMs, steps }: { readonly stepMs: number; readonly steps: number }, now: number) {
+  constructor(
+    { stepMs, steps }: { readonly stepMs: number; readonly steps: number },
+    now: number,
+    timesOf: TimesOfMinute,
+  ) {
     this.stepMs = stepMs;
     this.steps = steps;
+    this.#timesOf = stepMs < minuteMs ? timesOf : undefined;
     this.instance = new Track(instanceSeries, steps);
     this.#open = Math.floor(now / stepMs);
   }
@@ -140,7 +154,7 @@ class Range {
     if (current === this.#open) return;
     const { bytesByServer, ...measured } = gauges();
     for (const [name, track] of this.servers)
-      track.close(this.#open, { ...this.#valuesOf(track.open), memoryBytes: bytesByServer.get(name) ?? null });
+      track.close(this.#open, { ...this.#valuesOf(track.open, name), memoryBytes: bytesByServer.get(name) ?? null });
     const counts = { ...this.counts, events: this.counts.events / (this.stepMs / 1_000) };
     this.instance.close(this.#open, { ...this.#valuesOf(this.instance.open), ...measured, ...counts });
     this.counts.resumes = 0;
@@ -176,9 +190,10 @@ class Range {
     return Array.from(this.servers, ([name, track]) => [name, track.known('memoryBytes', this.#open - 1)]);
   }
 
-  #valuesOf({ calls, failures, answerTimes }: CallCounts): Record<string, number | null> {
+  #valuesOf(counts: CallCounts, server?: string): Record<string, number | null> {
     const seconds = this.stepMs / 1_000;
-    return { calls: calls / seconds, failures: failures / seconds, ...answerTimes };
+    const times = this.#timesOf?.(server) ?? counts.answerTimes;
+    return { calls: counts.calls / seconds, failures: counts.failures / seconds, ...times };
   }
 }
 
@@ -191,9 +206,11 @@ export class History {
   readonly #now: () => number;
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(timesOf: TimesOfMinute, now: () => number = () => performance.now()) {
     this.#now = now;
-    this.#ranges = new Map(Object.entries(historyRanges).map(([name, range]) => [name, new Range(range, now())]));
+    this.#ranges = new Map(
+      Object.entries(historyRanges).map(([name, range]) => [name, new Range(range, now(), timesOf)]),
+    );
   }
 
   /** Adds the newest counts of a server to the open steps. */

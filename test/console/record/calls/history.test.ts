@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { EndedCall } from '../../../../src/call/call-events.ts';
 import { CallCounter } from '../../../../src/console/record/calls/call-counter.ts';
+import { CallRates } from '../../../../src/console/record/calls/call-rates.ts';
 import { History, historyRanges } from '../../../../src/console/record/calls/history.ts';
 
 const ended = (server: string, kind: 'ok' | 'tool_error' = 'ok'): EndedCall => ({
@@ -13,7 +14,11 @@ const ended = (server: string, kind: 'ok' | 'tool_error' = 'ok'): EndedCall => (
 function createHistory() {
   let now = 0;
   let sessions = 0;
-  const history = new History(() => now);
+  const rates = new CallRates(() => now);
+  const history = new History(
+    (server) => rates.timesOfMinute(server),
+    () => now,
+  );
   const counter = new CallCounter();
   let measurements = 0;
   const gauges = () => {
@@ -31,7 +36,10 @@ function createHistory() {
     pass(seconds: number) {
       for (let second = 0; second < seconds; second += 1) {
         now += 1_000;
-        counter.fold((server, counts) => history.add(server, counts));
+        counter.fold((server, counts) => {
+          rates.add(server, counts);
+          history.add(server, counts);
+        });
         history.tick(gauges);
       }
     },
@@ -57,7 +65,7 @@ test('each second has its calls by server and in all, and the state of the insta
   expect(instance).toMatchObject({
     calls: [2, 0],
     failures: [1, 0],
-    p50Ms: [3, null],
+    p50Ms: [3, 3],
     sessions: [2, 3],
     resumes: [0, 1],
   });
@@ -66,20 +74,32 @@ test('each second has its calls by server and in all, and the state of the insta
     files: {
       calls: [1, 0],
       failures: [0, 0],
-      p50Ms: [3, null],
-      p95Ms: [3, null],
-      p99Ms: [3, null],
+      p50Ms: [3, 3],
+      p95Ms: [3, 3],
+      p99Ms: [3, 3],
       memoryBytes: [1e8, 1e8],
     },
     mail: {
       calls: [1, 0],
       failures: [1, 0],
-      p50Ms: [3, null],
-      p95Ms: [3, null],
-      p99Ms: [3, null],
+      p50Ms: [3, 3],
+      p95Ms: [3, 3],
+      p99Ms: [3, 3],
       memoryBytes: [null, null],
     },
   });
+});
+
+test('a step that is shorter than a minute has the response times of the minute before it', () => {
+  const { history, count, pass } = createHistory();
+  count(ended('files'));
+  pass(1);
+  count({ ...ended('files'), durationMs: 90 });
+  pass(70);
+  const { p99Ms = [] } = history.after('5m', -1).instance;
+  expect(p99Ms[0]).toBe(3);
+  for (const second of [1, 50]) expect(p99Ms[second]).toBeCloseTo(90, -1);
+  expect(p99Ms.at(-1)).toBeNull();
 });
 
 test('a page gets only the steps that it does not have', () => {
@@ -152,7 +172,10 @@ test('the usual number of sessions and the growth of memory are known after a mi
 test('memory that grows is told from the first minute to the last, with the server whose memory grew most', () => {
   let now = 0;
   let memoryBytes = 1e8;
-  const history = new History(() => now);
+  const history = new History(
+    () => ({ p50Ms: null, p95Ms: null, p99Ms: null }),
+    () => now,
+  );
   const counter = new CallCounter();
   for (const server of ['files', 'mail']) counter.count(ended(server));
   counter.fold((server, counts) => history.add(server, counts));
