@@ -26,6 +26,8 @@ const maxParts = 8;
 const maxValueLength = 1_024;
 
 const reference = /\{(?:(user|client)|(header|claim|meta):([^{}]+))\}/g;
+/** The form of a header name in lower case (RFC 9110, section 5.6.2). */
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const template = /^(?:\{[^{}]+\}[ ,;/:+-]?)+$/;
 
 /**
@@ -37,8 +39,9 @@ export function parseAffinity(text: string): Affinity | undefined {
   const parts: AffinityPart[] = [];
   for (const [, simple, kind, name = ''] of text.matchAll(reference)) {
     if (simple !== undefined) parts.push({ kind: simple as 'user' | 'client' });
-    else if (kind === 'header') parts.push({ kind, name: name.toLowerCase() });
-    else parts.push({ kind: kind as 'claim' | 'meta', name });
+    else if (kind !== 'header') parts.push({ kind: kind as 'claim' | 'meta', name });
+    else if (headerName.test(name.toLowerCase())) parts.push({ kind, name: name.toLowerCase() });
+    else return undefined; // no client could send it
   }
   const references = text.split('{').length - 1;
   return parts.length === references && parts.length <= maxParts ? new Affinity(parts) : undefined;

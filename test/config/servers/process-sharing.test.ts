@@ -108,9 +108,7 @@ describe('affinity', () => {
     expect(faultsOf(['--defaults.affinity', '{meta:openai/session}', ...argv])).toEqual([expect.stringMatching(fault)]);
   });
 
-  it('is refused if it is no template', () => {
-    expect(faultsOf(['--defaults.affinity', '{cookie:x}', '--', 'server'])).toEqual([
-      expect.stringMatching(/must consist of/),
-    ]);
+  it.each(['{cookie:x}', '{header: X-Conversation}', '{header:X Y}'])('is refused if it is no template: %s', (text) => {
+    expect(faultsOf(['--defaults.affinity', text, '--', 'server'])).toEqual([expect.stringMatching(/must consist of/)]);
   });
 });
