@@ -146,12 +146,15 @@ export class Streams implements CursorOwner {
    * connection replaces the older one, because a reconnecting client must not be refused while its dead socket lingers.
    * @param position from which the client is told to resume
    */
-  listen(reply: Reply, position: LogPosition = this.#context.client.getCursor ?? this.#beginning): void {
+  listen(reply: Reply, position?: LogPosition): void {
     this.#cursors.get(getStream)?.close();
+    const { getCursor } = this.#context.client;
     const sink = reply.stream();
     if (this.#context.primes && !reply.isContinued)
-      sink.write(createPrimingBatch({ ...position, stream: getStream }, this.retryMs));
-    this.#attach(getStream, sink, this.#context.client.getCursor);
+      sink.write(
+        createPrimingBatch({ ...(position ?? getCursor ?? this.#beginning), stream: getStream }, this.retryMs),
+      );
+    this.#attach(getStream, sink, getCursor);
   }
 
   /**
@@ -175,13 +178,21 @@ export class Streams implements CursorOwner {
    */
   async #readAfter(id: EventId): Promise<ReadOutcome | 'store_unavailable' | 'internal'> {
     const { key, limits } = this.#context;
-    const read = () => this.log.read(key, id.stream, id, eventsPerRead);
+    const read = () => this.log.read(key, id.stream, this.#isBeginning(id) ? undefined : id, eventsPerRead);
     try {
       return await retryWhileUnavailable(read, AbortSignal.timeout(limits.storeWaitMs));
     } catch (cause) {
       this.#context.report(cause);
       return cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
     }
+  }
+
+  /**
+   * True for the id of the priming event of a listener that was never sent an event. It lacks the events of earlier owners,
+   * too.
+   */
+  #isBeginning({ stream, seq, epoch }: EventId): boolean {
+    return stream === getStream && seq === 0 && epoch <= this.#context.epoch;
   }
 
   /**
@@ -205,8 +216,8 @@ export class Streams implements CursorOwner {
       return 'unknown';
     }
     if (read.outcome === 'unknown_stream') {
-      // A listener that has only the priming event of a stream without events.
-      const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#context.epoch;
+      // A stream without events.
+      const isBeginning = this.#isBeginning(id);
       if (isBeginning) this.listen(reply, id);
       else if (isKnown) this.#reportLoss(reply, id);
       else reply.fault('unknown_event_id', null);
@@ -228,7 +239,7 @@ export class Streams implements CursorOwner {
     const at = { ...id, ...(requests !== undefined && { requests }) };
     // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
     if (this.#context.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.retryMs));
-    this.#attach(id.stream, sink, at, isCurrent ? read : undefined);
+    this.#attach(id.stream, sink, this.#isBeginning(id) ? undefined : at, isCurrent ? read : undefined);
     return isBroken ? 'history_lost' : 'resumed';
   }
 

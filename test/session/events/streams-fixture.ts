@@ -8,7 +8,7 @@ import { Streams } from '../../../src/session/events/streams.ts';
 import type { EventLog, LogLimits } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { LogState } from '../../../src/store/session-records.ts';
-import { aRecord, epoch } from '../../contract/log-writer.ts';
+import { aRecord, createLogWriter, epoch as firstEpoch } from '../../contract/log-writer.ts';
 import { createFakeReply, createFakeSink, type FakeReply, type FakeSink } from '../../support/fake-reply.ts';
 import { createContext } from '../context-fixture.ts';
 import { silentTelemetry } from '../session-fixture.ts';
@@ -27,6 +27,8 @@ export interface StreamsFixtureOptions {
   readonly maxLag?: { readonly events: number; readonly bytes: number };
   /** The log of an earlier owner: its newest stream, and the requests that its streams answer. */
   readonly earlier?: { readonly newestStream: number; readonly ids: ReadonlyMap<number, readonly RequestId[]> };
+  /** How many numbers an earlier owner stored on the GET stream. */
+  readonly earlierEvents?: number;
   /** How far an earlier owner delivered the GET stream. */
   readonly getCursor?: LogPosition;
   /** The log of the streams, if it is not the fixture's. */
@@ -49,18 +51,28 @@ export async function createStreamsFixture({
   slowReaderMs = never,
   maxLag = { events: never, bytes: never },
   earlier,
+  earlierEvents = 0,
   getCursor,
   log: ownLog,
 }: StreamsFixtureOptions = {}) {
   const key = 'k';
   const store = createMemoryStore({ ...wide, ...limits });
   await store.sessions.create(key, aRecord());
+  let epoch = firstEpoch;
+  if (earlierEvents > 0) {
+    const earlierWriter = createLogWriter(store, key);
+    const numbers = Array.from({ length: earlierEvents }, (_, index) => ({ stream: getStream, text: `${index + 1}` }));
+    await earlierWriter.append(...numbers);
+    const taken = await store.sessions.takeOver(key, { owner: aRecord().owner, epoch }, 'instance-2');
+    if (taken.outcome !== 'taken') throw new Error(taken.outcome);
+    epoch = taken.record.epoch;
+  }
   const logged = new Set([formatEventId(getStream, { epoch, seq: 0 })]); // the beginning of the log needs no entry
   const waiting: (() => void)[] = [];
   const pressure: boolean[] = [];
   const failures: unknown[] = [];
   const cursors: (LogPosition | undefined)[] = [];
-  let emitted = 0;
+  let emitted = earlierEvents;
   let underWay = 0;
   let unlogged: string[] = [];
 

@@ -64,6 +64,22 @@ describe('a GET stream', () => {
     expect(second.events.items[0]).toMatchObject({ id: first.ids.at(-1), retry: 2_000, data: '' });
   });
 
+  it.each([0, 2])(
+    '[P4] is resumed after the priming event alone, with all that an earlier owner has stored: %i',
+    async (count) => {
+      const { get, resume, emit } = await createStreamsFixture({ earlierEvents: count });
+      const first = get();
+      const [{ id }] = first.events.items as [{ readonly id: string }];
+      first.leave();
+      const second = resume(id);
+      await settled();
+      emit(getStream, 2);
+      await settled();
+      expect(second.sink.messages).toEqual(Array.from({ length: count + 2 }, (_, index) => index + 1));
+      expect(second.sink.events.items[0]).toMatchObject({ id, data: '' });
+    },
+  );
+
   it('is taken over by the newest connection, which gets the remaining events', async () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
