@@ -47,10 +47,11 @@ export function messageToOwner(
 ): { readonly message: MessageToOwner; readonly body: readonly Buffer[] } {
   const context = { ...contextOf(reply), ...(adopts && { adopts }) };
   const { accepts, isContinued: continues, mayHaveRun: again } = reply;
+  const earlier = previousIds.length > 0 && { earlier: previousIds };
   if (operation.kind === 'remove') return { message: { kind: 'remove', n, key, ...context }, body: [] };
   if (operation.kind === 'listen') {
     return {
-      message: { kind: 'listen', n, key, continues, ...positionMembers(operation.after), ...context },
+      message: { kind: 'listen', n, key, continues, ...positionMembers(operation.after), ...earlier, ...context },
       body: [],
     };
   }
@@ -60,7 +61,7 @@ export function messageToOwner(
   const head = {
     accepts,
     again,
-    ...(previousIds.length > 0 && { earlier: previousIds }),
+    ...earlier,
     lengths,
     ...(group && { group }),
     ...(opens && { opens }),

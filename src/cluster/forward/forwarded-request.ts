@@ -273,9 +273,10 @@ export class ForwardedRequest {
     const ended = new Promise<AttemptEnd>((resolve) => {
       this.#settleAttempt = resolve;
     });
-    const attempt = { n: this.n, key: this.key, previousIds: this.#attemptIds, reply: this.#reply, adopts };
+    const previousIds = this.#cursor === undefined ? this.#attemptIds : [];
+    const attempt = { n: this.n, key: this.key, previousIds, reply: this.#reply, adopts };
     const { message, body } = messageToOwner(this.#operation, attempt);
-    if (message.kind === 'post')
+    if (message.kind !== 'remove')
       this.#attemptIds = [...this.#attemptIds, attemptId(this.#host.name(), this.n)].slice(-maxPreviousIds);
     const at = performance.now();
     const outcome = await this.#host.send(owner, message, body, (number) => {

@@ -156,7 +156,7 @@ export class OwnerEndpoint {
       requestId,
       isContinued: message.kind === 'listen' && message.continues,
       name: attemptId(from, n),
-      earlier: message.kind === 'post' ? message.earlier : undefined,
+      earlier: message.kind === 'remove' ? undefined : message.earlier,
     };
     const channel = {
       send: (answer: MessageToIngress, text?: Buffer) => this.#options.send(from, answer, text),

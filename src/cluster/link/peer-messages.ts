@@ -29,7 +29,7 @@ export type MessageToOwner =
     })
   /**
    * A GET. `after` and `requests` are its Last-Event-ID, or the position where an earlier owner stopped; then
-   * `continues` is true.
+   * `continues` is true. `earlier`: the ids of the previous attempts, of which nothing reached the client.
    */
   | (ForwardedContext & {
       readonly kind: 'listen';
@@ -37,6 +37,7 @@ export type MessageToOwner =
       readonly key: string;
       readonly after?: string;
       readonly requests?: string;
+      readonly earlier?: readonly string[];
       readonly continues: boolean;
     })
   /** A DELETE. */

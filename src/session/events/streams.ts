@@ -60,6 +60,8 @@ export class Streams implements CursorOwner {
   #hadGet: boolean;
   /** True if the newest listener closed the GET stream itself. */
   #hasLeft = false;
+  /** The newest connection to the GET stream that another instance asked for, and where it began. */
+  #forwardedListen: { readonly attemptId: string; readonly after: LogPosition | undefined } | undefined;
   #pressureIsHigh = false;
   /** How often events were delivered. A read of the log that began before the latest delivery may lack events. */
   #deliveries = 0;
@@ -144,17 +146,20 @@ export class Streams implements CursorOwner {
   /**
    * Connects a client to the GET stream, after the last event that an earlier connection was sent. The newest
    * connection replaces the older one, because a reconnecting client must not be refused while its dead socket lingers.
+   * Another instance asks again if nothing reached its client. Then the events of the lost connection are sent again.
    * @param position from which the client is told to resume
    */
   listen(reply: Reply, position?: LogPosition): void {
     this.#cursors.get(getStream)?.close();
-    const { getCursor } = this.#context.client;
+    const { attempt } = reply;
+    const last = this.#forwardedListen;
+    const isRepeated = last !== undefined && attempt?.previousIds.includes(last.attemptId) === true;
+    const after = isRepeated ? last.after : this.#context.client.getCursor;
+    this.#forwardedListen = attempt && { attemptId: attempt.id, after };
     const sink = reply.stream();
     if (this.#context.primes && !reply.isContinued)
-      sink.write(
-        createPrimingBatch({ ...(position ?? getCursor ?? this.#beginning), stream: getStream }, this.retryMs),
-      );
-    this.#attach(getStream, sink, getCursor);
+      sink.write(createPrimingBatch({ ...(position ?? after ?? this.#beginning), stream: getStream }, this.retryMs));
+    this.#attach(getStream, sink, after);
   }
 
   /**

@@ -194,6 +194,29 @@ describe('a forwarded request whose owner is lost', () => {
     ]);
     expect(reply.sink.messages).toEqual([note(1), response('a')]);
   });
+
+  it('[P4] tells the owner of a GET stream which attempts were lost, as long as nothing has reached the client', async () => {
+    const { exchange, reply, sent, run } = createExchange(
+      { kind: 'listen', after: undefined },
+      { owners: ['o1', 'o1', 'o1'] },
+    );
+    const done = run();
+    await settled();
+    const listens = () => sent.flatMap(({ letter }) => (letter.kind === 'listen' ? [letter] : []));
+    exchange.ownerLost();
+    await settled();
+    const [first, second] = listens();
+    expect([first?.earlier, second?.earlier]).toEqual([undefined, [expect.stringMatching(/ 5$/)]]);
+    const n = second?.n ?? 0;
+    exchange.receive('o1', { kind: 'head', n }, Buffer.alloc(0));
+    chunk(exchange, 'o1', note(1), '0.5-1', { n });
+    exchange.ownerLost();
+    await settled();
+    expect(listens().at(-1)).toMatchObject({ after: '0.5-1', continues: true });
+    expect(listens().at(-1)).not.toHaveProperty('earlier');
+    reply.leave();
+    await done;
+  });
 });
 
 describe('[P9] a forwarded request whose owner stops', () => {
