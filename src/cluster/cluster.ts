@@ -159,7 +159,7 @@ export class Cluster {
       hadBreak: () => this.#wasStoreAway,
     });
     this.homes = new Homes({
-      owners: store.owners,
+      values: store.values,
       lease: this.lease,
       ttlMs: options.homeTtlMs,
       isAlive: (instance) => isAlive(store.instances, instance, leaseMs),

@@ -13,7 +13,7 @@ import type { Era } from '../protocol/revisions.ts';
 import type { ProcessCapacity } from '../quota/process-capacity.ts';
 import type { Isolation } from '../server/isolation.ts';
 import type { Changes } from '../store/shared/changes.ts';
-import type { TaskOwnerStore } from '../store/shared/owners.ts';
+import type { Values } from '../store/shared/values.ts';
 import { detach } from '../util/boundary.ts';
 import { type EraEvidence, EraFinder, type EraFinderOptions } from './era-finder.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
@@ -30,7 +30,7 @@ export interface ModernServerOptions extends EraFinderOptions {
   /** Announces changes between instances; undefined if there is only one instance. */
   readonly changes?: Changes | undefined;
   /** Shares the owners of tasks between instances that reach one server; undefined if there is only one instance. */
-  readonly owners?: TaskOwnerStore | undefined;
+  readonly values?: Values | undefined;
   /** Which clients share a process or a connection; `shared` by default. */
   readonly isolation?: Isolation;
   /** Counts the processes of users; absent where no quota applies. */
@@ -85,12 +85,12 @@ export class ModernServer {
   }
 
   #createDirectory(): TaskDirectory | undefined {
-    const { server, owners, limits, emit } = this.#options;
+    const { server, values, limits, emit } = this.#options;
     // The tasks of a local process end with it, and no other instance has that process.
-    if (owners === undefined || !server.isRemote) return undefined;
+    if (values === undefined || !server.isRemote) return undefined;
     return new TaskDirectory({
       topic: `${server.digest} ${server.name}`,
-      owners,
+      values,
       maxMs: limits.requestMaxMs,
       onFailed: (cause) => emit({ type: 'shared-server-failed', server: server.name, cause }),
     });

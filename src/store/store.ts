@@ -3,11 +3,8 @@ import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { SessionRecords } from './session-records.ts';
 import type { Changes } from './shared/changes.ts';
-import type { RoundOutcomeStore } from './shared/outcomes.ts';
-import type { TaskOwnerStore } from './shared/owners.ts';
 import type { Rates } from './shared/rates.ts';
-import type { Secrets } from './shared/secrets.ts';
-import type { UsedNames } from './shared/used-names.ts';
+import type { Values } from './shared/values.ts';
 
 /**
  * The store: session events and records, and the small data beside them. The memory implementation serves one instance
@@ -19,9 +16,8 @@ import type { UsedNames } from './shared/used-names.ts';
 export interface Store {
   readonly log: EventLog;
   readonly sessions: SessionRecords;
-  readonly secrets: Secrets;
+  readonly values: Values;
   readonly changes: Changes;
-  readonly outcomes: RoundOutcomeStore;
   readonly rates: Rates;
   /** Returns for how many milliseconds the store has answered without a break; 0 while it does not answer. */
   healthyForMs(): number;
@@ -31,10 +27,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A store that several instances share: also their leases and mailboxes, and the owners of tasks. */
+/** A store that several instances share: also their leases and mailboxes. */
 export interface ClusterStore extends Store {
   readonly instances: Instances;
-  readonly owners: TaskOwnerStore;
-  /** Absent in a store of one instance, which remembers them itself. */
-  readonly usedNames?: UsedNames;
 }

@@ -60,7 +60,7 @@ storeContract(
       return result;
     };
     type Room = Record<string, (...args: unknown[]) => Promise<unknown>>;
-    const viewOf = (name: 'log' | 'sessions' | 'secrets' | 'outcomes' | 'owners'): never =>
+    const viewOf = (name: 'log' | 'sessions' | 'values'): never =>
       new Proxy({} as Room, {
         get:
           (_, method: string) =>
@@ -73,9 +73,7 @@ storeContract(
       instances,
       log: viewOf('log'),
       sessions: viewOf('sessions'),
-      secrets: viewOf('secrets'),
-      outcomes: viewOf('outcomes'),
-      owners: viewOf('owners'),
+      values: viewOf('values'),
       async close() {
         await turn;
         await Promise.all([current.close(), unchanged.close()]);

@@ -88,8 +88,12 @@ describe('the Redis store, when Redis', () => {
     const before = await store.instances.join('me');
     const batch = writer.make(...Array.from({ length: 5 }, (_, index) => ({ stream: 1, text: `${index}` })));
     await store.sessions.create('ends', aRecord());
+    const key = Buffer.from('key');
+    await store.values.keep('secret', 'known', key, 60_000);
     await redis.fill();
     try {
+      expect(await store.values.keep('secret', 'known', Buffer.from('other'), 60_000)).toEqual(key);
+      expect(await reasonOf(store.values.keep('secret', 'new', key, 60_000))).toBe('full');
       expect(await reasonOf(store.log.append('s', epoch, 1, batch))).toBe('full');
       expect(await reasonOf(store.sessions.create('t', aRecord()))).toBe('full');
       expect(await reasonOf(store.instances.enqueue('me', 'b', 1, [Buffer.alloc(10)]))).toBe('full');

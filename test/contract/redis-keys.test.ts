@@ -35,7 +35,7 @@ describe('the keys of the Redis store', () => {
     const keys = (await redis.cli('KEYS', '*')).split('\n');
     const digest = '[A-Za-z0-9_-]{43}';
     const form = new RegExp(
-      `^${prefix}:(birth|changes|(secret|rate|outcomes|owner|used):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed|address))$`,
+      `^${prefix}:(birth|changes|(secret|rate|outcome|owner|used):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed|address))$`,
     );
     for (const key of keys) expect(key).toMatch(form);
     // address, lease, mailbox, what was posted and freed, a dead lease, and what was posted to a lost mailbox, with it; four of a session and the tombstone of another; a secret, a rate, an outcome, an owner and a used name; the changes and the birth.

@@ -5,16 +5,14 @@ import { changesContract } from './changes-contract.ts';
 import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
 import { mailboxContract } from './mailbox-contract.ts';
-import { outcomesContract } from './outcomes-contract.ts';
-import { ownersContract } from './owners-contract.ts';
 import { ratesContract } from './rates-contract.ts';
 import { readContract } from './read-contract.ts';
 import { recordsContract } from './records-contract.ts';
-import { secretsContract } from './secrets-contract.ts';
 import { sessionsContract } from './sessions-contract.ts';
 import { createFixture, type MakeStore } from './store-fixture.ts';
 import { storeModelProperty } from './store-model.ts';
 import { takeoverContract } from './takeover-contract.ts';
+import { valuesContract } from './values-contract.ts';
 
 /**
  * What every implementation of `Store` promises: the sentences of the interfaces in src/store/, one test each.
@@ -34,10 +32,8 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   takeoverContract(name, fixture);
   leasesContract(name, fixture);
   mailboxContract(name, fixture);
-  secretsContract(name, fixture);
+  valuesContract(name, fixture);
   changesContract(name, fixture);
-  outcomesContract(name, fixture);
-  ownersContract(name, fixture);
   ratesContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {

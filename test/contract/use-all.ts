@@ -6,19 +6,17 @@ const callId = 'call-{id}\r\n*';
 
 /** Does everything that a store can do, under these names. */
 export async function useAll(store: ClusterStore, id: string): Promise<void> {
-  const { sessions, log, instances, secrets, changes, rates, outcomes, owners, usedNames } = store;
+  const { sessions, log, instances, values, changes, rates } = store;
   const text = Buffer.from('{}');
-  await secrets.keep(id, text);
+  for (const kind of ['secret', 'outcome', 'owner', 'used'] as const) {
+    await values.set(kind, id, text, 60_000);
+    await values.keep(kind, id, text, 60_000);
+    await values.get(kind, id);
+  }
   await rates.use(id, 60_000);
   const unfollow = await changes.subscribe(id, { onChange: () => undefined, onMissed: () => undefined });
   await changes.publish(id, text);
   unfollow();
-  await outcomes.keep(id, 1, text, 60_000);
-  await outcomes.find(id, 1);
-  await owners.set(id, text, 60_000);
-  await owners.find(id);
-  await usedNames?.use(id, 60_000);
-  await usedNames?.use(id, 60_000);
   await instances.join(id);
   await instances.enqueue(id, id, 1, [text]);
   const delivery = await instances.receive(id, 100);

@@ -352,7 +352,7 @@ const inGroup = subject(
   async (given) => {
     const { open, end } = createHostile(given.kind, given.script, given.isHonestAtFirst ? 'tools/list' : undefined);
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
+      ...{ sessions, records: store.sessions, changes: store.changes, values: store.values },
       ...{ server: serverOf(open), isolation: () => 'request', poolMax: 2, version: '1' },
       states: new RequestStates(keys, () => 0),
       marks: new CredentialMarks(keys),

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { PossessionOptions } from '../../auth/dpop/possession.ts';
 import type { SharedProofs } from '../../auth/dpop/used-proofs.ts';
 import type { GatewayConfig } from '../../config/config.ts';
@@ -26,12 +27,19 @@ export const possessionOptions = (
 });
 
 function sharedProofs(store: ClusterStore | undefined): SharedProofs | undefined {
-  const names = store?.usedNames;
-  if (store === undefined || names === undefined) return undefined;
+  if (store === undefined) return undefined;
   return {
     healthyForMs: () => store.healthyForMs(),
-    use: (name, forMs) => unlessUnavailable(names.use(name, forMs)),
+    use: (name, forMs) => unlessUnavailable(useOnce(store, name, forMs)),
   };
+}
+
+const markBytes = 9;
+
+/** Resolves with true for the first use of a name by any instance within this time. */
+async function useOnce({ values }: ClusterStore, name: string, forMs: number): Promise<boolean> {
+  const mark = randomBytes(markBytes);
+  return (await values.keep('used', name, mark, forMs)).equals(mark);
 }
 
 /** Resolves with undefined if the store does not answer. */

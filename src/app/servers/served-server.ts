@@ -108,7 +108,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     sessions,
     records: store.sessions,
     changes: store.changes,
-    outcomes: store.outcomes,
+    values: store.values,
     server,
     version,
     ...stateSealing,
@@ -145,7 +145,7 @@ function runModern(
   startAheadMs: number,
   legacy: () => RunningProcesses | undefined,
 ): ModernServer {
-  const common = { version, limits: roomOptions(gateway), emit, changes: shared?.changes, owners: lasting?.owners };
+  const common = { version, limits: roomOptions(gateway), emit, changes: shared?.changes, values: lasting?.values };
   const reportUnused = (era: Era): void => {
     for (const option of unusedOptions(config, era)) emit({ type: 'option-unused', server: config.name, option });
   };

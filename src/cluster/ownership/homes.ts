@@ -1,11 +1,11 @@
 import { keyOfGroupSession } from '../../session/session-key.ts';
-import type { TaskOwnerStore } from '../../store/shared/owners.ts';
+import type { Values } from '../../store/shared/values.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Lease } from './lease.ts';
 
 /** Options of `Homes`. */
 export interface HomesOptions {
-  readonly owners: TaskOwnerStore;
+  readonly values: Values;
   readonly lease: Pick<Lease, 'name'>;
   /** How long a home is remembered after the last session that was opened there, in milliseconds. */
   readonly ttlMs: number;
@@ -26,9 +26,9 @@ export class Homes {
 
   /** The other instance that is the home; undefined if this instance is, or if there is none. */
   async find(home: readonly string[]): Promise<string | undefined> {
-    const { owners, lease, isAlive } = this.#options;
+    const { values, lease, isAlive } = this.#options;
     try {
-      const found = (await owners.find(keyOf(home)))?.toString();
+      const found = (await values.get('owner', keyOf(home)))?.toString();
       return found !== undefined && found !== lease.name && (await isAlive(found)) ? found : undefined;
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return undefined;
@@ -38,9 +38,9 @@ export class Homes {
 
   /** This instance is the home from now on. */
   async claim(home: readonly string[]): Promise<void> {
-    const { owners, lease, ttlMs } = this.#options;
+    const { values, lease, ttlMs } = this.#options;
     try {
-      await owners.set(keyOf(home), Buffer.from(lease.name), ttlMs);
+      await values.set('owner', keyOf(home), Buffer.from(lease.name), ttlMs);
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) throw cause;
     }

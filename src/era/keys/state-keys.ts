@@ -19,6 +19,8 @@ export function configuredKeys(texts: readonly [string, ...string[]]): StateKeys
 
 const secretName = 'request-state';
 const secretBytes = 32;
+/** How long the key is kept after its last use: the longest time for which a client may keep a state. */
+const secretMs = 30 * 86_400_000;
 
 /**
  * The least time between two reads of the store. A client's state can name any key, and must not cause a read each time
@@ -38,7 +40,7 @@ const maxKeys = 4;
  * long as the process. A store that lost its data gets the key back from an instance that has it.
  * @param now returns milliseconds of the monotonic clock
  */
-export function storedKeys(store: Pick<Store, 'secrets' | 'onRecovered'>, now = () => performance.now()): StateKeys {
+export function storedKeys(store: Pick<Store, 'values' | 'onRecovered'>, now = () => performance.now()): StateKeys {
   let keys: readonly [Buffer, ...Buffer[]] | undefined;
   let pendingRead: Promise<readonly [Buffer, ...Buffer[]]> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
@@ -46,7 +48,7 @@ export function storedKeys(store: Pick<Store, 'secrets' | 'onRecovered'>, now = 
 
   const read = async (): Promise<readonly [Buffer, ...Buffer[]]> => {
     readAt = now();
-    const kept = await store.secrets.keep(secretName, keys?.[0] ?? newKey);
+    const kept = await store.values.keep('secret', secretName, keys?.[0] ?? newKey, secretMs);
     const older = (keys ?? []).filter((key) => !key.equals(kept));
     keys = [kept, ...older.slice(0, maxKeys - 1)];
     return keys;

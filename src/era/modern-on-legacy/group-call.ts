@@ -121,7 +121,7 @@ export class GroupCall {
     this.#delivered = parseStreamPosition(value.told);
     this.#questions.noteAnswered(value.answered);
     const { messages, digest } = toLegacyAnswers(value.open, answers);
-    this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
+    this.#outcome = new RoundOutcome(this.#host.values, value.call, round, digest);
     // While the store is away no outcome is found. A session that is held here accepts each round only once, without
     // the store.
     if (await this.#repeatOutcome()) return;

@@ -4,7 +4,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { ClientFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
-import type { RoundOutcomeStore } from '../../store/shared/outcomes.ts';
+import type { Values } from '../../store/shared/values.ts';
 import type { ResponseForm } from './client-form.ts';
 import type { GroupMember } from './group-member.ts';
 import type { GroupSession } from './group-session.ts';
@@ -23,7 +23,7 @@ export interface GroupCallHost {
   /** Returns the reason that a client gets for a failure. */
   reasonOf(cause: unknown): Reason;
   /** The outcomes of rounds, for clients that send a round again. */
-  readonly outcomes: RoundOutcomeStore;
+  readonly values: Values;
   /** A list of tools, or a page of one, has come for a client. */
   onTools(groupRequest: GroupRequest, response: Buffer): void;
   /** The call is parked: its client may never resume it. */

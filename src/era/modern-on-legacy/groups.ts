@@ -22,7 +22,7 @@ import { asLegacyNotification } from '../../protocol/translate/modern-on-legacy/
 import type { Isolation } from '../../server/isolation.ts';
 import { keyOfGroupSession } from '../../session/session-key.ts';
 import type { Changes } from '../../store/shared/changes.ts';
-import type { RoundOutcomeStore } from '../../store/shared/outcomes.ts';
+import type { Values } from '../../store/shared/values.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
@@ -49,7 +49,7 @@ export interface GroupsOptions extends GroupSessionHost {
   readonly poolMax: number;
   /** The changes that servers of groups announce, on any instance. */
   readonly changes: Changes;
-  readonly outcomes: RoundOutcomeStore;
+  readonly values: Values;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
   /** How long a request waits at the input gate, and a parked call for its client, in milliseconds. */
@@ -263,9 +263,9 @@ export class Groups {
   }
 
   #hostOfCalls(): GroupCallHost {
-    const { server, states, outcomes, requestIdleMs } = this.#options;
+    const { server, states, values, requestIdleMs } = this.#options;
     return {
-      outcomes,
+      values,
       idleMs: requestIdleMs,
       newId: () => this.#newId(),
       nameOf: (id) => this.#nameOf(id),

@@ -1,7 +1,7 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
 import { parseOwn } from '../../protocol/json/scalar.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { TaskOwnerStore } from '../../store/shared/owners.ts';
+import type { Values } from '../../store/shared/values.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { CancelRequest } from './shared-calls.ts';
@@ -17,7 +17,7 @@ import {
 export interface TaskDirectoryOptions {
   /** The server's name, the same on all instances. */
   readonly topic: string;
-  readonly owners: TaskOwnerStore;
+  readonly values: Values;
   /** The longest time that a task may take, whatever its server says, in milliseconds. */
   readonly maxMs: number;
   /** A fault of the gateway itself. */
@@ -77,9 +77,9 @@ export class TaskDirectory {
 
   /** Updates the local owners from the store. Returns false if the store is away. */
   async #updateOwners(ids: readonly string[], localOwners: TaskOwners): Promise<boolean> {
-    const { owners, maxMs } = this.#options;
+    const { values, maxMs } = this.#options;
     return this.#tryStore(async () => {
-      const found = await Promise.all(ids.map((id) => owners.find(this.#storeKey(id))));
+      const found = await Promise.all(ids.map((id) => values.get('owner', this.#storeKey(id))));
       for (const [index, text] of found.entries()) {
         // A task that the store lacks may have begun while the store was away.
         if (text === undefined) continue;
@@ -90,7 +90,7 @@ export class TaskDirectory {
   }
 
   #recordingAnswer(answer: CallAnswer, requester: TaskRequester): CallAnswer {
-    const { owners } = this.#options;
+    const { values } = this.#options;
     return {
       message: (notification) => answer.message(notification),
       response: (response, status) => {
@@ -99,7 +99,7 @@ export class TaskDirectory {
         const { owner, needs, untilMs } = task.owned;
         const forMs = Math.max(untilMs - performance.now(), 1);
         const storeOwner = (): Promise<void> =>
-          owners.set(this.#storeKey(task.taskId), Buffer.from(JSON.stringify({ owner, needs })), forMs);
+          values.set('owner', this.#storeKey(task.taskId), Buffer.from(JSON.stringify({ owner, needs })), forMs);
         const respond = (): void => answer.response(response, status);
         detach('request', this.#tryStore(storeOwner).then(respond), respond);
       },

@@ -1,6 +1,7 @@
 // src/store/memory: the store of a single instance, in the memory of its process, and its journal in files.
 import { withPromises } from '../immediate.ts';
 import type { SessionRecords } from '../session-records.ts';
+import type { Values } from '../shared/values.ts';
 import type { Store } from '../store.ts';
 import { createMemoryTables, type MemoryLimits, sweepEveryMs } from './memory-tables.ts';
 
@@ -15,7 +16,7 @@ export type { MemoryLimits } from './memory-tables.ts';
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
   const tables = createMemoryTables(limits, now);
-  const { log, sessions, secrets, changes, outcomes, rates } = tables;
+  const { log, sessions, values, changes, rates } = tables;
 
   // Appends and reads evict old events themselves. The sweep is for unused sessions.
   const sweep = setInterval(tables.sweep, sweepEveryMs(limits));
@@ -27,9 +28,8 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       read: async (key, stream, after, limit) => log.read(key, stream, after, limit),
     },
     sessions: withPromises<SessionRecords>(sessions),
-    secrets,
+    values: withPromises<Values>({ get: values.get, set: values.set, keep: values.keep }),
     changes,
-    outcomes,
     rates,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,

@@ -2,10 +2,9 @@ import type { EventLog, LogLimits } from '../event-log.ts';
 import type { Immediate } from '../immediate.ts';
 import { createMemoryChanges, type MemoryChanges } from './memory-changes.ts';
 import { type LogContents, MemoryLog } from './memory-log.ts';
-import { createMemoryOutcomes, type MemoryOutcomes } from './memory-outcomes.ts';
 import { createMemoryRates, type MemoryRates } from './memory-rates.ts';
-import { createMemorySecrets, type MemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';
+import { createMemoryValues, type MemoryValues } from './memory-values.ts';
 
 /** The limits of each log and of all logs together, and the lifetime of sessions. */
 export interface MemoryLimits extends LogLimits {
@@ -27,9 +26,8 @@ export type StoredSession = Omit<MemorySession, 'log'> & { readonly log: LogCont
 export interface MemoryTables {
   readonly log: Immediate<EventLog>;
   readonly sessions: MemorySessions;
-  readonly secrets: MemorySecrets;
+  readonly values: MemoryValues;
   readonly changes: MemoryChanges;
-  readonly outcomes: MemoryOutcomes;
   readonly rates: MemoryRates;
   /** Puts a stored session in place of one with the same key. */
   restore(key: string, session: StoredSession): void;
@@ -52,9 +50,8 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
     totalBytes -= log.bytes;
   };
   const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
-  const secrets = createMemorySecrets();
+  const values = createMemoryValues(now);
   const changes = createMemoryChanges();
-  const outcomes = createMemoryOutcomes(now);
   const rates = createMemoryRates(now);
 
   /** Runs a change of a log and updates `totalBytes`. */
@@ -96,9 +93,8 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
     },
 
     sessions,
-    secrets,
+    values,
     changes,
-    outcomes,
     rates,
 
     restore(key, stored) {
@@ -117,16 +113,15 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
     sweep() {
       const nowMs = now();
       sessions.sweep();
-      outcomes.sweep();
+      values.sweep();
       rates.sweep();
       for (const { log } of sessions.values()) trackBytes(log, () => log.evict(nowMs));
     },
     clear() {
       totalBytes = 0;
       sessions.clear();
-      secrets.clear();
+      values.clear();
       changes.clear();
-      outcomes.clear();
       rates.clear();
     },
   };

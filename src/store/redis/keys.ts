@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import type { ValueKind } from '../shared/values.ts';
 
 /** The keys of one session, which are all in one slot of a cluster. */
 export interface SessionKeys {
@@ -36,16 +37,10 @@ export interface Keys {
   readonly allLeases: string;
   /** String: the name of this generation of the store's data. */
   readonly storeGeneration: string;
-  /** String: a secret that all instances share. */
-  secret(name: string): string;
-  /** Hash: the outcomes of the rounds of a call. */
-  outcomes(call: string): string;
-  /** String: the owner of a task. */
-  owner(task: string): string;
+  /** String: a value. */
+  value(kind: ValueKind, name: string): string;
   /** String: the time at which the debt of a rate is paid. */
   rate(name: string): string;
-  /** String: a name that was used and may not be used again. */
-  usedName(name: string): string;
   /** Stream: the changes that instances announce to each other. */
   readonly changes: string;
   /** The form of a change's topic in that stream. */
@@ -89,11 +84,8 @@ export function createKeys(prefix: string): Keys {
     storeGeneration: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digest,
-    outcomes: (call) => `${prefix}:outcomes:${digest(call)}`,
-    owner: (task) => `${prefix}:owner:${digest(task)}`,
+    value: (kind, name) => `${prefix}:${kind}:${digest(name)}`,
     rate: (name) => `${prefix}:rate:${digest(name)}`,
-    usedName: (name) => `${prefix}:used:${digest(name)}`,
-    secret: (name) => `${prefix}:secret:${digest(name)}`,
   };
 }
 

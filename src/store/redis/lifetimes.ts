@@ -14,8 +14,6 @@ export interface Lifetimes {
   readonly deadMs: number;
   /** The lifetime of the store generation's name, which each lease renewal renews. */
   readonly storeGenerationMs: number;
-  /** The lifetime of a shared secret after its last use. */
-  readonly secretMs: number;
   /** The lifetime of announced changes after the newest one. Subscribers read them at once. */
   readonly changesMs: number;
 }
@@ -31,7 +29,6 @@ export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, le
     mailboxMs: Math.max(leaseMs * 20, 120_000),
     deadMs: dayMs,
     storeGenerationMs: 30 * dayMs,
-    secretMs: 30 * dayMs,
     changesMs: dayMs / 24,
   };
 }

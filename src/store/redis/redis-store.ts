@@ -12,11 +12,8 @@ import { createRedisLog } from './log/redis-log.ts';
 import { createRedisRecords } from './records/redis-records.ts';
 import { createRunScript } from './script.ts';
 import { createRedisChanges } from './shared/redis-changes.ts';
-import { createRedisOutcomes } from './shared/redis-outcomes.ts';
-import { createRedisOwners } from './shared/redis-owners.ts';
 import { createRedisRates } from './shared/redis-rates.ts';
-import { createRedisSecrets } from './shared/redis-secrets.ts';
-import { createRedisUsedNames } from './shared/redis-used-names.ts';
+import { createRedisValues } from './shared/redis-values.ts';
 
 /**
  * The longest wait before the next attempt to connect, also as a fraction of a lease. Another instance may take
@@ -85,12 +82,9 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     log: createRedisLog({ runScript, keys, limits, lifetimes }),
     sessions: createRedisRecords({ run, runScript, keys, lifetimes }),
     instances,
-    secrets: createRedisSecrets({ run, keys, lifetimes }),
+    values: createRedisValues({ run, keys }),
     changes,
-    outcomes: createRedisOutcomes({ run, runScript, keys }),
-    owners: createRedisOwners({ run, keys }),
     rates: createRedisRates({ runScript, keys }),
-    usedNames: createRedisUsedNames({ run, keys }),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {

@@ -30,7 +30,7 @@ const scriptNames = {
     'discard',
     'backlog',
   ],
-  shared: ['announce', 'keep-outcome', 'use-rate'],
+  shared: ['announce', 'use-rate'],
 } as const;
 export type ScriptName = (typeof scriptNames)[keyof typeof scriptNames][number];
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { storedKeys } from '../../../src/era/keys/state-keys.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { Secrets } from '../../../src/store/shared/secrets.ts';
+import type { Values } from '../../../src/store/shared/values.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
 const memory = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
@@ -11,8 +11,9 @@ afterEach(() => memory.close());
 function aStore() {
   const kept = { secret: undefined as Buffer | undefined, isAway: false, asked: 0 };
   const listeners: (() => void)[] = [];
-  const secrets: Secrets = {
-    async keep(_, candidate) {
+  const values: Values = {
+    ...memory.values,
+    async keep(_kind, _name, candidate) {
       kept.asked += 1;
       if (kept.isAway) throw new StoreUnavailable('unreachable');
       kept.secret ??= candidate;
@@ -21,7 +22,7 @@ function aStore() {
   };
   return {
     kept,
-    secrets,
+    values,
     onRecovered: (listener: () => void) => listeners.push(listener),
     recover: () => listeners.map((tell) => tell()),
   };

@@ -12,7 +12,7 @@ import type { Isolation } from '../../../src/server/isolation.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
-import type { RoundOutcomeStore } from '../../../src/store/shared/outcomes.ts';
+import type { Values } from '../../../src/store/shared/values.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createTelemetry, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
@@ -43,7 +43,7 @@ export interface GroupsFixture {
   now?(): number;
   /** States never expire. */
   readonly endlessStates?: boolean;
-  /** While it says so, the keys of states and the outcomes of rounds cannot be had. */
+  /** While it says so, the keys of states and the values of rounds cannot be had. */
   isAway?(): boolean;
   /** Answers what is sent to a backend, but for `initialize`, which is answered already. */
   onSend?(message: Json, backend: FakeBackend): void;
@@ -102,16 +102,17 @@ export function createGroups(options: GroupsFixture) {
     all: () => notAway().then(() => configured.all()),
     reread: () => notAway().then(() => configured.reread()),
   };
-  const outcomes: RoundOutcomeStore = {
-    keep: (...of) => notAway().then(() => store.outcomes.keep(...of)),
-    find: (...of) => notAway().then(() => store.outcomes.find(...of)),
+  const values: Values = {
+    get: (...of) => notAway().then(() => store.values.get(...of)),
+    set: (...of) => notAway().then(() => store.values.set(...of)),
+    keep: (...of) => notAway().then(() => store.values.keep(...of)),
   };
   const groups = new Groups({
     ...{
       sessions,
       records: store.sessions,
       changes: store.changes,
-      outcomes,
+      values,
       server,
       isolation: () => isolation,
       poolMax,

@@ -52,8 +52,8 @@ describe('[U-03] [P7] while the store is away, a modern call', () => {
   it('takes a round of input on the instance that holds its session, if the state can be read', async () => {
     const { call, store } = createAsking();
     const asked = await call();
-    store.outcomes.find = () => Promise.reject(new StoreUnavailable('unreachable'));
-    store.outcomes.keep = () => Promise.reject(new StoreUnavailable('unreachable'));
+    store.values.get = () => Promise.reject(new StoreUnavailable('unreachable'));
+    store.values.keep = () => Promise.reject(new StoreUnavailable('unreachable'));
     expect((await call(retryOf(asked))).result.content[0].text).toBe('done');
   });
 
@@ -71,7 +71,7 @@ describe('[U-03] [P7] while the store is away, a modern call', () => {
     const { call, fake, store } = createAsking({ onBackendExit: 'end' });
     const asked = await call();
     fake.backend.ends();
-    store.outcomes.find = () => Promise.reject(new StoreUnavailable('unreachable'));
+    store.values.get = () => Promise.reject(new StoreUnavailable('unreachable'));
     expect(reasonOf(await call(retryOf(asked)))).toBe('outcome_unknown');
   });
 });

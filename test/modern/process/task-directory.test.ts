@@ -3,8 +3,9 @@ import type { CallAnswer } from '../../../src/call/call-answer.ts';
 import { TaskDirectory } from '../../../src/modern/process/task-directory.ts';
 import { TaskOwners, type TaskRequester } from '../../../src/modern/process/task-owners.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
-import { createMemoryTaskOwners } from '../../../src/store/memory/memory-owners.ts';
-import type { TaskOwnerStore } from '../../../src/store/shared/owners.ts';
+import { withPromises } from '../../../src/store/immediate.ts';
+import { createMemoryValues } from '../../../src/store/memory/memory-values.ts';
+import type { Values } from '../../../src/store/shared/values.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { metaKeys } from '../../support/modern-client.ts';
@@ -13,10 +14,9 @@ import { call, createClient, readRequest } from '../shared-fixture.ts';
 
 const userOf = (subject: string): TaskRequester => ({ principal: { issuer: '', subject, client: '' } });
 const [alice, bob] = [userOf('alice'), userOf('bob')];
-const away: TaskOwnerStore = {
-  set: () => Promise.reject(new StoreUnavailable('unreachable')),
-  find: () => Promise.reject(new StoreUnavailable('unreachable')),
-};
+const unreachable = (): Promise<never> => Promise.reject(new StoreUnavailable('unreachable'));
+const away: Values = { get: unreachable, set: unreachable, keep: unreachable };
+const inMemory = (): Values => withPromises<Values>(createMemoryValues(() => 0));
 
 const meta = { [metaKeys.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
 const begin = readRequest(call(1, 'tools/call', { _meta: meta }));
@@ -25,10 +25,10 @@ const task = (taskId: string): Message =>
   asMessage({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ttlMs: 1_000 } });
 
 /** An instance, whose server begins this task with each call. */
-function createInstance(owners: TaskOwnerStore) {
+function createInstance(values: Values) {
   const failures: unknown[] = [];
   const onFailed = (cause: unknown): void => void failures.push(cause);
-  const directory = new TaskDirectory({ topic: 's', owners, maxMs: 60_000, onFailed });
+  const directory = new TaskDirectory({ topic: 's', values, maxMs: 60_000, onFailed });
   const known = new TaskOwners();
   return {
     failures,
@@ -57,15 +57,15 @@ function createInstance(owners: TaskOwnerStore) {
 
 describe('the task directory', () => {
   it('[S-07] makes a task known to its owner at another instance, and to nobody else', async () => {
-    const owners = createMemoryTaskOwners(() => 0);
-    const [first, second] = [createInstance(owners), createInstance(owners)];
+    const values = inMemory();
+    const [first, second] = [createInstance(values), createInstance(values)];
     await first.begins('task-1', alice);
     expect([await second.lets(alice, 'task-1'), await second.lets(bob, 'task-1')]).toEqual([true, false]);
   });
 
   it('[S-07] gives a reused id to the owner of the newest task, at every instance', async () => {
-    const owners = createMemoryTaskOwners(() => 0);
-    const [first, second] = [createInstance(owners), createInstance(owners)];
+    const values = inMemory();
+    const [first, second] = [createInstance(values), createInstance(values)];
     await first.begins('task-1', alice);
     await second.begins('task-1', bob);
     expect([await first.lets(alice, 'task-1'), await first.lets(bob, 'task-1')]).toEqual([false, true]);
@@ -96,7 +96,7 @@ describe('the task directory', () => {
   });
 
   it('sends no request for a client that has left during the lookup', async () => {
-    const instance = createInstance(createMemoryTaskOwners(() => 0));
+    const instance = createInstance(inMemory());
     let isSent = false;
     const cancel = instance.directory.request(get('x'), createClient().answer, alice, instance.known, () => {
       isSent = true;

@@ -1,5 +1,4 @@
 import { createMemoryInstances } from '../../../src/store/memory/memory-instances.ts';
-import { createMemoryTaskOwners } from '../../../src/store/memory/memory-owners.ts';
 import { createMemoryStore, type MemoryLimits } from '../../../src/store/memory/memory-store.ts';
 import type { ClusterStore } from '../../../src/store/store.ts';
 
@@ -24,20 +23,14 @@ export function createMemoryClusterStore(
 ): ClusterStore {
   const store = createMemoryStore(limits, now);
   const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
-  const owners = createMemoryTaskOwners(now);
-  const sweep = setInterval(() => {
-    instances.sweep();
-    owners.sweep();
-  }, sweepMs);
+  const sweep = setInterval(() => instances.sweep(), sweepMs);
   sweep.unref();
   return {
     ...store,
     instances,
-    owners,
     async close() {
       clearInterval(sweep);
       instances.clear();
-      owners.clear();
       await store.close();
     },
   };

@@ -1,7 +1,7 @@
 import { isReason, type Reason } from '../../../protocol/faults.ts';
 import { parseOwn } from '../../../protocol/json/scalar.ts';
 import { type Message, readGatewayMessage } from '../../../protocol/message/message.ts';
-import type { RoundOutcomeStore } from '../../../store/shared/outcomes.ts';
+import type { Values } from '../../../store/shared/values.ts';
 
 /**
  * The answer to a client: a response under some id with its HTTP status, or an error of the gateway with its `data`.
@@ -14,27 +14,27 @@ export type KeptOutcome =
  * The outcome of a round of input, for every request that carries the same answers (2026-07-28, basic/patterns/mrtr).
  */
 export class RoundOutcome {
-  readonly #outcomes: RoundOutcomeStore;
-  readonly #call: string;
-  readonly #round: number;
+  readonly #values: Values;
+  readonly #name: string;
   readonly #digest: string;
 
   /** @param digest the digest of the answers; see `toLegacyAnswers` */
-  constructor(outcomes: RoundOutcomeStore, call: string, round: number, digest: string) {
-    this.#outcomes = outcomes;
-    this.#call = call;
-    this.#round = round;
+  constructor(values: Values, call: string, round: number, digest: string) {
+    this.#values = values;
+    this.#name = `${call} ${round}`;
     this.#digest = digest;
   }
 
-  /** Keeps the outcome, and those of earlier rounds, for this many milliseconds. Rejects with `StoreUnavailable`. */
-  keep(outcome: KeptOutcome, forMs: number): Promise<void> {
-    return this.#outcomes.keep(this.#call, this.#round, format(this.#digest, outcome), forMs);
+  /**
+   * Keeps the outcome for this many milliseconds, unless one is kept already. Rejects with `StoreUnavailable`.
+   */
+  async keep(outcome: KeptOutcome, forMs: number): Promise<void> {
+    await this.#values.keep('outcome', this.#name, format(this.#digest, outcome), forMs);
   }
 
   /** Finds the kept outcome; a refusal if it belongs to other answers. Rejects with `StoreUnavailable`. */
   async find(): Promise<KeptOutcome | undefined> {
-    const kept = await this.#outcomes.find(this.#call, this.#round);
+    const kept = await this.#values.get('outcome', this.#name);
     return kept && read(kept, this.#digest);
   }
 }

@@ -1,5 +1,6 @@
 import type { NewEvent } from '../../event-log.ts';
 import type { RecordChanges, SessionRecord } from '../../session-records.ts';
+import type { ValueKind } from '../../shared/values.ts';
 import type { Tombstone } from '../memory-sessions.ts';
 import type { StoredSession } from '../memory-tables.ts';
 
@@ -15,16 +16,16 @@ export type Change =
   | ({ readonly kind: 'owner'; readonly key: string } & Ownership)
   | { readonly kind: 'renew'; readonly keys: readonly string[] }
   | { readonly kind: 'end'; readonly key: string; readonly tombstone: Tombstone }
-  | { readonly kind: 'secret'; readonly name: string; readonly value: Buffer }
-  | ({ readonly kind: 'outcome'; readonly call: string; readonly round: number; readonly value: Buffer } & Lifetime)
-  | ({ readonly kind: 'task'; readonly task: string; readonly value: Buffer } & Lifetime)
+  | {
+      readonly kind: 'value';
+      readonly of: ValueKind;
+      readonly name: string;
+      readonly value: Buffer;
+      readonly ttlMs: number;
+    }
   /** Everything that is valid stands in this file up to here. Older files are obsolete. */
   | { readonly kind: 'base' };
 
 /** Who owns a session, and the takeovers that led there. */
 export type Ownership = Pick<SessionRecord, 'owner' | 'epoch'> &
   Pick<StoredSession, 'takeovers'> & { readonly term: number | undefined };
-
-interface Lifetime {
-  readonly ttlMs: number;
-}

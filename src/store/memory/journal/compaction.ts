@@ -2,14 +2,15 @@ import { detach } from '../../../util/boundary.ts';
 import type { Emit } from '../../../util/telemetry/emit.ts';
 import { backoff } from '../../../util/timing/backoff.ts';
 import type { StoreEvent } from '../../store-events.ts';
-import { allChanges, type JournaledTables } from './apply-change.ts';
+import type { MemoryTables } from '../memory-tables.ts';
+import { allChanges } from './apply-change.ts';
 import type { Change } from './change.ts';
 import type { Journal } from './files/journal.ts';
 
 /** Options of `Compaction`. */
 export interface CompactionOptions {
   readonly journal: Journal;
-  readonly data: JournaledTables;
+  readonly tables: MemoryTables;
   append(change: Change): void;
   /** The size of all files below which they are not written anew because of their size; 16 MiB by default. */
   readonly minBytes?: number | undefined;
@@ -118,8 +119,8 @@ export class Compaction {
 
   /** Writes all that is valid, unless the run is closed or has to begin anew. */
   async #writeAll(): Promise<void> {
-    const { journal, data, append } = this.#options;
-    for (const change of allChanges(data)) {
+    const { journal, tables, append } = this.#options;
+    for (const change of allChanges(tables)) {
       if (this.#isClosed || this.#isDamaged) return;
       append(change);
       // One session at a time: the changes of clients do not wait behind all sessions, and few copies are in memory.

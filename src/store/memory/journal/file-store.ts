@@ -5,9 +5,8 @@ import type { Emit } from '../../../util/telemetry/emit.ts';
 import type { ClusterStore } from '../../store.ts';
 import type { StoreEvent } from '../../store-events.ts';
 import { createMemoryInstances } from '../memory-instances.ts';
-import { createMemoryTaskOwners } from '../memory-owners.ts';
-import { createMemoryTables, type MemoryLimits, sweepEveryMs } from '../memory-tables.ts';
-import { applyChange, type JournaledTables } from './apply-change.ts';
+import { createMemoryTables, type MemoryLimits, type MemoryTables, sweepEveryMs } from '../memory-tables.ts';
+import { applyChange } from './apply-change.ts';
 import type { Change } from './change.ts';
 import { Compaction } from './compaction.ts';
 import { formatFrame } from './files/frames.ts';
@@ -71,16 +70,13 @@ export function openFileStore(options: FileStoreOptions): FileStore {
   let isReplayed = false;
   // The events that an earlier process evicted were counted by that process.
   const limits: MemoryLimits = { ...options.limits, evicted: { add: (count) => isReplayed && evicted?.add(count) } };
-  const data: JournaledTables = {
-    tables: createMemoryTables(limits, now),
-    taskOwners: createMemoryTaskOwners(now),
-  };
+  const tables = createMemoryTables(limits, now);
   let journal: Journal;
   let segments: readonly SegmentFile[];
   let damage: SegmentDamage;
   try {
     segments = listSegments(directory.path);
-    damage = replay(segments, data, clock);
+    damage = replay(segments, tables, clock);
     isReplayed = true;
     clock.start((options.systemNow ?? Date.now)());
     journal = new Journal({
@@ -99,21 +95,20 @@ export function openFileStore(options: FileStoreOptions): FileStore {
   const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now, createdMs: 0 });
   const compaction: Compaction = new Compaction({
     journal,
-    data,
+    tables,
     append,
     minBytes: options.compactMinBytes,
     onFailed: emit,
   });
   const found: FoundState = {
     ...damage,
-    sessions: [...data.tables.sessions.keys()].length,
+    sessions: [...tables.sessions.keys()].length,
     bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
     isOpenToOthers: directory.isOpenToOthers,
   };
 
   const sweep = setInterval(() => {
-    data.tables.sweep();
-    data.taskOwners.sweep();
+    tables.sweep();
     instances.sweep();
   }, sweepEveryMs(limits)).unref();
   const compactionCheck = setInterval(() => detach('store', compaction.runIfDue()), compactionCheckMs).unref();
@@ -125,13 +120,12 @@ export function openFileStore(options: FileStoreOptions): FileStore {
     instances.clear();
     await compaction.close();
     await journal.close();
-    data.tables.clear();
-    data.taskOwners.clear();
+    tables.clear();
     directory.close();
   };
 
   return {
-    ...createJournaledStore(data, journal, append),
+    ...createJournaledStore(tables, journal, append),
     instances,
     found,
     compact: () => compaction.run(),
@@ -145,14 +139,14 @@ export function openFileStore(options: FileStoreOptions): FileStore {
 }
 
 /** Applies all stored changes, each at its time. */
-function replay(segments: readonly SegmentFile[], data: JournaledTables, clock: StoreClock): SegmentDamage {
+function replay(segments: readonly SegmentFile[], tables: MemoryTables, clock: StoreClock): SegmentDamage {
   let tornBytes = 0;
   let damagedBytes = 0;
   for (const { path } of segments) {
     const damage = readSegment(path, ({ atMs, content }) => {
       clock.replayAt(atMs);
       const change = parseChange(content);
-      if (change !== undefined) applyChange(data, change);
+      if (change !== undefined) applyChange(tables, change);
     });
     tornBytes += damage.tornBytes;
     damagedBytes += damage.damagedBytes;

@@ -41,12 +41,8 @@ function toJson(change: Change, parts: Parts): Json {
       const { expiresAtMs, epoch, wornOutFrom = null } = change.tombstone;
       return ['end', change.key, finite(expiresAtMs), epoch, wornOutFrom];
     }
-    case 'secret':
-      return ['secret', change.name, parts.add(change.value)];
-    case 'outcome':
-      return ['outcome', change.call, change.round, change.ttlMs, parts.add(change.value)];
-    case 'task':
-      return ['task', change.task, change.ttlMs, parts.add(change.value)];
+    case 'value':
+      return ['value', change.of, change.name, change.ttlMs, parts.add(change.value)];
     case 'base':
       return ['base'];
   }

@@ -1,7 +1,7 @@
 import { singleEvents } from '../../event-run.ts';
 import type { SessionRecords } from '../../session-records.ts';
 import type { ClusterStore } from '../../store.ts';
-import type { JournaledTables } from './apply-change.ts';
+import type { MemoryTables } from '../memory-tables.ts';
 import type { Change } from './change.ts';
 import type { Journal } from './files/journal.ts';
 
@@ -13,11 +13,11 @@ import type { Journal } from './files/journal.ts';
  * Rates and announced changes are not kept. They matter for seconds, and nobody subscribes across a restart.
  */
 export function createJournaledStore(
-  { tables, taskOwners }: JournaledTables,
+  tables: MemoryTables,
   journal: Journal,
   append: (change: Change) => void,
-): Pick<ClusterStore, 'log' | 'sessions' | 'secrets' | 'changes' | 'outcomes' | 'owners' | 'rates'> {
-  const { sessions } = tables;
+): Pick<ClusterStore, 'log' | 'sessions' | 'values' | 'changes' | 'rates'> {
+  const { sessions, values } = tables;
   /** Sessions whose newest events may not be in the file yet. A reader waits for these (P5). */
   const unsettled = new Set<string>();
 
@@ -116,32 +116,19 @@ export function createJournaledStore(
         return tables.log.read(key, stream, after, limit);
       },
     },
-    secrets: {
-      keep: (name, candidate) =>
+    values: {
+      get: async (kind, name) => values.get(kind, name),
+      set: (of, name, value, ttlMs) =>
         change(() => {
-          const isNew = !tables.secrets.has(name);
-          const kept = tables.secrets.keep(name, candidate);
-          if (isNew) append({ kind: 'secret', name, value: candidate });
-          return kept;
+          values.set(of, name, value, ttlMs);
+          append({ kind: 'value', of, name, value, ttlMs });
         }),
-    },
-    outcomes: {
-      keep: (call, round, outcome, ttlMs) =>
+      keep: (of, name, candidate, ttlMs) =>
         change(() => {
-          const kept = tables.outcomes.keep(call, round, outcome, ttlMs);
-          append({ kind: 'outcome', call, round, value: outcome, ttlMs });
-          return kept;
+          const value = values.keep(of, name, candidate, ttlMs);
+          append({ kind: 'value', of, name, value, ttlMs });
+          return value;
         }),
-      find: (call, round) => tables.outcomes.find(call, round),
-    },
-    owners: {
-      set: (task, owner, ttlMs) =>
-        change(() => {
-          const set = taskOwners.set(task, owner, ttlMs);
-          append({ kind: 'task', task, value: owner, ttlMs });
-          return set;
-        }),
-      find: (task) => taskOwners.find(task),
     },
     changes: tables.changes,
     rates: tables.rates,

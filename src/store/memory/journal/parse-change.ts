@@ -64,15 +64,9 @@ export function parseChange(content: Buffer): Change | undefined {
       };
       return { kind, key, tombstone };
     }
-    case 'secret':
-      return { kind, name: fields[0], value: bytes.take(fields[1]) };
-    case 'outcome': {
-      const [call, round, ttlMs, length] = fields;
-      return { kind, call, round, ttlMs, value: bytes.take(length) };
-    }
-    case 'task': {
-      const [task, ttlMs, length] = fields;
-      return { kind, task, ttlMs, value: bytes.take(length) };
+    case 'value': {
+      const [of, name, ttlMs, length] = fields;
+      return { kind, of, name, ttlMs, value: bytes.take(length) };
     }
     case 'base':
       return { kind };

@@ -145,7 +145,7 @@ describe('a directory that cannot be used', () => {
 it('[P12] lets only its user read the files, and tells of a directory that others may enter', async () => {
   const directory = freshDirectory();
   const store = openStore(directory);
-  await store.secrets.keep('a', Buffer.from('secret'));
+  await store.values.keep('secret', 'a', Buffer.from('secret'), 60_000);
   await store.compact();
   expect(store.found.isOpenToOthers).toBe(false);
   expect(statSync(directory).mode & 0o777).toBe(0o700);

@@ -1,0 +1,71 @@
+import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../util/bounded-map.ts';
+import { detachBytes } from '../../util/detached-bytes.ts';
+import type { Immediate } from '../immediate.ts';
+import type { ValueKind, Values } from '../shared/values.ts';
+
+interface Value {
+  readonly value: Buffer;
+  readonly untilMs: number;
+}
+
+/**
+ * How many bytes the values of each kind may take (P8). Beyond this limit, those that were set least recently are
+ * dropped. The gateway itself names its secrets, and has few of them, so no peer can drop one.
+ */
+export const maxValueBytes: Readonly<Record<ValueKind, number>> = {
+  secret: 1024 * 1024,
+  outcome: 64 * 1024 * 1024,
+  owner: 16 * 1024 * 1024,
+  used: 16 * 1024 * 1024,
+};
+
+/** Values that live at most as long as the process. */
+export interface MemoryValues extends Immediate<Values> {
+  /** Removes expired values. */
+  sweep(): void;
+  /** The arguments of `set` that make the same table again, in order. */
+  all(): Iterable<Parameters<Values['set']>>;
+  clear(): void;
+}
+
+/** Makes an empty table. */
+export function createMemoryValues(now: () => number): MemoryValues {
+  const tables = new Map<ValueKind, BoundedMap<string, Value>>();
+  for (const [kind, maxBytes] of Object.entries(maxValueBytes) as [ValueKind, number][])
+    tables.set(kind, new BoundedMap(Number.POSITIVE_INFINITY, budgetOf(maxBytes)));
+  const tableOf = (kind: ValueKind): BoundedMap<string, Value> => tables.get(kind) as BoundedMap<string, Value>;
+
+  const get = (kind: ValueKind, name: string): Buffer | undefined => {
+    const found = tableOf(kind).get(name);
+    return found !== undefined && found.untilMs > now() ? found.value : undefined;
+  };
+  const set = (kind: ValueKind, name: string, value: Buffer, ttlMs: number): void => {
+    tableOf(kind).set(name, { value: detachBytes(value), untilMs: now() + ttlMs });
+  };
+  return {
+    get,
+    set,
+    keep(kind, name, candidate, ttlMs) {
+      const kept = get(kind, name) ?? candidate;
+      set(kind, name, kept, ttlMs);
+      return kept;
+    },
+    sweep() {
+      for (const table of tables.values())
+        for (const [name, { untilMs }] of table) if (untilMs <= now()) table.delete(name);
+    },
+    *all() {
+      for (const [kind, table] of tables)
+        for (const [name, { value, untilMs }] of table) yield [kind, name, value, untilMs - now()];
+    },
+    clear() {
+      for (const table of tables.values()) table.clear();
+    },
+  };
+}
+
+const budgetOf = (maxBytes: number): ByteBudget<string, Value> => ({
+  maxBytes,
+  maxEntryBytes: maxBytes,
+  bytesOf: (name, { value }) => Buffer.byteLength(name) + value.length + emptyEntryBytes,
+});
