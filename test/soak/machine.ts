@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind, Ledger } from './ledger.ts';
-import type { Stage } from './stage.ts';
+import { leaseMs, type Stage } from './stage.ts';
 
 /** So late something may be without more than the usual work of others: well below a lease less its margin. */
 const lateMs = 700;
-const everyMs = 1_000;
+/** Redis and this process, by which gateways reach it. The gateways give up a command after a sixth of a lease. */
+const lateOnWayMs = leaseMs / 12;
+const everyMs = 250;
 
 /** Faults of ours that make a probe late. */
 const ofGateways: readonly FaultKind[] = ['kill', 'redis full and kill', 'drain', 'freeze', 'stall'];
@@ -19,27 +21,37 @@ export function watchMachine(stage: Stage, ledger: Ledger): { stop(): Promise<vo
   const isOurs = (kinds: readonly FaultKind[]): boolean =>
     ledger.faults.some(({ kind, endedAt }) => kinds.includes(kind) && performance.now() - endedAt < 2 * lateMs);
 
-  const probe = async (name: string, faults: readonly FaultKind[], run: () => Promise<unknown>): Promise<void> => {
+  const probe = async (
+    name: string,
+    faults: readonly FaultKind[],
+    run: () => Promise<unknown>,
+    most: number,
+  ): Promise<void> => {
     const startedAt = performance.now();
     const isAnswered = await run().then(
       () => true,
       () => false,
     );
     const tookMs = performance.now() - startedAt;
-    if (isAnswered && tookMs > lateMs && !isOurs(faults))
+    if (isAnswered && tookMs > most && !isOurs(faults))
       ledger.noteBusy(`${name} took ${Math.round(tookMs)} ms`, startedAt);
   };
-  const watch = async (name: string, faults: readonly FaultKind[], run: () => Promise<unknown>): Promise<void> => {
+  const watch = async (
+    name: string,
+    faults: readonly FaultKind[],
+    run: () => Promise<unknown>,
+    most = lateMs,
+  ): Promise<void> => {
     while (!stopped.signal.aborted) {
-      await probe(name, faults, run);
+      await probe(name, faults, run, most);
       await delay(everyMs, undefined, { signal: stopped.signal }).catch(() => undefined);
     }
   };
   const ask = (index: number) =>
     fetch(`${stage.cluster.instances[index]?.baseUrl}/healthz`, { signal: AbortSignal.timeout(20_000) });
   const running = [
-    watch('a timer', [], () => delay(1)),
-    watch('Redis', ofRedis, () => stage.cluster.redis.command('PING')),
+    watch('a timer', [], () => delay(1), lateOnWayMs),
+    watch('Redis', ofRedis, () => stage.cluster.redis.command('PING'), lateOnWayMs),
     ...[0, 1, 2].map((index) => watch(`instance ${index}`, ofGateways, () => ask(index))),
   ];
   return {

@@ -17,12 +17,16 @@ export const oldFace: Talker = {
     if (client === undefined) return;
     const own = client;
     let isOver = false;
+    /** What the stream did, for whoever looks for the cause of a failure. */
+    let seen: string[] = [];
+    const note = (what: string): void => void seen.push(`at ${Math.round(performance.now())} ms: ${what}`);
     const keepOpen = async (): Promise<void> => {
       while (!isOver) {
-        const { status } = await own.stream.ended;
+        const { status, text } = await own.stream.ended;
+        note(`the stream ended, ${status} ${text.slice(0, 100)}`);
         if (isOver || status === 404) return;
         await delay(100);
-        if (!isOver) await own.connect();
+        if (!isOver) note(`the stream is open, ${(await own.connect()).listened.status}`);
         if (isOver) own.drop();
       }
     };
@@ -32,8 +36,10 @@ export const oldFace: Talker = {
       const text = mark();
       const count = random.integer(0, 10);
       const args = { count, gapMs: random.integer(0, 30), mark: text };
-      const outcome = await deed('call', 1_000, async () => {
+      const outcome = await deed('call', 1_000, async (tell) => {
         const answer = await own.post(callOf(id, count === 0 ? 'quick' : 'count', args));
+        for (const what of seen) tell(what);
+        seen = [];
         if (answer.status !== 202) return reasonOf(answer);
         const message = await own.response(id, { deadlineMs: hangMs });
         const outcome = outcomeOf({ status: 200, text: '', messages: [message] }, text);

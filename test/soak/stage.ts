@@ -27,7 +27,7 @@ const clusterArgs = [
   ...['--cluster.redisWait', '2s', '--sse.reconnectDelay', '100ms', '--timeouts.drain', '5s'],
   ...['--defaults.timeouts.stdinClose', '1s', '--defaults.timeouts.terminate', '1s', '--timeouts.cancelGrace', '1s'],
   ...['--session-idle', `${idleMs}ms`, '--timeouts.slowReader', '3s'],
-  ...['--replay.maxAge', `${keptMs}ms`, '--replay.maxEvents', '100000'],
+  ...['--replay.maxAge', `${keptMs}ms`, '--replay.maxEvents', '100000', '--defaults.shareLinger', `${idleMs}ms`],
 ];
 
 /** Everything that a soak runs on. */
