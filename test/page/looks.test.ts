@@ -152,6 +152,8 @@ describe.each(looks)('%s', (_, { size, viewport, colorScheme }) => {
       .waitFor();
     for (const server of ['database', 'mail', 'reports', 'chat'])
       await page.getByRole('article', { name: server }).getByRole('heading').first().click();
+    const tool = page.getByRole('article', { name: 'mail' }).getByRole('row').filter({ hasText: 'query' });
+    await tool.getByText(/the tool reported an error/).waitFor();
     const chat = page.getByRole('article', { name: 'chat' });
     await chat.getByLabel('Last lines on stdout that are not MCP messages').waitFor();
     await expectFine(page);

@@ -36,6 +36,7 @@ export function createServerCard(first) {
     createPlot({ ...options, height: 120, hasLegend: true }),
   );
   const numbers = h('p.counts');
+  const tools = createTools(first.name);
   const children = createChildren();
   const noise = createLines('Last lines on stdout that are not MCP messages');
   const stderr = createLines('Last lines of stderr');
@@ -65,6 +66,7 @@ export function createServerCard(first) {
         ),
       ),
       h('div.plots', {}, ...plots.map((plot) => plot.element)),
+      tools.element,
       children.element,
       noise.element,
       stderr.element,
@@ -121,6 +123,7 @@ export function createServerCard(first) {
           ...(health.at === undefined || health.state === 'down' ? [] : [`last started at ${time(health.at)}`]),
         ].join(' · '),
       );
+      tools.update(server.tools);
       children.update(server);
       noise.update(server.noise);
       stderr.update(server.stderr.map(({ at, pid, line }) => `${time(at)}  ${pid ?? '–'}  ${line}`));
@@ -166,6 +169,48 @@ const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway
 const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
 
 const createChip = (text) => ({ element: h('span.chip', {}, text), update: () => undefined });
+
+/** Creates the table of the tools that were called lately: which one fails, and which one is slow. */
+function createTools(server) {
+  const rows = h('tbody');
+  const heads = ['Tool or prompt', 'Calls', 'Failed', 'p95', 'Last error'];
+  const head = h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)));
+  const more = h('p.muted');
+  const element = h(
+    'div.tools',
+    { hidden: true },
+    h('h4', {}, 'Tools, in the last 5 to 10 minutes'),
+    h(
+      'div.table',
+      { role: 'region', 'aria-label': `Tools of ${server}`, tabindex: '0' },
+      h('table', {}, h('thead', {}, head), rows),
+    ),
+    more,
+  );
+  return {
+    element,
+    update({ shown, total }) {
+      element.hidden = total === 0;
+      showList(rows, shown, ({ name }) => name, createTool);
+      more.hidden = total === shown.length;
+      setText(more, `The tools that fail most or are slowest; ${count(total - shown.length)} more are not shown.`);
+    },
+  };
+}
+
+function createTool({ name }) {
+  const [calls, failed, p95, error] = Array.from({ length: 4 }, () => h('td'));
+  return {
+    element: h('tr', {}, h('th', { scope: 'row', title: name }, h('bdi', {}, name)), calls, failed, p95, error),
+    update({ calls: all, failures, p95Ms, lastError }) {
+      setText(calls, count(all));
+      setText(failed, count(failures));
+      failed.className = failures > 0 ? 'bad' : '';
+      setText(p95, p95Ms === null ? '–' : duration(p95Ms));
+      setText(error, lastError === undefined ? '–' : `${time(lastError.at)} ${lastError.text}`);
+    },
+  };
+}
 
 /** Creates the list of the processes of a server. */
 function createChildren() {

@@ -6,8 +6,8 @@ import { contain } from '../../util/boundary.ts';
 import { CallCounter } from './calls/call-counter.ts';
 import { CallRates } from './calls/call-rates.ts';
 import { FailingSpells } from './calls/failing-spells.ts';
-import { FailingTools } from './calls/failing-tools.ts';
 import { type Gauges, History } from './calls/history.ts';
+import { ToolCounts } from './calls/tool-counts.ts';
 import { Refusals, refusesSender } from './incidents/refusals.ts';
 import { Resumes } from './incidents/resumes.ts';
 import { ServerIncidents } from './incidents/server-incidents.ts';
@@ -34,7 +34,7 @@ export class ConsoleRecord {
   readonly rates = new CallRates();
   readonly failing = new FailingSpells();
   readonly failures = new SessionFailures();
-  readonly failingTools = new FailingTools();
+  readonly tools = new ToolCounts();
   readonly refusals = new Refusals();
   readonly resumes = new Resumes();
   readonly history = new History((server) => this.rates.timesOfMinute(server));
@@ -95,7 +95,7 @@ export class ConsoleRecord {
         if (event.origin.principal === undefined && event.outcome.kind === 'fault') {
           if (refusesSender(event.outcome.reason)) return;
         }
-        this.failingTools.count(event);
+        this.tools.count(event);
         return this.#calls.count(event);
       case 'session-call-failed':
         this.failures.countFault(event);
@@ -135,7 +135,7 @@ export class ConsoleRecord {
         this.#calls.forget(event.server);
         this.rates.forget(event.server);
         this.failing.forget(event.server);
-        this.failingTools.forget(event.server);
+        this.tools.forget(event.server);
         this.history.forget(event.server);
         this.incidents.forget(event.server);
         this.stderr.forget(event.server);

@@ -1,5 +1,5 @@
 import { isFailing, type RecentCalls } from '../record/calls/call-rates.ts';
-import type { FailingTool } from '../record/calls/failing-tools.ts';
+import type { FailingTool } from '../record/calls/tool-counts.ts';
 import type { Incidents } from '../record/incidents/server-incidents.ts';
 
 /**

@@ -208,7 +208,7 @@ export class SnapshotBuilder {
       const count = counts.get(name);
       const recent = record.rates.recent(name);
       const incidents = record.incidents.of(name);
-      const failingTool = record.failingTools.worstOf(name);
+      const failingTool = record.tools.worstOf(name);
       return {
         name,
         transport,
@@ -230,6 +230,7 @@ export class SnapshotBuilder {
         users: count?.users.list() ?? [],
         elsewhere: sessionsElsewhere(name, instances),
         failingTool,
+        tools: record.tools.of(name),
         stderr: record.stderr.of(name),
         noise: incidents.noiseLines,
       };
@@ -250,7 +251,7 @@ export class SnapshotBuilder {
         const found = findCondition(members ? 'unknown' : health.state, recents[index] as RecentCalls, {
           ...record.incidents.of(name),
           failingSince: record.failing.since(name),
-          failingTool: record.failingTools.worstOf(name),
+          failingTool: record.tools.worstOf(name),
           isRunning: !isProbed && running.has(name),
           othersP95Ms: medianOfOthers(times, index),
         });

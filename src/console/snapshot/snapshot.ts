@@ -2,8 +2,8 @@
 
 import type { StoreState } from '../../ops/admin/console-hook.ts';
 import type { RecentCalls } from '../record/calls/call-rates.ts';
-import type { FailingTool } from '../record/calls/failing-tools.ts';
 import type { UsualNumbers } from '../record/calls/history.ts';
+import type { FailingTool, ToolView } from '../record/calls/tool-counts.ts';
 import type { RecentRefusals } from '../record/incidents/refusals.ts';
 import type { RecentResumes } from '../record/incidents/resumes.ts';
 import type { Incidents } from '../record/incidents/server-incidents.ts';
@@ -79,6 +79,8 @@ export interface ServerView {
     readonly users: readonly SessionUser[];
   }[];
   readonly failingTool: FailingTool | undefined;
+  /** The calls by tool: those that fail or are slow first. */
+  readonly tools: { readonly shown: readonly ToolView[]; readonly total: number };
   readonly stderr: readonly StderrLine[];
   /** The last lines on stdout that are not messages. */
   readonly noise: Incidents['noiseLines'];

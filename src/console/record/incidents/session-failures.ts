@@ -44,7 +44,8 @@ export class SessionFailures {
   }
 }
 
-function describeFailure(outcome: EndedCall['outcome']): string {
+/** Says how a call failed, without anything that the server or the client wrote. */
+export function describeFailure(outcome: EndedCall['outcome']): string {
   switch (outcome.kind) {
     case 'fault':
       return `the gateway answered with ${outcome.reason}`;
