@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { flattenLineBreaks } from '../protocol/wire/lines.ts';
+import { HeldBytes } from '../util/held-bytes.ts';
 
 const lf = Buffer.from('\n');
 
@@ -8,6 +9,19 @@ const lf = Buffer.from('\n');
  * itself.
  */
 const maxTextBytes = 16 * 1024;
+
+/** What waits for the servers that do not read. */
+const held = new WeakMap<Writable, HeldBytes>();
+
+/** Counts the bytes of a text until it is written. Returns the function to call then. */
+function hold(stream: Writable, { length }: Uint8Array): () => void {
+  const bytes = held.get(stream) ?? new HeldBytes();
+  held.set(stream, bytes);
+  bytes.bytes += length;
+  return () => {
+    bytes.bytes -= length;
+  };
+}
 
 /**
  * Writes a message as a line. A large message is not copied, so it must not change afterwards.
@@ -19,10 +33,12 @@ export function writeMessage(stream: Writable, message: Uint8Array, maxQueuedByt
   if (queuedBytes > 0 && queuedBytes + message.length + lf.length > maxQueuedBytes) return 'full';
   const text = flattenLineBreaks(message);
   if (text.length <= maxTextBytes) {
-    stream.write(`${text.toString('latin1')}\n`, 'latin1');
+    const line = `${text.toString('latin1')}\n`;
+    if (queuedBytes === 0) stream.write(line, 'latin1');
+    else stream.write(line, 'latin1', hold(stream, text));
   } else {
     stream.cork(); // so that one system call writes both
-    stream.write(text);
+    stream.write(text, hold(stream, text));
     stream.write(lf);
     stream.uncork();
   }

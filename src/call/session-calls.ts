@@ -7,6 +7,7 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { type RenumberedIds, restoreToken } from '../protocol/modern/renumber.ts';
 import type { UsersOfProcess } from '../protocol/principal.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
+import { HeldBytes } from '../util/held-bytes.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
@@ -60,6 +61,8 @@ export class SessionCalls extends CallTable<Call> {
   areIdentified = false;
   /** The users of the calls; absent if all are of one user. */
   users: UsersOfProcess | undefined;
+  /** The bytes of the requests that are kept for a rerun. */
+  readonly #held = new HeldBytes();
   readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
   readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetired);
@@ -74,6 +77,7 @@ export class SessionCalls extends CallTable<Call> {
 
   override add(call: Call): void {
     super.add(call);
+    this.#held.bytes += call.request?.text.length ?? 0;
     if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
     if (call.renumbered === undefined) return;
     this.#renumbered ??= new RenumberedCalls<Call>();
@@ -103,7 +107,8 @@ export class SessionCalls extends CallTable<Call> {
   override take(id: RequestId | null | undefined): Call | undefined {
     const call = super.take(id);
     if (call === undefined) return undefined;
-    const { progressToken, cancelTimer, renumbered } = call;
+    const { progressToken, cancelTimer, renumbered, request } = call;
+    this.#held.bytes -= request?.text.length ?? 0;
     if (progressToken !== undefined && this.#byToken.get(progressToken) === call) this.#byToken.delete(progressToken);
     clearTimeout(cancelTimer);
     if (renumbered !== undefined) this.#renumbered?.remove(call, renumbered);

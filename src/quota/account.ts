@@ -16,6 +16,10 @@ export interface AccountLimits {
 /** The fault reason for each limit that is reached. */
 export type AccountReasons = Readonly<Record<keyof AccountLimits, Reason>>;
 
+/** Larger requests may use this part of the bytes at most. */
+const shareOfLarge = 3 / 4;
+const smallBytes = 16 * 1024;
+
 /** The resources that one principal, or all principals together, use on this instance. */
 export class QuotaAccount {
   sessions = 0;
@@ -31,16 +35,22 @@ export class QuotaAccount {
   readonly #limits: AccountLimits;
   readonly #reasons: AccountReasons;
   readonly #onRequests: (rate: RequestRate) => void;
+  readonly #heldBytes: () => number;
 
-  /** @param onRequests called when requests were counted */
+  /**
+   * @param onRequests called when requests were counted
+   * @param heldBytes the bytes that are held for servers, also of clients that have left
+   */
   constructor(
     limits: AccountLimits,
     reasons: AccountReasons,
     onRequests: (rate: RequestRate) => void = () => undefined,
+    heldBytes = (): number => 0,
   ) {
     this.#limits = limits;
     this.#reasons = reasons;
     this.#onRequests = onRequests;
+    this.#heldBytes = heldBytes;
     this.#requests = new RequestRate(limits.requests);
     this.starts = new RequestRate(limits.starts);
   }
@@ -48,8 +58,15 @@ export class QuotaAccount {
   /** Returns the reason if another request with this number of bytes exceeds a limit. */
   requestRefusal(bytes: number, nowMs: number): Reason | undefined {
     const { bytes: maxBytes } = this.#limits;
-    if (maxBytes !== undefined && this.bytes + bytes > maxBytes) return this.#reasons.bytes;
+    if (maxBytes !== undefined && !this.#hasRoomFor(bytes, maxBytes)) return this.#reasons.bytes;
     return this.#requests.hasRoom(nowMs) ? undefined : this.#reasons.requests;
+  }
+
+  /** A few clients with large requests leave the small ones of all others a part. A single request always has room. */
+  #hasRoomFor(bytes: number, maxBytes: number): boolean {
+    const used = Math.max(this.bytes, this.#heldBytes());
+    const available = used === 0 || bytes <= smallBytes ? maxBytes : maxBytes * shareOfLarge;
+    return used + bytes <= available;
   }
 
   /** Counts requests. */

@@ -4,6 +4,7 @@ import type { Principal } from '../protocol/principal.ts';
 import { anonymous, isSameUser } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import type { Rates } from '../store/shared/rates.ts';
+import { allHeldBytes } from '../util/held-bytes.ts';
 import { type AccountLimits, type AccountReasons, QuotaAccount } from './account.ts';
 import { QuotaAccounts } from './accounts.ts';
 import type { RequestRate } from './rate.ts';
@@ -103,7 +104,7 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
     const onRequests = own.requests && ((rate: RequestRate) => shared.note(`requests ${key}`, rate));
     return new QuotaAccount(own, ownReasons, onRequests);
   });
-  const totalAccount = new QuotaAccount(all, allReasons);
+  const totalAccount = new QuotaAccount(all, allReasons, undefined, allHeldBytes);
   const onlyTotal = [totalAccount];
 
   /** The anonymous principal has no account of its own: all anonymous users would share it and throttle each other. */

@@ -7,6 +7,7 @@ import type { EventSink, Reply } from '../reply/reply.ts';
 import { ownInitializeId } from '../session/events/one-stream.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
+import { HeldBytes } from '../util/held-bytes.ts';
 
 /** A POST of a client whose session does not exist. */
 export interface EarlyPost extends ClientPost {
@@ -26,8 +27,8 @@ export interface UnopenedPostsOptions {
 interface Opening {
   /** Resolves with the reason if it cannot be opened. */
   readonly done: Promise<Reason | undefined>;
-  /** The bytes of all messages that have come meanwhile (P8). */
-  waitingBytes: number;
+  /** All messages that have come meanwhile (P8). */
+  readonly held: HeldBytes;
 }
 
 const initialized = createMessage({ method: 'notifications/initialized' });
@@ -51,8 +52,8 @@ export class UnopenedPosts {
     // A notification about the session before, such as a cancellation, means nothing to a new server.
     if (!post.messages.some(({ kind }) => kind === 'request')) return reply.accepted();
     const opening = this.#opening.get(lookup.key) ?? this.#open(lookup, version, reply);
-    for (const { text } of post.messages) opening.waitingBytes += text.length;
-    if (opening.waitingBytes > maxWaitingBytes) return reply.fault('server_busy', id);
+    for (const { text } of post.messages) opening.held.bytes += text.length;
+    if (opening.held.bytes > maxWaitingBytes) return reply.fault('server_busy', id);
     const reason = await opening.done;
     const session = reason ?? this.#options.find(lookup);
     if (typeof session === 'string') reply.fault(session, id);
@@ -70,8 +71,11 @@ export class UnopenedPosts {
         .catch(reject);
     })
       .then((reason) => reason ?? this.#confirm(lookup, reply))
-      .finally(() => this.#opening.delete(lookup.key));
-    const opened: Opening = { done, waitingBytes: 0 };
+      .finally(() => {
+        this.#opening.delete(lookup.key);
+        opened.held.bytes = 0;
+      });
+    const opened: Opening = { done, held: new HeldBytes() };
     this.#opening.set(lookup.key, opened);
     return opened;
   }

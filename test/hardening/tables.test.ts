@@ -45,7 +45,7 @@ async function start(endpoint: string) {
 }
 
 test.each(['a', 'view', 'filtered'])(
-  '[S-21] the memory returns after %s got 60 subscriptions of 3.8 MiB each',
+  '[G-10] [S-21] the memory returns after %s got 60 subscriptions of 3.8 MiB each',
   async (endpoint) => {
     const { gateway, session } = await start(endpoint);
     const subscribe = async (name: string): Promise<void> => {
@@ -66,7 +66,7 @@ test.each([
   ['view', 'resources/read', { uri: 'test://wait' }],
   ['filtered', 'tools/call', { name: 'wait' }],
 ])(
-  '[S-21] [P8] while %s has 60 unanswered requests %s of 3.8 MiB, none of them is kept',
+  '[G-10] [S-21] [P8] while %s has 60 unanswered requests %s of 3.8 MiB, none of them is kept',
   async (endpoint, method, params) => {
     const { gateway, session } = await start(endpoint);
     await session.request('tools/list');

@@ -106,7 +106,7 @@ it('has the same bounds in steps', () => {
   expect(scanInSteps(fine, 10).outcome).toEqual(scanJson(fine, maxDepth));
 });
 
-it('[P8] counts long keys as work, those that must be folded more than others', () => {
+it('[G-09] [P8] counts long keys as work, those that must be folded more than others', () => {
   const keys = (text: string) =>
     Buffer.from(`{"params":{${Array.from({ length: 500 }, (_, n) => `"${n}${text}":1`).join()}}}`);
   const stepsOf = (text: string): number => scanInSteps(keys(text), 2 ** 16).steps;

@@ -8,6 +8,7 @@ import type { RequestPermit } from '../../src/quota/request-permit.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Rates } from '../../src/store/shared/rates.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { HeldBytes } from '../../src/util/held-bytes.ts';
 
 const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [
   Principal,
@@ -52,6 +53,38 @@ function countLetIn(quotas: Quotas, principal: Principal, of = 100): number {
   }
   return count;
 }
+
+describe('[S-21] [P8] the bytes of all principals', () => {
+  const all = { bytes: 1_000_000 };
+
+  it('are not all for large requests: those of others have a part', () => {
+    const { quotas } = createFixture({ all });
+    const large = enter(quotas, alice, 700_000);
+    expect(quotas.admitRequest(alice, 100_000)).toBe('gateway_busy');
+    for (let n = 0; n < 18; n += 1) enter(quotas, bob, 16_000);
+    expect(quotas.admitRequest(bob, 16_000)).toBe('gateway_busy');
+    large.release();
+    enter(quotas, alice, 400_000);
+  });
+
+  it('may be used by a single request', () => {
+    const { quotas } = createFixture({ all });
+    enter(quotas, alice, 1_000_000);
+  });
+
+  it('also count what waits for servers, when its clients have left', () => {
+    const { quotas } = createFixture({ all });
+    const held = new HeldBytes();
+    held.bytes = 740_000;
+    onTestFinished(() => {
+      held.bytes = 0;
+    });
+    expect(quotas.admitRequest(alice, 20_000)).toBe('gateway_busy');
+    enter(quotas, alice, 10_000);
+    held.bytes = 0;
+    enter(quotas, alice, 700_000);
+  });
+});
 
 describe('[S20] what a principal has open', () => {
   it('is refused beyond the quota, for it alone, until something is over', () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { floor } from './floor.ts';
+import { gateFindings } from './gate-findings.ts';
 import { clientFloodRows, floodRows, type GateRow, workLimits } from './gates.ts';
 import { advisories } from './hardening-advisories.ts';
 import { faults } from './hardening-faults.ts';
@@ -124,6 +125,14 @@ const tables: readonly (readonly string[])[] = [
   ['URI templates of a view', '1,000', '1 KiB', '512 KiB', 'leaves out templates'],
   ['tasks of a view', '10,000', '1 KiB', '2 MiB', 'drops the oldest'],
   ['tasks of a shared modern server', '50,000; 1,000 of a user', '1 KiB', '', 'drops the oldest'],
+  [
+    'unanswered requests of all sessions; messages that wait for servers, in all queues and tables',
+    '',
+    '',
+    '128 MiB each (`limits.total.inFlight`); three quarters for requests over 16 KiB',
+    'refuses: `gateway_busy`',
+  ],
+  ['messages of a session that its server does not read', '', '', '16 MiB', 'refuses: `server_busy`'],
   ['requests that wait for a turn in a shared process', '256', '', '16 MiB', 'refuses: `server_busy`'],
   ['requests that wait for a turn in a session of a group', '4,096', '', '16 MiB', 'refuses: `group_busy`'],
   [
@@ -152,7 +161,7 @@ const tables: readonly (readonly string[])[] = [
   ],
   ['requests that wait for a turn in a view, or for its lists', '1,024', '', '16 MiB', 'refuses: `server_busy`'],
   ['calls that wait for the list of a filtered server', '1,024', '', '16 MiB', 'refuses: `server_busy`'],
-  ['requests that wait for the start of a server of a view', '', '', '4 MiB', 'refuses: `server_busy`'],
+  ['requests that wait for the start of a server of a view', '', '', '16 MiB', 'refuses: `server_busy`'],
   [
     'requests of a server that a session of a shared process has not answered',
     '1,000',
@@ -163,6 +172,10 @@ const tables: readonly (readonly string[])[] = [
   ['URL elicitations of a shared process, or of a view', '256', '1 KiB', '64 KiB', 'drops the oldest'],
   ['progress tokens of answered requests', '64', '256 bytes', '', 'drops the oldest'],
   ['kept lists of a server', '1,000', '1 MiB', '16 MiB', 'drops the oldest'],
+  ['messages to another instance', '', '', '64 MiB', 'refuses: `owner_busy`'],
+  ['requests of other instances that wait for takeovers of their sessions', '', '', '64 MiB', 'refuses: `server_busy`'],
+  ['records of sessions of other instances', '10,000', '64 KiB', '16 MiB', 'drops the oldest'],
+  ['replies that lost the connection to the instance of their client', '1,024', '16 KiB', '', 'drops the oldest'],
   ['questions about tokens', '256 (`auth: upstream`: 64)', '8 KiB', '2 MiB', 'refuses: `token_not_checked`'],
 ];
 
@@ -280,9 +293,9 @@ ${tableOf(advisories)}
 
 The letter of an id names the source of the finding: S is the security audit of November 2026, C the review of the core, and E the
 review of the other parts. J stands for the test suites of other projects, U for false refusals under faults, M for modern clients on
-legacy servers, and P for troubleshooting by operators.
+legacy servers, and P for troubleshooting by operators. G is the audit that led to the three gates.
 
-${tableOf(floor)}
+${tableOf([...floor, ...gateFindings])}
 `;
 }
 

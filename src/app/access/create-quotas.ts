@@ -1,6 +1,6 @@
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
-import { minute, second } from '../../config/units.ts';
+import { mebibyte, minute, second } from '../../config/units.ts';
 import { createQuotas, type Quotas } from '../../quota/quotas.ts';
 import type { RateLimit } from '../../quota/rate.ts';
 import type { Rates } from '../../store/shared/rates.ts';
@@ -13,13 +13,13 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
       sessions: user.sessions ?? ownSessions(config),
       processes: user.processes,
       streams: user.streams,
-      bytes: user.inFlightBytes,
+      bytes: user.inFlightBytes ?? ownBytes(config),
       requests: rateOf(user.requestsPerSecond, second, user.requestBurst),
       starts: rateOf(user.startsPerMinute, minute),
     },
     // The totals of sessions, their processes and connections have limits elsewhere (`limits.total`).
     all: {
-      bytes: total.inFlightBytes,
+      bytes: allBytes(config),
       requests: rateOf(total.requestsPerSecond, second),
       starts: rateOf(total.startsPerMinute, minute),
     },
@@ -34,6 +34,20 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
  */
 const ownSessions = (config: GatewayConfig): number | undefined =>
   hasAuthentication(config) ? Math.ceil(config.limits.total.sessions / 10) : undefined;
+
+/**
+ * The default of `limits.total.inFlight` (P8). Each session has limits of its own, and there may be many sessions. With
+ * this default, the gateway stays within a container of 512 MiB.
+ */
+const defaultBytes = 128 * mebibyte;
+
+/** A few requests of the largest size always fit. */
+const allBytes = ({ limits: { request, total } }: GatewayConfig): number =>
+  total.inFlightBytes ?? Math.max(defaultBytes, 4 * request.bodyBytes);
+
+/** The default of `limits.user.inFlight`. With authentication, one user must not take all bytes. */
+const ownBytes = (config: GatewayConfig): number | undefined =>
+  hasAuthentication(config) ? Math.max(config.limits.request.bodyBytes, allBytes(config) / 2) : undefined;
 
 function rateOf(count: number | undefined, withinMs: number, burst = count ?? 1): RateLimit | undefined {
   return count === undefined ? undefined : { everyMs: withinMs / count, burst };

@@ -4,7 +4,6 @@ import { scalarAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
 import type {
   Backend,
   BackendEnd,
@@ -16,7 +15,7 @@ import type {
 } from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
 import { OrderedDelivery } from '../in-order.ts';
-import { waitingBudget } from '../waiting-budget.ts';
+import { WaitingRequests } from '../waiting-budget.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
@@ -61,7 +60,7 @@ class FilteredBackend extends BackendDecorator {
   readonly #lists = new Map<RequestId, ListRequest>();
   /** True if an answer may belong to a list request that is not in `#lists`. */
   #hasForgottenLists: boolean;
-  readonly #waiting = new BoundedMap<RequestId, WaitingCall>(maxWaiting, waitingBudget);
+  readonly #waiting = new WaitingRequests<WaitingCall>(maxWaiting);
   readonly #ownLists: OwnLists;
   /** While a large list is filtered, the server is not read, so that only what was read already waits (P8). */
   readonly #inOrder = new OrderedDelivery('backend', {

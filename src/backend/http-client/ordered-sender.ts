@@ -1,6 +1,7 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import type { QueuedMessage } from '../backend.ts';
 
 /** The progress of a message that goes out. Neither promise ever rejects. */
@@ -31,7 +32,7 @@ export interface OrderedSender {
  */
 export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): OrderedSender {
   let queue: QueuedMessage[] = [];
-  let heldBytes = 0;
+  const held = new HeldBytes();
   let isRunning = false;
   let deliver: ((sending: QueuedMessage) => PostProgress) | undefined;
 
@@ -45,7 +46,7 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
       detach(
         'backend',
         settled.then(() => {
-          heldBytes -= next.message.text.length;
+          held.bytes -= next.message.text.length;
         }),
       );
       await passed;
@@ -57,9 +58,9 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
     send(message, headers) {
       const { length } = message.text;
       const maxBytes = message.kind === 'request' ? maxQueuedBytes : 2 * maxQueuedBytes;
-      if (heldBytes > 0 && heldBytes + length > maxBytes) return 'full';
+      if (held.bytes > 0 && held.bytes + length > maxBytes) return 'full';
       queue.push({ message, headers });
-      heldBytes += length;
+      held.bytes += length;
       detach('backend', drainQueue(), onFault);
       return 'sent';
     },
@@ -73,7 +74,7 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
     takeAll() {
       const remaining = queue;
       queue = [];
-      for (const { message } of remaining) heldBytes -= message.text.length;
+      for (const { message } of remaining) held.bytes -= message.text.length;
       return remaining;
     },
   };

@@ -5,6 +5,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { modernEra } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { reportRefused } from '../answers/refused-requests.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
@@ -113,7 +114,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   });
   const requests = new Map<RequestId, Canceller>();
   const notifications = new Set<Canceller>();
-  let heldBytes = 0;
+  const held = new HeldBytes();
   let hasAnswered = false;
   let dropped = 0;
   let lastProbedAt = Number.NEGATIVE_INFINITY;
@@ -241,10 +242,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
 
   /** Counts bytes until the returned function is called. */
   const reserveBytes = (bytes: number): (() => void) => {
-    heldBytes += bytes;
+    held.bytes += bytes;
     let isReserved = true;
     return () => {
-      if (isReserved) heldBytes -= bytes;
+      if (isReserved) held.bytes -= bytes;
       isReserved = false;
     };
   };
@@ -261,7 +262,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       if (isOver) return 'ended';
       if (message.method === 'notifications/cancelled') cancel(message.cancels);
       else if (mustBePosted(message)) {
-        const isFull = heldBytes > 0 && heldBytes + message.text.length > maxQueuedBytes;
+        const isFull = held.bytes > 0 && held.bytes + message.text.length > maxQueuedBytes;
         if (isFull || requests.size >= maxRequests) return 'full';
         if (message.kind === 'request') {
           const { id } = message;

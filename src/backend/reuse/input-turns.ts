@@ -2,7 +2,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
-import { maxWaitingBytes } from '../waiting-budget.ts';
+import { WaitingList } from '../waiting-budget.ts';
 import type { MemberCall, ProcessMember } from './process-member.ts';
 
 /** How many requests of all sessions wait for their turn (P8). Their bytes have a limit, too. */
@@ -20,7 +20,7 @@ interface WaitingRequest {
  */
 export class InputTurns {
   readonly #calls: ReadonlyMap<RequestId, MemberCall>;
-  #waiting: WaitingRequest[] = [];
+  readonly #waiting = new WaitingList<WaitingRequest>(({ request }) => request.text.length);
 
   constructor(calls: ReadonlyMap<RequestId, MemberCall>) {
     this.#calls = calls;
@@ -34,28 +34,26 @@ export class InputTurns {
   /** Whether a request may be sent now. A request that waits is returned by `next` later. */
   admit(member: ProcessMember, request: Message, headers: ForwardedHeaders | undefined): 'now' | 'later' | 'never' {
     if (!methodOf(request.method).mayAsk || !this.#isOthersTurn(member)) return 'now';
-    const bytes = this.#waiting.reduce((sum, waiting) => sum + waiting.request.text.length, request.text.length);
-    if (this.#waiting.length >= maxWaiting || bytes > maxWaitingBytes) return 'never';
+    if (this.#waiting.length >= maxWaiting || !this.#waiting.hasRoomFor(request.text.length)) return 'never';
     this.#waiting.push({ member, request, headers });
     return 'later';
   }
 
   /** Takes the first request that waits, if its session has the turn. */
   next(): WaitingRequest | undefined {
-    const [first] = this.#waiting;
+    const { first } = this.#waiting;
     return first === undefined || this.#isOthersTurn(first.member) ? undefined : this.#waiting.shift();
   }
 
   /** Removes a request that waits. Returns false if there is none. */
   remove(member: ProcessMember, id: RequestId): boolean {
-    const index = this.#waiting.findIndex((waiting) => waiting.member === member && waiting.request.id === id);
-    if (index >= 0) this.#waiting.splice(index, 1);
-    return index >= 0;
+    const found = this.#waiting.find((waiting) => waiting.member === member && waiting.request.id === id);
+    return found !== undefined && this.#waiting.remove((waiting) => waiting === found);
   }
 
   /** Removes all requests of a session. */
   removeAll(member: ProcessMember): void {
-    this.#waiting = this.#waiting.filter((waiting) => waiting.member !== member);
+    this.#waiting.remove((waiting) => waiting.member === member);
   }
 
   #isOthersTurn(member: ProcessMember): boolean {

@@ -15,7 +15,7 @@ import {
   type RequestIds,
   reportUnits,
 } from '../backend.ts';
-import { maxWaitingBytes } from '../waiting-budget.ts';
+import { WaitingList } from '../waiting-budget.ts';
 import type { InitializedProcess } from './initialized-process.ts';
 import type { ProcessKey } from './process-key.ts';
 import type { ProcessMember } from './process-member.ts';
@@ -81,7 +81,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   #key: ProcessKey | undefined;
   #process: InitializedProcess | undefined;
   #member: ProcessMember | undefined;
-  #waiting: Parameters<Backend['send']>[] = [];
+  readonly #waiting = new WaitingList<Parameters<Backend['send']>>(([{ text }]) => text.length);
   #isPaused = false;
   #isClosed = false;
   #hasEnded = false;
@@ -122,8 +122,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   send(...sent: Parameters<Backend['send']>): ReturnType<Backend['send']> {
     if (this.#isClosed || this.#hasEnded) return 'ended';
     if (this.#member !== undefined) return this.#member.send(...sent);
-    const bytes = this.#waiting.reduce((sum, [{ text }]) => sum + text.length, sent[0].text.length);
-    if (this.#waiting.length >= maxWaiting || bytes > maxWaitingBytes) return 'full';
+    if (this.#waiting.length >= maxWaiting || !this.#waiting.hasRoomFor(sent[0].text.length)) return 'full';
     this.#waiting.push(sent);
     if (this.#key === undefined) this.#begin(sent);
     return 'sent';
@@ -252,7 +251,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   #sendWaiting(): void {
-    for (const sent of this.#waiting.splice(0)) this.#member?.send(...sent);
+    for (const sent of this.#waiting.takeAll()) this.#member?.send(...sent);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {

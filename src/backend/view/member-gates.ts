@@ -4,9 +4,8 @@ import { valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
 import type { RequestIds } from '../backend.ts';
-import { waitingBudget } from '../waiting-budget.ts';
+import { WaitingRequests } from '../waiting-budget.ts';
 import type { Member } from './member.ts';
 
 /** How many calls of all clients wait for their turn (P8). Their bytes have a limit, too. */
@@ -28,7 +27,7 @@ export class MemberGates {
   readonly #isGroup: boolean;
   /** True if the clients of the group can be asked. */
   #canAsk = true;
-  readonly #held = new BoundedMap<RequestId, HeldCall>(maxHeld, waitingBudget);
+  readonly #held = new WaitingRequests<HeldCall>(maxHeld);
 
   /** @param isGroup true if the calls belong to several clients */
   constructor(isGroup: boolean) {

@@ -7,6 +7,7 @@ import { type ListMethod, listMethods, methodOf } from '../../protocol/methods/m
 import type { UiUris } from '../../protocol/ui-uris.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import type {
   Backend,
   BackendEnd,
@@ -18,6 +19,7 @@ import type {
 } from '../backend.ts';
 import { RestartPolicy } from '../starting/restart-policy.ts';
 import { openStartingBackend } from '../starting/starting-backend.ts';
+import { WaitingList } from '../waiting-budget.ts';
 
 /** Receives what a server of a view does. All methods are called outside of calls into the view. */
 export interface MemberListener {
@@ -83,8 +85,6 @@ const baseLists: ReadonlySet<string> = new Set(
 
 /** Output of a server before its answer to `initialize` (P8). */
 const maxEarlyBytes = 1024 * 1024;
-/** Text that waits for a server that starts (P8). */
-const maxWaitingBytes = 4 * 1024 * 1024;
 /**
  * Requests of this size have a limit together while they are not answered (P8). The text of one beyond it is not kept, so
  * it does not run again after a loss.
@@ -97,12 +97,40 @@ const retryMs = 5_000;
 /** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
 const maxLateTokens = 64;
 
+/** The requests at one server, and the bytes of the large ones. */
+class MemberCalls extends Map<RequestId, MemberCall> {
+  readonly #held = new HeldBytes();
+
+  get largeBytes(): number {
+    return this.#held.bytes;
+  }
+
+  override set(id: RequestId, call: MemberCall): this {
+    this.delete(id);
+    this.#held.bytes += largeBytesOf(call);
+    return super.set(id, call);
+  }
+
+  override delete(id: RequestId): boolean {
+    const known = this.get(id);
+    if (known !== undefined) this.#held.bytes -= largeBytesOf(known);
+    return super.delete(id);
+  }
+
+  override clear(): void {
+    this.#held.bytes = 0;
+    super.clear();
+  }
+}
+
+const largeBytesOf = ({ message: { text } }: MemberCall): number => (text.length < largeBytes ? 0 : text.length);
+
 /** One server of a view, in one session: its backend, and its requests. */
 export class Member implements BackendEvents {
   readonly name: string;
   readonly index: number;
   readonly #options: MemberOptions;
-  readonly calls = new Map<RequestId, MemberCall>();
+  readonly calls = new MemberCalls();
   /** The answer to `initialize`; undefined before it, and kept after a loss. */
   handshake: Handshake | undefined;
   /** The text of that answer. */
@@ -116,7 +144,8 @@ export class Member implements BackendEvents {
   readonly #lateTokens = new BoundedMap<RequestId, true>(maxLateTokens);
   #state: 'starting' | 'ready' | 'down' | 'closed' = 'starting';
   #backend: Backend | undefined;
-  #waiting: MemberCall[] = [];
+  /** The requests that wait for the start of the server. */
+  readonly #waiting = new WaitingList<MemberCall>(({ message }) => message.text.length);
   readonly #restartPolicy: RestartPolicy;
   /** A request starts the server again after this time. */
   #retryAt = 0;
@@ -197,8 +226,7 @@ export class Member implements BackendEvents {
     // A request waits for the start that is due.
     const isLost = this.#state === 'down' && this.#timer === undefined;
     if (this.#state === 'closed' || (isLost && performance.now() < this.#retryAt)) return 'down';
-    const waitingBytes = this.#waiting.reduce((sum, { message: { text } }) => sum + text.length, 0);
-    if (waitingBytes + message.text.length > maxWaitingBytes) return 'full';
+    if (!this.#waiting.hasRoomFor(message.text.length)) return 'full';
     this.#waiting.push(call);
     if (isLost) this.start();
     return 'sent';
@@ -215,7 +243,7 @@ export class Member implements BackendEvents {
 
   /** Ends a request, whose answer nobody waits for any more. Returns true if the server had it. */
   drop(id: RequestId): boolean {
-    this.#waiting = this.#waiting.filter(({ message }) => message.id !== id);
+    this.#waiting.remove(({ message }) => message.id === id);
     return this.calls.delete(id);
   }
 
@@ -287,7 +315,7 @@ export class Member implements BackendEvents {
     this.#state = 'ready';
     this.#restartPolicy.noteStart();
     this.#options.listener.onReady(this, isReplacement);
-    for (const call of this.#waiting.splice(0)) if (this.#pass(call) === 'full') this.#leave(call, 'server_busy');
+    for (const call of this.#waiting.takeAll()) if (this.#pass(call) === 'full') this.#leave(call, 'server_busy');
     return true;
   }
 
@@ -331,9 +359,7 @@ export class Member implements BackendEvents {
   #kept(call: MemberCall): MemberCall {
     const { message } = call;
     if (message.text.length < largeBytes) return call;
-    let bytes = message.text.length;
-    for (const { message: other } of this.calls.values())
-      if (other.text.length >= largeBytes) bytes += other.text.length;
+    const bytes = this.calls.largeBytes + message.text.length;
     return bytes <= maxLargeBytes ? call : { ...call, message: changedMessage(message, noText, {}), isRerun: true };
   }
 
@@ -355,7 +381,7 @@ export class Member implements BackendEvents {
     const startsAgain = this.handshake !== undefined && !isCrashLoop;
     const runsAgain = wasReady && startsAgain;
     const undelivered = new Set(end.undelivered?.map(({ message }) => message.id));
-    const lost: MemberCall[] = runsAgain ? [] : this.#waiting.splice(0);
+    const lost: MemberCall[] = runsAgain ? [] : [...this.#waiting.takeAll()];
     for (const call of this.calls.values()) {
       const mayRunAgain = undelivered.has(call.message.id) || methodOf(call.message.method).effect !== 'acts';
       if (!runsAgain || call.isRerun || !mayRunAgain) lost.push(call);

@@ -8,7 +8,7 @@ import { methodOf } from '../../protocol/methods/methods.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Backend } from '../backend.ts';
-import { waitingBudget } from '../waiting-budget.ts';
+import { WaitingRequests } from '../waiting-budget.ts';
 import type { FanOut } from './fan-out.ts';
 import type { Member } from './member.ts';
 import type { UriRoutes } from './uri-routes.ts';
@@ -45,7 +45,7 @@ interface UnroutedRequest {
 /** Passes the requests that name a resource to the server that has it. */
 export class ResourceRequests {
   readonly #options: ResourceRequestsOptions;
-  readonly #unrouted = new BoundedMap<RequestId, UnroutedRequest>(maxUnrouted, waitingBudget);
+  readonly #unrouted = new WaitingRequests<UnroutedRequest>(maxUnrouted);
   /** Cancels the reads for which one server after another is asked. */
   readonly #trying = new Map<RequestId, () => void>();
   /** The position of the server of each resource that the client has subscribed to. */

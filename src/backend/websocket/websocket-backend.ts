@@ -7,6 +7,7 @@ import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import { loadLibrary } from '../../util/load-library.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
@@ -91,7 +92,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   });
   /** Messages sent before the connection is established. */
   let unsent: Uint8Array[] = [];
-  let unsentBytes = 0;
+  const held = new HeldBytes();
   /** Messages of the current read of the socket. */
   let received: Buffer[] = [];
   let isOpened = false;
@@ -100,6 +101,12 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
 
+  const write = (text: Uint8Array): void => {
+    held.bytes += text.length;
+    peer.send(text, { binary: false }, () => {
+      held.bytes -= text.length;
+    });
+  };
   const endConnection = (reason: BackendEnd): void => {
     end ??= reason;
     peer.terminate();
@@ -159,7 +166,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     connectLimit?.clear();
     if (isPaused) peer.pause();
     onStarted?.();
-    for (const text of unsent) peer.send(text, { binary: false });
+    held.bytes = 0;
+    for (const text of unsent) write(text);
     unsent = [];
   });
   // One read of the socket can hold many small messages, each an event of its own; the next tick runs after the last of
@@ -191,14 +199,14 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     send(message) {
       if (isClosing || end !== undefined || peer.readyState > peer.OPEN) return 'ended';
       const isOpen = peer.readyState === peer.OPEN;
-      const queuedBytes = isOpen ? peer.bufferedAmount : unsentBytes;
+      const queuedBytes = isOpen ? peer.bufferedAmount : held.bytes;
       if (queuedBytes > 0 && queuedBytes + message.text.length > maxQueuedBytes) return 'full';
       const text = flattenLineBreaks(message.text);
       if (isOpen) {
-        peer.send(text, { binary: false });
+        write(text);
       } else {
         unsent.push(text);
-        unsentBytes += text.length;
+        held.bytes += text.length;
       }
       return 'sent';
     },

@@ -7,6 +7,7 @@ import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import type { MessageToIngress, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
@@ -31,6 +32,9 @@ type RequestToOwner = Extract<MessageToOwner, { readonly key: string }>;
  */
 const maxDetached = 1_024;
 
+/** The most bytes of requests that wait for takeovers at once (P8). Each may have 4 MiB. */
+const maxWaitingBytes = 64 * 1024 * 1024;
+
 const streamOnly: Accepts = { json: false, sse: true };
 
 /** Receives requests of ingresses at the owner. Each request gets a reply that travels back as peer messages. */
@@ -40,6 +44,8 @@ export class OwnerEndpoint {
   readonly #replies = new Map<string, Map<number, RemoteReply>>();
   /** Replies without a connection, whose clients may ask again, by attempt. */
   readonly #detached = new BoundedMap<string, RemoteReply>(maxDetached);
+  /** The requests that wait for takeovers (P8). */
+  readonly #held = new HeldBytes();
   /** The takeovers that requests have asked for, by session. */
   readonly #adoptions = new Map<string, Promise<void>>();
 
@@ -58,7 +64,12 @@ export class OwnerEndpoint {
     if (message.kind === 'post' && message.opens !== undefined) return this.#open(from, message, message.opens, body);
     const adoption = this.#adoptionFor(message);
     if (adoption === undefined) return this.#serve(from, message, body);
-    const served = adoption.then(() => this.#serve(from, message, body));
+    if (this.#held.bytes + body.length > maxWaitingBytes) return this.refuse(from, message.n, 'server_busy');
+    this.#held.bytes += body.length;
+    const served = adoption.then(() => {
+      this.#held.bytes -= body.length;
+      this.#serve(from, message, body);
+    });
     detach('cluster', served, () => this.refuse(from, message.n, 'internal'));
   }
 

@@ -12,7 +12,7 @@ import type { SessionHandle } from '../../session/session-handle.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
+import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../util/bounded-map.ts';
 import type { FailedAttempt } from '../forward/forwarding-host.ts';
 import { type Lease, settlingMs } from './lease.ts';
 
@@ -62,6 +62,37 @@ export type SessionLocation =
 /** How many records are cached, so that a request to another instance's session asks the store for nothing (P8). */
 const maxRemembered = 10_000;
 
+/** What requests need of a record. The rest of it, which the client and the server have said, can be large. */
+type KnownRecord = ReturnType<typeof knownRecord>;
+
+const knownRecord = ({
+  server,
+  serverDigest,
+  principal,
+  owner,
+  epoch,
+  protocolVersion,
+  clientState,
+}: SessionRecord) => ({
+  server,
+  serverDigest,
+  principal,
+  owner,
+  epoch,
+  protocolVersion,
+  usedScopes: readUsedScopes(clientState),
+});
+
+/** A longer name of a user, or more scopes, are not cached. */
+const recordBudget: ByteBudget<string, KnownRecord> = {
+  maxBytes: 16 * 1024 * 1024,
+  maxEntryBytes: 64 * 1024,
+  bytesOf: (key, { server, principal, usedScopes }) => {
+    const texts = [key, server, principal.issuer, principal.subject, principal.client, ...usedScopes];
+    return texts.reduce((sum, { length }) => sum + length + emptyEntryBytes, 0);
+  },
+};
+
 /** A request waits for the end of a takeover pause if that is no longer than this (P3). */
 const shortPauseMs = 1_000;
 
@@ -83,7 +114,7 @@ type OwnerLoss = 'nobody' | 'lost' | 'denied';
 /** Finds the instance that owns a session, and takes over sessions of lost instances (docs/decisions/0015). */
 export class Directory {
   readonly #options: DirectoryOptions;
-  readonly #records = new BoundedMap<string, SessionRecord>(maxRemembered);
+  readonly #records = new BoundedMap<string, KnownRecord>(maxRemembered, recordBudget);
   readonly #takeovers = new Map<string, Promise<SessionLocation>>();
   /** Failed attempts after which a pause was made. */
   readonly #paused = new WeakSet<FailedAttempt>();
@@ -162,12 +193,12 @@ export class Directory {
   }
 
   /** True for the record of a session that nobody owns, or that names this instance although it has no such session. */
-  #isLeft(record: SessionRecord | undefined | 'later'): boolean {
+  #isLeft(record: KnownRecord | undefined | 'later'): boolean {
     return typeof record === 'object' && (record.owner === '' || record.owner === this.#options.lease.name);
   }
 
   /** This instance is about to stop. Another one takes the session over for the request, once it is released (P9). */
-  async #locateSuccessor(key: string, { owner, epoch }: SessionRecord, passesOn: boolean): Promise<SessionLocation> {
+  async #locateSuccessor(key: string, { owner, epoch }: KnownRecord, passesOn: boolean): Promise<SessionLocation> {
     if (owner !== '' && passesOn && this.#options.isEnding(key)) return { fault: 'draining', isPassing: 'soon' };
     const successor = owner === '' && passesOn ? await this.#options.findSuccessor() : undefined;
     return successor === undefined ? { fault: 'draining' } : { instance: successor, epoch, adopts: true };
@@ -194,15 +225,16 @@ export class Directory {
    */
   async #findRecord(
     key: string,
-    matches: (record: SessionRecord) => boolean = () => true,
+    matches: (record: KnownRecord) => boolean = () => true,
     isCurrent = true,
-  ): Promise<SessionRecord | undefined | 'later'> {
+  ): Promise<KnownRecord | undefined | 'later'> {
     const known = isCurrent ? this.#records.get(key) : undefined;
     if (known !== undefined && matches(known)) return known;
     try {
-      const found = await this.#options.store.sessions.find(key);
+      const record = await this.#options.store.sessions.find(key);
+      const found = record && knownRecord(record);
       if (found === undefined || !matches(found)) return (await this.#isSettled()) ? undefined : 'later';
-      this.#remember(key, found);
+      this.#records.set(key, found);
       return found;
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return 'later';
@@ -218,10 +250,6 @@ export class Directory {
     return lease.isHeld && Math.min(healthyMs, lease.dataAgeMs) >= leaseMs + settlingMs;
   }
 
-  #remember(key: string, record: SessionRecord): void {
-    this.#records.set(key, record);
-  }
-
   /** True while this instance takes the session over. */
   isTakingOver(key: string): boolean {
     return this.#takeovers.has(key);
@@ -233,7 +261,7 @@ export class Directory {
   }
 
   /** Runs one takeover at a time for each session. */
-  #takeOver(lookup: TakeoverLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
+  #takeOver(lookup: TakeoverLookup, from: KnownRecord, loss: OwnerLoss): Promise<SessionLocation> {
     const { key } = lookup;
     const handle = this.#handleHere(key);
     if (handle !== undefined) return Promise.resolve({ here: handle }); // taken over while the record was looked up
@@ -244,7 +272,7 @@ export class Directory {
     return takeover;
   }
 
-  async #tryToTakeOver(lookup: TakeoverLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
+  async #tryToTakeOver(lookup: TakeoverLookup, from: KnownRecord, loss: OwnerLoss): Promise<SessionLocation> {
     const { key, forwarded } = lookup;
     const { store, lease, leaseMs, mayAdopt, adopt, onTakeoverLimit } = this.#options;
     const server = this.#serverOf(from, lookup.server);
@@ -302,13 +330,10 @@ const admissionSubject = ({ server, principal, protocolVersion, usedScopes }: Se
 });
 
 /** A session of this instance or a record, for the decision whether a client may use the session. */
-type AdmissionSubject = SessionRecord | ReturnType<typeof admissionSubject>;
+type AdmissionSubject = KnownRecord | ReturnType<typeof admissionSubject>;
 
 function isAdmitted(subject: AdmissionSubject, { server, principal, scopes }: SessionLookup): boolean {
   const { authorizesClients } = server;
   if (subject.server !== server.name || !ownsOrShares(subject.principal, principal, authorizesClients)) return false;
-  return (
-    scopes === undefined ||
-    coversAll(scopes, 'usedScopes' in subject ? subject.usedScopes : readUsedScopes(subject.clientState))
-  );
+  return scopes === undefined || coversAll(scopes, subject.usedScopes);
 }

@@ -41,7 +41,11 @@ export const limitOptions = {
         'Number of requests that a user may send at once before --limits.user.requestsPerSecond applies.',
       ),
     ),
-    inFlight: advanced(optionalSize('Maximum total bytes of unanswered requests per user on an instance.')),
+    inFlight: advanced(
+      optionalSize(
+        'Maximum total bytes of unanswered requests per user on an instance. With authentication, the default is half of --limits.total.inFlight.',
+      ),
+    ),
   },
   session: {
     requests: integer(256, [1, 100_000], 'Maximum number of requests in flight per session.'),
@@ -67,6 +71,10 @@ export const limitOptions = {
         'Maximum number of requests per second on an instance. All these requests may arrive at once.',
       ),
     ),
-    inFlight: advanced(optionalSize('Maximum total bytes of unanswered requests on an instance.')),
+    inFlight: advanced(
+      optionalSize(
+        'Maximum total bytes of unanswered requests on an instance, and of messages that wait for servers. The default is 128MiB, or four times --limits.request.body if that is more. Requests of more than 16KiB use at most three quarters.',
+      ),
+    ),
   },
 };

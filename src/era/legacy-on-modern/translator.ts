@@ -17,6 +17,7 @@ import {
 import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
 import { toInitializeResult } from '../../protocol/translate/legacy-on-modern/opening.ts';
 import { requestId } from '../../session/requests/client-requests.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';
@@ -72,7 +73,7 @@ export class Translator implements Backend {
   /** The calls that wait for the client's answers, by the questions' ids. */
   readonly #questions = new Map<RequestId, TranslatedCall>();
   #lastQuestion = 0;
-  #heldBytes = 0;
+  readonly #held = new HeldBytes();
   #isEnded = false;
 
   constructor(options: TranslatorOptions, events: BackendEvents, { headers }: OpenOptions = {}) {
@@ -149,7 +150,7 @@ export class Translator implements Backend {
 
   #handleCallEnd(call: TranslatedCall, reason: Reason | undefined): void {
     this.#calls.delete(call.id);
-    this.#heldBytes -= call.heldBytes;
+    this.#held.bytes -= call.heldBytes;
     // The backend that restores the session finds out the era again.
     if (reason === 'server_not_modern') this.#endSoon('The server no longer supports the modern era.');
   }
@@ -244,8 +245,8 @@ export class Translator implements Backend {
   }
 
   #reserveBytes(bytes: number): boolean {
-    const isFull = this.#heldBytes + bytes > this.#options.maxQueuedBytes;
-    if (!isFull) this.#heldBytes += bytes;
+    const isFull = this.#held.bytes + bytes > this.#options.maxQueuedBytes;
+    if (!isFull) this.#held.bytes += bytes;
     return !isFull;
   }
 

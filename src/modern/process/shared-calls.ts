@@ -7,6 +7,7 @@ import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { UsersOfProcess } from '../../protocol/principal.ts';
 import type { Revision } from '../../protocol/revisions.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import type { TaskRequester } from './task-owners.ts';
 
 /** The origin of a request. */
@@ -91,7 +92,7 @@ export class SharedCalls extends CallTable<SharedCall> {
    * cancellation.
    */
   #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
-  #heldBytes = 0;
+  readonly #held = new HeldBytes();
 
   /** True if there are calls and no client waits for any of them. */
   get areAllProbes(): boolean {
@@ -101,7 +102,7 @@ export class SharedCalls extends CallTable<SharedCall> {
 
   /** The bytes of requests that may still have to be sent. */
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#held.bytes;
   }
 
   override add(call: SharedCall): void {
@@ -109,7 +110,7 @@ export class SharedCalls extends CallTable<SharedCall> {
     this.#newest = call.id;
     if (!call.isListen) this.#requests.add(call);
     if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
-    this.#heldBytes += call.request?.text.length ?? 0;
+    this.#held.bytes += call.request?.text.length ?? 0;
   }
 
   override take(id: RequestId | null | undefined): SharedCall | undefined {
@@ -169,7 +170,7 @@ export class SharedCalls extends CallTable<SharedCall> {
 
   /** Drops the request of a call that will not be sent again. */
   forgetRequest(call: SharedCall): void {
-    this.#heldBytes -= call.request?.text.length ?? 0;
+    this.#held.bytes -= call.request?.text.length ?? 0;
     call.request = undefined;
   }
 

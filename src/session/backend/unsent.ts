@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { HeldBytes } from '../../util/held-bytes.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 /** A message and its headers; see `BackendSupervisor.send`. */
@@ -23,7 +24,7 @@ export interface UnsentMessagesOptions {
 export class UnsentMessages {
   readonly #options: UnsentMessagesOptions;
   #entries: (UnsentMessage & { readonly since: number })[] = [];
-  #bytes = 0;
+  readonly #held = new HeldBytes();
   #timer: TimeLimit | undefined;
   #maxMs: number | undefined;
 
@@ -43,9 +44,9 @@ export class UnsentMessages {
 
   /** False if there is no room for the message. */
   add({ message, headers }: UnsentMessage): boolean {
-    if (this.#bytes + message.text.length > this.#options.maxBytes) return false;
+    if (this.#held.bytes + message.text.length > this.#options.maxBytes) return false;
     this.#entries.push({ message, headers, since: performance.now() });
-    this.#bytes += message.text.length;
+    this.#held.bytes += message.text.length;
     if (this.#maxMs !== undefined) this.#timer ??= new TimeLimit(() => this.#expire(), this.#maxMs);
     return true;
   }
@@ -59,7 +60,7 @@ export class UnsentMessages {
   takeAll(): readonly UnsentMessage[] {
     const entries = this.#entries;
     this.#entries = [];
-    this.#bytes = 0;
+    this.#held.bytes = 0;
     this.#timer?.clear();
     this.#timer = undefined;
     this.#maxMs = this.#options.maxMs;
@@ -74,7 +75,7 @@ export class UnsentMessages {
     // A timer can run early by a part of a millisecond.
     this.#timer = next && new TimeLimit(() => this.#expire(), Math.ceil(next.since - newest));
     for (const { message } of expired) {
-      this.#bytes -= message.text.length;
+      this.#held.bytes -= message.text.length;
       this.#options.onExpired(message);
     }
   }

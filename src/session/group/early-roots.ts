@@ -1,4 +1,4 @@
-import { maxWaitingBytes } from '../../backend/waiting-budget.ts';
+import { WaitingList } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -43,7 +43,7 @@ export class EarlyRoots {
   /** The request from the server that no client has answered. */
   #request: Message | undefined;
   /** The calls that wait, of which a session has a limited number. Mostly, it has one. */
-  #held: HeldCall[] = [];
+  readonly #held = new WaitingList<HeldCall>(({ bytes }) => bytes);
   /** The call whose client was asked, as long as no other one is to be asked. */
   #asked: Call | undefined;
   /** The calls whose clients were asked. */
@@ -74,7 +74,7 @@ export class EarlyRoots {
    */
   holds(call: Call, bytes: number, send: () => void): boolean | 'full' {
     if (this.#state === 'settled') return false;
-    if (this.#held.reduce((sum, held) => sum + held.bytes, bytes) > maxWaitingBytes) return 'full';
+    if (!this.#held.hasRoomFor(bytes)) return 'full';
     this.#held.push({ call, bytes, send });
     if (this.#state === 'asking') this.#ask();
     else if (this.#state === 'new') {
@@ -105,7 +105,7 @@ export class EarlyRoots {
 
   /** The process is lost. What happens to the calls that wait is decided with all other calls of the process. */
   noteLost(): void {
-    this.#held = [];
+    this.#held.takeAll();
     this.#request = undefined;
     this.close();
   }
@@ -118,7 +118,7 @@ export class EarlyRoots {
     this.#asked = undefined;
     this.#triedCalls = new WeakSet();
     this.#request = undefined;
-    for (const { call, bytes, send } of this.#held.splice(0))
+    for (const { call, bytes, send } of this.#held.takeAll())
       if (this.#options.calls.holds(call)) this.holds(call, bytes, send);
   }
 
@@ -155,7 +155,7 @@ export class EarlyRoots {
     this.#asked = undefined;
     clearTimeout(this.#askTimer);
     // A call that its client has cancelled meanwhile is not sent.
-    for (const { call, send } of this.#held.splice(0)) if (this.#options.calls.holds(call)) send();
+    for (const { call, send } of this.#held.takeAll()) if (this.#options.calls.holds(call)) send();
   }
 
   /** Calls back once the server has read everything that was sent to it. */

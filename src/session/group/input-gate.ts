@@ -1,4 +1,4 @@
-import { maxWaitingBytes } from '../../backend/waiting-budget.ts';
+import { WaitingList } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
@@ -28,7 +28,7 @@ interface QueuedPost {
  */
 export class InputGate {
   readonly #options: InputGateOptions;
-  readonly #queue: QueuedPost[] = [];
+  readonly #queue = new WaitingList<QueuedPost>(({ post }) => bytesOf(post));
 
   constructor(options: InputGateOptions) {
     this.#options = options;
@@ -46,16 +46,14 @@ export class InputGate {
     const { turnMs } = post.group ?? noTurn;
     if (turnMs === undefined) return true;
     const refuse = (): void => reply.fault('group_busy', request.id ?? null);
-    const waitingBytes = this.#queue.reduce((sum, queued) => sum + bytesOf(queued.post), bytesOf(post));
-    if (turnMs === 0 || this.#queue.length >= this.#options.maxWaiting || waitingBytes > maxWaitingBytes) {
+    const isFull = this.#queue.length >= this.#options.maxWaiting || !this.#queue.hasRoomFor(bytesOf(post));
+    if (turnMs === 0 || isFull) {
       refuse();
       return false;
     }
     const dequeue = (): boolean => {
       queued.timer.clear();
-      const index = this.#queue.indexOf(queued);
-      if (index >= 0) this.#queue.splice(index, 1);
-      return index >= 0;
+      return this.#queue.remove((each) => each === queued);
     };
     const queued = { post, reply, timer: new TimeLimit(() => dequeue() && refuse(), turnMs) };
     this.#queue.push(queued);
@@ -65,7 +63,7 @@ export class InputGate {
 
   /** The session ends. The requests that wait are not run, so the next session may run them. */
   close(): void {
-    for (const { post, reply, timer } of this.#queue.splice(0)) {
+    for (const { post, reply, timer } of this.#queue.takeAll()) {
       timer.clear();
       const request = post.messages.find(mayCauseInput) as Message;
       reply.fault('unknown_session', request.id ?? null);

@@ -237,7 +237,7 @@ describe('an endpoint that', () => {
     expect(held).toHaveLength(193);
   });
 
-  it('[S-22] [P8] gets questions of users that it knows, and of new ones, however many tokens a stranger invents', async () => {
+  it('[G-14] [S-22] [P8] gets questions of users that it knows, and of new ones, however many tokens a stranger invents', async () => {
     const held: ((answer: TokenAnswer) => void)[] = [];
     const by = introspectionBy(() => new Promise((resolve) => held.push(resolve)));
     const user = new BearerToken('of a user', 'Bearer', '192.0.2.1');

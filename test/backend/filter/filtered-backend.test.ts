@@ -131,7 +131,7 @@ test('when the gateway reads all pages of a list, names that are on none of them
   await server.backend.sent.next(({ id }) => id === 4);
 });
 
-test('[P8] names that a server lists take at most so much memory, and long ones cannot be called', async () => {
+test('[G-11] [P8] names that a server lists take at most so much memory, and long ones cannot be called', async () => {
   const server = createFakeServer();
   const opened = openBackend(filterBackends(server.open, deny('rm')));
   const longest = 'x'.repeat(1_024);

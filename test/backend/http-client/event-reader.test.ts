@@ -72,13 +72,13 @@ describe('an event that is too large', () => {
     expect(events).toEqual([{ type: 'message', data: '1' }]);
   });
 
-  it('[F28] [P8] of many lines holds their bytes, and no object for each', () => {
+  it('[G-20] [F28] [P8] of many lines holds their bytes, and no object for each', () => {
     const lines = Buffer.from('data:\n'.repeat(100_000));
     expect(read(Array(11).fill(lines), 1_000_000).overflow).toContain('1000000 bytes');
     expect(read([...Array(9).fill(lines), Buffer.from('\n')], 1_000_000).events[0]?.data).toHaveLength(899_999);
   });
 
-  it('[F28] costs linear time, whatever it is made of', () => {
+  it('[G-20] [F28] costs linear time, whatever it is made of', () => {
     const maxCost = 300; // linear work costs at most 50
     for (const piece of ['data: x\r', 'x', 'data:\n', '\r']) {
       const chunks = Array(50).fill(Buffer.from(piece.repeat(65_536 / piece.length)));

@@ -32,7 +32,7 @@ describe('two sessions that use a process at the same time', () => {
     expect(fake.opened).toHaveLength(1);
   });
 
-  it('[S-20] [P11] cannot use the numbers of the gateway: a hostile session gets no message of another', async () => {
+  it('[G-12] [S-20] [P11] cannot use the numbers of the gateway: a hostile session gets no message of another', async () => {
     const { first, second, server, newest } = await openTwo();
     second.send(call('a', 'tools/call', withToken('a')));
     const { id } = newest();
@@ -56,7 +56,7 @@ describe('two sessions that use a process at the same time', () => {
     expect(typeof newest().id).toBe('number');
   });
 
-  it('[P11] report progress only of what they were asked themselves', async () => {
+  it('[G-12] [P11] report progress only of what they were asked themselves', async () => {
     const { first, second, server, newest } = await openTwo({ capabilities: { sampling: {} } });
     second.send(call(1));
     server.says(call('s', 'sampling/createMessage', withToken('t')));
@@ -82,7 +82,7 @@ describe('two sessions that use a process at the same time', () => {
     expect(newest()).toEqual(result('s', { from: 'second' }));
   });
 
-  it('[P8] have at most 500 subscriptions each, and none with a long URI', async () => {
+  it('[G-10] [P8] have at most 500 subscriptions each, and none with a long URI', async () => {
     const { first, second, newest, methods } = await openTwo();
     const reasonOf = async (id: number, uri: string): Promise<unknown> => {
       first.send(call(id, 'resources/subscribe', { uri }));
@@ -120,7 +120,7 @@ describe('two sessions that use a process at the same time', () => {
     expect(onDropped).toHaveBeenCalledTimes(1);
   });
 
-  it('[P11] [S-20] of two users get no message without a request: it may be a late one for the other user', async () => {
+  it('[G-15] [P11] [S-20] of two users get no message without a request: it may be a late one for the other user', async () => {
     const onDropped = vi.fn();
     const { first, second, server, newest } = await openTwo({ onDropped, reuse: () => 'all' }, bob);
     const late = notification('notifications/message', { level: 'info', data: 'of the first' });

@@ -41,7 +41,7 @@ test('[P2] a server of a view cannot cancel the request of another server', asyn
 const notificationOf = (method: string, params: object) => ({ jsonrpc: '2.0', method, params });
 const methodsIn = (items: readonly { readonly method: string | undefined }[]) => items.map(({ method }) => method);
 
-test('[P2] a task belongs to the server whose answer created it, and no report or list of another changes that', async () => {
+test('[G-13] [P2] a task belongs to the server whose answer created it, and no report or list of another changes that', async () => {
   const { a, b, received, send } = await startView();
   send(callOf(7, 'b__work', { task: {} }));
   b.says({ jsonrpc: '2.0', id: 7, result: { task: { taskId: 't', status: 'working' } } });
@@ -63,7 +63,7 @@ test('[P2] a task belongs to the server whose answer created it, and no report o
   expect(methodsIn(received.items).filter((method) => method !== undefined)).toEqual(['notifications/tasks/status']);
 });
 
-test('[P2] a server of a view reports progress only of requests that it got, also shortly after their answers', async () => {
+test('[G-16] [P2] a server of a view reports progress only of requests that it got, also shortly after their answers', async () => {
   const { a, b, received, send } = await startView();
   const progress = notificationOf('notifications/progress', { progressToken: 'p', progress: 1 });
   send(callOf(7, 'a__pay', { _meta: { progressToken: 'p' } }));

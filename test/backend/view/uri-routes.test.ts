@@ -20,7 +20,7 @@ describe('the folders of skills', () => {
     expect(routes.findUri('skill://b/x/y')).toBe(0);
   });
 
-  it('[P8] are looked for in bounded time', () => {
+  it('[G-04] [P8] are looked for in bounded time', () => {
     const routes = routesOf('a', 'b');
     learnSkill(routes, 'skill://b/SKILL.md', 1);
     expect(routes.findUri(`skill://b${'/x'.repeat(1_000)}`)).toBeUndefined();
@@ -28,7 +28,7 @@ describe('the folders of skills', () => {
 });
 
 describe('templates of the servers of a view', () => {
-  it('[P2] match in the order of the file, whichever server answers first', () => {
+  it('[G-13] [P2] match in the order of the file, whichever server answers first', () => {
     const routes = routesOf('a', 'b');
     routes.learn('uriTemplate', 'file:///{path}', 1);
     expect(routes.findUri('file:///x')).toBe(1);
@@ -37,7 +37,7 @@ describe('templates of the servers of a view', () => {
   });
 
   it.each(['{all}', '{+all}', '{scheme}://{rest}', '//{x}'])(
-    '[P2] without a literal scheme match nothing: %s',
+    '[G-13] [P2] without a literal scheme match nothing: %s',
     (all) => {
       const routes = routesOf('a', 'b');
       routes.learn('uriTemplate', all, 1);
@@ -58,7 +58,7 @@ describe('templates of the servers of a view', () => {
     expect(others.map((uri) => routes.findUri(uri))).toEqual(others.map(() => undefined));
   });
 
-  it('[P8] take bounded time, however many a server has', () => {
+  it('[G-04] [P8] take bounded time, however many a server has', () => {
     const routes = routesOf('a', 'b');
     for (let index = 0; index < 1_000; index += 1)
       routes.learn('uriTemplate', `x:{v}${'a{v}'.repeat(150)}${'ab'.repeat(100)}${index}{v}`, 1);
@@ -69,7 +69,7 @@ describe('templates of the servers of a view', () => {
 describe('what a view remembers of its servers', () => {
   const long = (scheme: string) => `${scheme}${'x'.repeat(2_048)}`;
 
-  it('[P8] is no long URI and no long template: a client gets them, and reads them as URIs that no list names', () => {
+  it('[G-11] [P8] is no long URI and no long template: a client gets them, and reads them as URIs that no list names', () => {
     const routes = routesOf('a', 'b');
     expect(routes.learn('uri', long('file:///'), 1)).toBe(true);
     expect(routes.learn('uriTemplate', long('file:///{x}'), 1)).toBe(true);
@@ -78,7 +78,7 @@ describe('what a view remembers of its servers', () => {
     expect([routes.findUri(long('file:///')), routes.findTask(long('t'))]).toEqual([undefined, undefined]);
   });
 
-  it('[P8] takes at most so many bytes: the oldest URIs go', () => {
+  it('[G-11] [P8] takes at most so many bytes: the oldest URIs go', () => {
     const routes = routesOf('a', 'b');
     const uriOf = (index: number) => `file:///${String(index).padStart(5, '0')}${'x'.repeat(1_900)}`;
     for (let index = 0; index < 20_000; index += 1) routes.learn('uri', uriOf(index), 1);

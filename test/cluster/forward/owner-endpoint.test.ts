@@ -73,6 +73,17 @@ describe('a request to a session that nobody owns', () => {
     expect([posts, adopted]).toEqual([[], []]);
   });
 
+  it('[S-21] [P8] is refused while many bytes wait for takeovers, and not later', async () => {
+    const { posts, letters, take } = createFixture();
+    const text = JSON.stringify(request('a', 'tools/call', { padding: 'x'.repeat(4 * 1024 * 1024) }));
+    const large = { ...post, lengths: [text.length], adopts: true } as const;
+    for (let n = 1; n <= 16; n += 1) take({ ...large, n }, text);
+    expect(letters).toEqual([{ kind: 'fault', n: 16, reason: 'server_busy', id: null }]);
+    await vi.waitFor(() => expect(posts).toHaveLength(15));
+    take({ ...large, n: 17, key: 'released too' }, text);
+    await vi.waitFor(() => expect(posts).toHaveLength(16));
+  });
+
   it('[C-10] is answered if something throws', async () => {
     const { letters, take } = createFixture();
     const faults: string[] = [];

@@ -415,3 +415,21 @@ describe('an owner that denies having a session', () => {
     expect(adopted).toEqual([]);
   });
 });
+
+it('[S-21] [P8] keeps no more records than have a few mebibytes, and of each only what requests need', async () => {
+  const subject = 's'.repeat(30 * 1024);
+  const user = { ...principal, subject };
+  const { directory, store, find } = await createDirectory({ principal: user });
+  const others = Array.from({ length: 1_000 }, (_, n) => `other ${n}`);
+  for (const other of others) {
+    const record = aRecord({ owner: 'owner', principal: user, initialize: Buffer.alloc(64 * 1024) });
+    await store.sessions.create(other, record);
+  }
+  const admit = (of: string) => directory.admits({ ...visitor, key: of, principal: user });
+  for (const each of [key, ...others]) expect(await admit(each)).toBe('yes');
+  find.mockClear();
+  expect(await admit(others.at(-500) as string)).toBe('yes');
+  expect(find).not.toHaveBeenCalled(); // 500 records with their texts would be 47 MiB
+  expect(await admit(key)).toBe('yes');
+  expect(find).toHaveBeenCalledOnce();
+});

@@ -491,7 +491,7 @@ describe('keys of a text that is judged', () => {
       expect(faultOf(scanJson(Buffer.from(text), 100, judged))).toBe('duplicate_key');
   });
 
-  it('[P8] [S-06] have at most 65,536 characters together, where they are not ASCII', () => {
+  it('[G-09] [P8] [S-06] have at most 65,536 characters together, where they are not ASCII', () => {
     const long = (count: number) =>
       Array.from({ length: count }, (_, n) => `"${'\u00e9'.repeat(1_020)}${n + 1_000}":1`);
     const textOf = (members: readonly string[]) => Buffer.from(`{"params":{${keys(3_000)},${members.join()}}}`);
@@ -523,7 +523,7 @@ describe('keys of a text that is judged', () => {
     ['{"cursor":1}', '{"Name":1}', '{"cursor":1}', true],
     ['{"ref":1}', '{"Name":1}', '{"ref":1}', true],
   ])(
-    '[S-19] [S-03] are judged alone, whatever was read or refused before: %s %s %s',
+    '[G-01] [G-05] [S-19] [S-03] are judged alone, whatever was read or refused before: %s %s %s',
     (first, refused, last, isTaken) => {
       const [before, between, text] = [first, refused, last].map((params) => Buffer.from(`{"params":${params}}`));
       for (const firstLimits of [defaultLimits, judged]) {

@@ -40,7 +40,7 @@ describe('[R6.03] [F17] server output that is no message', () => {
   });
 });
 
-describe('[P8] a flood of lines that are no messages', () => {
+describe('[G-02] [P8] a flood of lines that are no messages', () => {
   it('is one read of a few texts and a number', async () => {
     const { noise, unkeptNoise } = await readServerTexts(Array.from({ length: 32_768 }, () => Buffer.from('x')));
     expect([noise.length, unkeptNoise]).toEqual([maxNoiseTexts, 32_768 - maxNoiseTexts]);

@@ -62,7 +62,7 @@ test('[S-01] no more of a name is told than one needs to know it', async () => {
   expect(hidden).toBe('x'.repeat(128));
 });
 
-test('[P8] a long list of tools is read in several turns, and more tools than the gateway reads are refused', async () => {
+test('[G-03] [P8] a long list of tools is read in several turns, and more tools than the gateway reads are refused', async () => {
   const schema = '{},'.repeat(20_000);
   const large = `{"name":"large","inputSchema":{"anyOf":[${schema}{"x-mcp-header":1}]}}`;
   const tools = Array.from({ length: 40 }, () => large);
@@ -78,7 +78,7 @@ test('[P8] a long list of tools is read in several turns, and more tools than th
   expect(await offeredTools(listed(odd, ...Array.from({ length: 10_000 }, () => '{}')))).toBe('unreadable');
 });
 
-test('[P8] no value is built of a schema that is larger than one may be', async () => {
+test('[G-03] [P8] no value is built of a schema that is larger than one may be', async () => {
   const tool = `{"name":"large","inputSchema":{"x":"${'x'.repeat(70_000)}","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`;
   expect((await offered(listed(tool, good))).hidden).toEqual(['large']);
 });

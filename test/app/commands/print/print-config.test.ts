@@ -108,7 +108,7 @@ describe('config print', () => {
     [['--settings', '{"db":"x","password":"CANARY"}']],
     [['--run', 'curl with Bearer CANARY-1234567890']],
     [['ghp_CANARY0123456789abcdef']],
-  ])('[P12] masks secrets in the arguments %j', (args) => {
+  ])('[G-19] [P12] masks secrets in the arguments %j', (args) => {
     expect(print({ mcpServers: { a: { command: 'x', args } } })).not.toContain('CANARY');
     const words = args.map((each) => (each.includes(' ') ? `"${each}"` : each));
     expect(print({ mcpServers: { a: { command: ['x', ...words, '${Y:-y}'].join(' ') } } })).not.toContain('CANARY');

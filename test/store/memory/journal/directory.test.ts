@@ -67,7 +67,7 @@ describe('a directory that cannot be used', () => {
     expect(() => openStore(directory)).toThrow(/may not write it \(EACCES\)/);
   });
 
-  it('[S-23] is refused if it is a link, and its files if they are: nothing elsewhere changes', async () => {
+  it('[G-17] [S-23] is refused if it is a link, and its files if they are: nothing elsewhere changes', async () => {
     const directory = freshDirectory();
     await openStore(directory).close();
     const elsewhere = `${directory}-elsewhere`;
@@ -100,7 +100,7 @@ describe('a directory that cannot be used', () => {
     await openStore(directory).close();
   });
 
-  it.runIf(process.getuid?.() === 0)('is refused if it belongs to another user', async () => {
+  it.runIf(process.getuid?.() === 0)('[G-17] [S-23] is refused if it belongs to another user', async () => {
     const directory = freshDirectory();
     await openStore(directory).close();
     chownSync(directory, 12_345, 12_345);
