@@ -15,7 +15,8 @@ const long = [
   'test/cluster/kill-{matrix,random}.test.ts',
   'test/conformance/{translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
-  'test/hardening/{hostile-servers,operator-secrets,stalls}.test.ts',
+  'test/hardening/{hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
+  'test/model/ownership-full.test.ts',
   'test/integration/{cross,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
 ];
 
@@ -81,7 +82,7 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: 'unit',
       include: units,
-      exclude: [...configDefaults.exclude, ...processes, ...mocking],
+      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long],
       // Files share a process, since loading all modules anew for each file costs as much as the tests.
       isolate: false,
       setupFiles: 'test/support/no-processes.ts',

@@ -33,7 +33,7 @@ describe('clients whose connections break at random bytes and lead to any instan
         logs: () => instances.flatMap((gateway) => gateway.logs()),
       };
     },
-    resumes: 300,
+    resumes: 150,
     sessions: { withCalls: 3, withGet: 3 },
     async check({ cluster, notes }, transcripts) {
       const logs = await readLogs(cluster.redis);

@@ -30,7 +30,8 @@ export function testConformance(
   kinds: readonly Pick<ServerKind, 'name' | 'ready'>[] = fixtures,
 ): void {
   const title = `the conformance suite for ${revision}, on ${suiteNodeName}, against ${tested} on ${process.version}`;
-  describe.each(kinds)(`${title}, in front of $name`, ({ ready }) => {
+  // Side by side, since the scenarios mostly wait, each for its own server.
+  describe.concurrent.each(kinds)(`${title}, in front of $name`, ({ ready }) => {
     let server: ReadyServer | undefined;
     let endpoint: Tested | undefined;
     let suite: SuiteRun;

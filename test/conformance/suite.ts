@@ -43,8 +43,15 @@ function packagedNode(): string {
   return join(folder, 'node_modules', name, 'bin/node');
 }
 
+let installed: Promise<void> | undefined;
+
 /** Installs the suite, and a Node.js if it needs one, as the lock file says; does nothing if they are there. */
-export async function installSuite(): Promise<void> {
+export function installSuite(): Promise<void> {
+  installed ??= install();
+  return installed;
+}
+
+async function install(): Promise<void> {
   const wanted = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).dependencies;
   if (existsSync(suite) && existsSync(suiteNode)) {
     const { name, version } = JSON.parse(await readFile(join(suite, 'package.json'), 'utf8'));

@@ -4,8 +4,6 @@ import { initialize, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { RemoteServer } from './remote-server.ts';
 
-const sessionCount = 50;
-
 /** So long a client looks at an answer: without it the machine would be the bound, and not the server's absence. */
 const thinkMs = 100;
 
@@ -18,6 +16,8 @@ export const busyRestartMs = 150_000;
 /** What the sessions use: one gateway, or several behind a balancer. */
 export interface Restarted {
   readonly url: string;
+  /** How many sessions there are; 50 unless it is said. */
+  readonly sessionCount?: number;
   /** What all gateways logged. */
   logs(): Record<string, unknown>[];
 }
@@ -79,7 +79,10 @@ function work(session: Session, name: string) {
  * Restarts the server under busy sessions: no session ends, what may be run again is, every other call in flight is
  * answered with what is known of it, and afterwards all is as before (P3).
  */
-export async function restartUnderBusySessions(server: RemoteServer, { url, logs }: Restarted): Promise<void> {
+export async function restartUnderBusySessions(
+  server: RemoteServer,
+  { url, logs, sessionCount = 50 }: Restarted,
+): Promise<void> {
   const sessions = await Promise.all(Array.from({ length: sessionCount }, () => initialize(url)));
   const hung = await Promise.all(sessions.map((session, index) => hang(session, `k${index}`)));
   const workers = sessions.map((session, index) => work(session, `session ${index}`));

@@ -67,14 +67,16 @@ const expectNoSecret = (gateway: Gateway, ...more: string[]) =>
 test.each<[string, RequestListener, RegExp]>([
   ['refuses access', (_, r) => void r.writeHead(401).end('upstream-secret'), /refused access/],
   ['redirects', (_, r) => void r.writeHead(302, { location: 'ws://127.0.0.1:1/upstream-secret' }).end(), /redirect/],
-  ['never answers', () => undefined, /did not accept the WebSocket connection within 900 ms/],
-])('[F28] [S11] a server that %s in the handshake: initialize gets 502', async (what, onRequest, detail) => {
+  // A busy machine may come to the end of both limits at once, and the limit of the start may win.
+  ['never answers', () => undefined, /did not accept the WebSocket connection within 900 ms|initialize within/],
+])('[F28] [S11] a server that %s in the handshake: initialize gets the reason', async (what, onRequest, detail) => {
   // Node.js ignores the wish for an upgrade where nobody listens for it.
   const { gateway, url } = await startBehind({ onRequest });
   const answer = await post(url, initializeBody);
   const reason = what === 'refuses access' ? 'server_unauthorized' : 'server_start_failed';
-  expect([answer.status, answer.json.error.data.reason]).toEqual([502, reason]);
-  expect(gateway.stderr()).toMatch(detail);
+  const expected = [`502 ${reason}`, ...(what === 'never answers' ? ['504 server_start_timeout'] : [])];
+  expect(expected).toContain(`${answer.status} ${answer.json.error.data.reason}`);
+  await waitFor(() => detail.test(gateway.stderr()), { what: 'the reason in the log' });
   expectNoSecret(gateway, answer.text);
 });
 

@@ -7,7 +7,7 @@ describe('clients whose connections break at random bytes', () => {
   testRandomCuts({
     name: '[R7.15] [R7.11b] [R7.13] [F22] [F25] [P4] get every event once and in order',
     start: () => startGateway(withCounting(...randomCutLimits)),
-    resumes: 1_000,
+    resumes: 400,
     sessions: { withCalls: 8, withGet: 6 },
   });
 });
