@@ -96,7 +96,7 @@ describe.each(looks)('%s', (_, look) => {
     await other.callTool('test_error_handling', {});
     await page.getByText(/ · failed$/).waitFor();
     await page.getByLabel('Failed only').check();
-    await page.getByText('echo', { exact: true }).waitFor({ state: 'detached' });
+    await page.locator('.flow').getByText('echo', { exact: true }).waitFor({ state: 'detached' });
     await page.getByLabel('Failed only').uncheck();
     await page.getByRole('searchbox', { name: 'Filter messages' }).fill('echo');
     await page.getByText(/ · failed$/).waitFor({ state: 'detached' });
