@@ -84,6 +84,6 @@ export const gateFindings: readonly Requirement[] = [
   },
   {
     id: 'G-20',
-    text: 'An event of tens of megabytes costs one copy.',
+    text: 'An event or a line of tens of megabytes is copied while it comes, and never at once.',
   },
 ];

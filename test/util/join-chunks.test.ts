@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LineSplitter } from '../../src/protocol/wire/lines.ts';
-import { joinChunks } from '../../src/util/join-chunks.ts';
+import { JoinedChunks, joinChunks } from '../../src/util/join-chunks.ts';
 
 /** As a socket gives them: with memory of their own. */
 const own = (bytes: number, value: number): Buffer => Buffer.from(new ArrayBuffer(bytes)).fill(value);
@@ -36,5 +36,37 @@ describe('chunks that are joined', () => {
       lines.push(...splitter.push(Buffer.from(new Uint8Array(stream.subarray(from, from + 65_536)).buffer)));
     }
     expect(lines.map((line) => line.toString())).toEqual([first, second, third, 'short']);
+  });
+});
+
+describe('[G-20] [P8] the chunks of a large message', () => {
+  const text = (bytes: number): Buffer => Buffer.from(Uint8Array.from({ length: bytes }, (_, n) => n % 251));
+
+  it.each([0, 1, 65_536, 2 ** 20 - 1, 2 ** 20, 2 ** 20 + 1, 9_000_001])(
+    '[P1] are all there, in order: %i bytes',
+    (bytes) => {
+      const chunks = new JoinedChunks(8_000_000);
+      const whole = text(bytes);
+      for (let round = 0; round < 2; round += 1) {
+        for (let at = 0; at < bytes; at += 65_536) chunks.add(Buffer.from(whole.subarray(at, at + 65_536)));
+        expect(chunks.first?.[0]).toBe(bytes === 0 ? undefined : 0);
+        expect(chunks.take().equals(whole)).toBe(true);
+      }
+    },
+  );
+
+  it('are copied while they come: at most 16 MiB in a turn', () => {
+    const chunks = new JoinedChunks(64 * 2 ** 20);
+    let buffer: ArrayBufferLike | undefined;
+    let bytes = 0;
+    const copied: number[] = [];
+    for (; bytes < 48 * 2 ** 20; bytes += 65_536) {
+      chunks.add(own(65_536, 1));
+      const now = chunks.first?.buffer;
+      if (bytes > 65_536 && now !== buffer && (chunks.first?.length ?? 0) > 65_536) copied.push(bytes);
+      buffer = now;
+    }
+    expect(copied).toEqual([2 ** 20 - 65_536, 4 * 2 ** 20, 16 * 2 ** 20]);
+    expect(chunks.take()).toHaveLength(bytes);
   });
 });

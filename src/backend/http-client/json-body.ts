@@ -1,6 +1,6 @@
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, withoutBoms } from '../../protocol/wire/lines.ts';
-import { joinChunks } from '../../util/join-chunks.ts';
+import { JoinedChunks } from '../../util/join-chunks.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
 import type { HttpResponse } from './http-connection.ts';
 
@@ -19,14 +19,14 @@ export async function readJsonBody(
   maxBytes: number,
   idleMs = 0,
 ): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
+  const chunks = new JoinedChunks(maxBytes);
   let bytes = 0;
   try {
     await flow.read(
       body,
       (chunk) => {
         bytes += chunk.length;
-        if (bytes <= maxBytes) chunks.push(chunk);
+        if (bytes <= maxBytes) chunks.add(chunk);
         else body.destroy();
       },
       idleMs,
@@ -34,7 +34,7 @@ export async function readJsonBody(
   } catch (cause) {
     if (bytes <= maxBytes) throw cause;
   }
-  return bytes <= maxBytes ? withoutBoms(joinChunks(chunks, bytes)) : undefined;
+  return bytes <= maxBytes ? withoutBoms(chunks.take()) : undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { joinChunks } from '../../util/join-chunks.ts';
+import { JoinedChunks } from '../../util/join-chunks.ts';
 
 /** A fragment of at least this size is kept uncopied if it is most of the memory that it keeps alive. */
 const minKeptBytes = 4096;
@@ -7,12 +7,12 @@ const emptyBuffer = Buffer.alloc(0);
 
 /**
  * The bytes of a line whose end has not come: first large fragments, then small ones copied together. Large fragments
- * wait uncopied, so that a large line is copied once. Small fragments are copied, so that a peer that writes single
+ * wait uncopied until they are a megabyte, so that no turn copies a large line (`JoinedChunks`). Small fragments are copied, so that a peer that writes single
  * bytes does not cost an object and a chunk for each. Their buffer doubles, so that n of them cost linear time.
  */
 export class UnfinishedLine {
   readonly #maxBytes: number;
-  #fragments: Buffer[] = [];
+  readonly #fragments: JoinedChunks;
   #small = emptyBuffer;
   #smallBytes = 0;
   #bytes = 0;
@@ -20,6 +20,7 @@ export class UnfinishedLine {
   /** @param maxBytes the caller never appends more than this */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+    this.#fragments = new JoinedChunks(maxBytes);
   }
 
   get bytes(): number {
@@ -28,7 +29,7 @@ export class UnfinishedLine {
 
   /** A copy of the first bytes. */
   first(bytes: number): Buffer {
-    const [fragment = this.#small.subarray(0, this.#smallBytes)] = this.#fragments;
+    const fragment = this.#fragments.first ?? this.#small.subarray(0, this.#smallBytes);
     return Buffer.from(fragment.subarray(0, bytes));
   }
 
@@ -36,7 +37,7 @@ export class UnfinishedLine {
     this.#bytes += part.length;
     if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {
       this.#sealSmall();
-      this.#fragments.push(part);
+      this.#fragments.add(part);
       return;
     }
     const needed = this.#smallBytes + part.length;
@@ -52,7 +53,7 @@ export class UnfinishedLine {
   /** Returns the line with its last part, and begins a new one. */
   complete(part: Buffer): Buffer {
     this.#sealSmall();
-    this.#fragments.push(part);
+    this.#fragments.add(part);
     this.#bytes += part.length;
     return this.take();
   }
@@ -60,15 +61,12 @@ export class UnfinishedLine {
   /** Returns what there is of the line, and begins a new one. */
   take(): Buffer {
     this.#sealSmall();
-    const fragments = this.#fragments;
-    const bytes = joinChunks(fragments, this.#bytes);
-    this.#fragments = [];
     this.#bytes = 0;
-    return bytes;
+    return this.#fragments.take();
   }
 
   #sealSmall(): void {
-    if (this.#smallBytes > 0) this.#fragments.push(this.#small.subarray(0, this.#smallBytes));
+    if (this.#smallBytes > 0) this.#fragments.add(this.#small.subarray(0, this.#smallBytes));
     this.#small = emptyBuffer;
     this.#smallBytes = 0;
   }
