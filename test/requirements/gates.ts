@@ -17,7 +17,11 @@ export const workLimits: readonly GateRow[] = [
   ],
   ['Values in a text of more than 8 MiB', '1,048,576', '`response_too_complex` for the call, 400 for a client'],
   ['Lines and events that are no messages', '16 for each portion that is read', 'The others are counted'],
-  ['One event of a stream', '`limits.line`', 'The stream ends. A large event is copied while it comes, at most 16 MiB in a turn'],
+  [
+    'One event of a stream',
+    '`limits.line`',
+    'The stream ends. A large event is copied while it comes, at most 16 MiB in a turn',
+  ],
   [
     'A list that is filtered, changed for a client of the other era, or merged in a view',
     '10,000 items, and 8,388,608 values and escapes in all walks over it',
