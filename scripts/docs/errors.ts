@@ -71,8 +71,7 @@ const notes: Partial<Record<Reason, string>> = {
     'The session was idle for `--session-idle` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
     'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--session-idle`, sessions survive longer interruptions.',
-  history_lost:
-    'The limits are `--replay.maxEvents`, `--replay.maxSize`, `--replay.totalMaxSize` and `--replay.maxAge`.',
+  history_lost: 'The limits are `--replay.maxSize`, `--replay.totalMaxSize` and `--replay.maxAge`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:
     '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in the field `last` of the server. `mcp-gangway check` also shows the output of the server.',
@@ -86,14 +85,13 @@ const notes: Partial<Record<Reason, string>> = {
     'The status is not 401, because clients would then look for credentials for the gateway. With `--defaults.auth upstream`, clients get the 401 and the OAuth metadata of the server instead, and log in there. `--header` sets credentials for all clients. `--defaults.forwardHeaders Authorization` lets each client send its own credentials.',
   server_unreachable:
     'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
-  server_silent: 'The time limit is `--defaults.timeouts.streamIdle`.',
   group_busy:
     'Clients should answer elicitations faster. With `--share user`, calls do not wait for those of other users. For a server without state, the operator can raise `--defaults.poolMax`.',
   server_not_modern: '`--era modern` is set, or the gateway previously detected that the server supports 2026-07-28.',
   server_crash_loop:
     'A process that all clients share exited six times within a minute, so the gateway waits 30 s before the next start. The log contains the exit codes and, with `--log-level debug`, the output of the server.',
   server_full: 'The limit is 4,096 requests per server, including subscriptions: 16 times `--limits.session.requests`.',
-  line_too_long: 'The limit is `--limits.server.line` (64 MiB).',
+  line_too_long: 'The limit is 64 MiB.',
   memory_limit: 'The limit is `--defaults.process.memory`.',
   event_too_large: 'The limit is half of `--replay.maxSize` (8 MiB).',
   response_too_complex: 'A server can return large data as one string or as a resource.',
@@ -109,16 +107,16 @@ const notes: Partial<Record<Reason, string>> = {
     'The client tried to resume a stream of a session that has ended: see [unknown_session](#unknown_session).',
   outcome_unknown: 'The session continues on another instance. See [scaling.md](../scaling.md).',
   store_unavailable:
-    'Redis did not answer within `--cluster.redisWait` (5 s), or is full. The log of the gateway shows the cause.',
+    'Redis did not answer within `--cluster.lease` (6 s), or is full. The log of the gateway shows the cause.',
   input_not_taken:
-    'Redis did not answer within `--cluster.redisWait` (5 s), or is full. The log of the gateway shows the cause.',
+    'Redis did not answer within `--cluster.lease` (6 s), or is full. The log of the gateway shows the cause.',
   owner_busy: 'The messages that are queued for that instance exceed 64 MiB.',
   takeover_paused: 'Find out why the instances failed. The server of this session may be the cause.',
   other_configuration: 'Give all instances the same configuration and version.',
   server_reconfigured: 'See [health.md](../health.md#reload).',
   too_many_sessions: 'The limit is `--max-sessions` (1,000). A smaller `--session-idle` ends idle sessions earlier.',
   too_many_starts: 'The limit is `--limits.total.startsPerMinute`.',
-  gateway_busy: 'The limits are `--limits.total.requestsPerSecond` and `--limits.total.inFlight`.',
+  gateway_busy: 'The limit is `--limits.total.inFlight`.',
   instances_differ: 'Finish the upgrade of all instances.',
   internal: 'Please report this as a bug, and include the stack trace from the log.',
 };

@@ -21,7 +21,6 @@ import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
 import { createCardEndpoints } from './cards/server-cards.ts';
-import { roomOptions } from './room-options.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
@@ -66,7 +65,10 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const { marks } = stateSealing;
     const meters = connectionMetersOf(own.name);
     const options = {
-      ...roomOptions(config),
+      ...config.timeouts,
+      ...config.sse,
+      ...config.derived,
+      maxBodyBytes: config.limits.request.bodyBytes,
       server,
       sessions,
       modern,

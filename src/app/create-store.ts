@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { longestLineBytes } from '../backend/backend.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { storeDirectoryOf } from '../config/store-directory-option.ts';
 import type { StoreState } from '../ops/admin/console-hook.ts';
@@ -47,7 +48,7 @@ export async function createStore(config: GatewayConfig, logger: Logger, telemet
   const { replay, derived } = config;
   const { redis } = config.cluster;
   const { meterOf } = telemetry;
-  const limits: LogLimits = { ...logLimitsOf(replay), evicted: meterOf?.('eventsEvicted') };
+  const limits: LogLimits = { ...config.derived.logLimits, evicted: meterOf?.('eventsEvicted') };
   const counted = <S extends Store>(store: S): S =>
     meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
   if (redis === undefined) {
@@ -62,12 +63,6 @@ export async function createStore(config: GatewayConfig, logger: Logger, telemet
   const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
   return { store: shared, shared, lasting: shared };
 }
-
-const logLimitsOf = ({ maxEvents, maxSizeBytes, maxAgeMs }: GatewayConfig['replay']) => ({
-  maxEvents,
-  maxBytes: maxSizeBytes,
-  maxAgeMs,
-});
 
 /** No other instance shares the store in files, so a lease ends only with the process. */
 const leaseInFilesMs = 365 * 86_400_000;
@@ -150,11 +145,10 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
  * Creates the store of sessions that live as long as one client connection. No client resumes their events, but a slow
  * client reads them from this store. Its size is the allowed lag plus the largest message of a server.
  */
-export function createConnectedStore({ replay, limits: { server } }: GatewayConfig): Store {
-  const limits = logLimitsOf(replay);
-  const maxBytes = limits.maxBytes + server.lineBytes;
+export function createConnectedStore({ replay, derived: { logLimits } }: GatewayConfig): Store {
+  const maxBytes = logLimits.maxBytes + longestLineBytes;
   return createMemoryStore({
-    ...limits,
+    ...logLimits,
     maxBytes,
     maxTotalBytes: Math.max(replay.totalMaxSizeBytes, maxBytes),
     recordTtlMs: Number.POSITIVE_INFINITY, // a session ends with its connection, not earlier

@@ -3,6 +3,7 @@
 import { CredentialWatch } from '../auth/credential-watch.ts';
 import { LocalClients } from '../auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
+import { longestLineBytes } from '../backend/backend.ts';
 import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
@@ -40,13 +41,12 @@ import { loadTracing } from './load-tracing.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
-import { roomOptions } from './room-options.ts';
 import { linkDirectory } from './runtime-directory.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
 import { runView } from './servers/run-view.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
-import { readClientCa } from './tls-files.ts';
+import { readClientCertificates } from './tls-files.ts';
 import { version } from './version.ts';
 
 /** The parts that a gateway starts with. */
@@ -130,9 +130,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const consoleHook = config.listen.adminPort === 0 ? undefined : parts.connectConsole?.(config.observe.showContents);
   const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
-  const options = roomOptions(config);
+  const { limits, timeouts, sse, derived } = config;
   const { store, shared, lasting } = await createStore(config, log.store, telemetry);
-  const { leaseMs, redisWaitMs: storeWaitMs } = config.cluster;
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
@@ -141,7 +140,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
   const cluster = lasting && {
     store: lasting,
-    limits: { ...options, leaseMs, storeWaitMs },
+    limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
     directLink,
   };
   const connectedStore = createConnectedStore(config);
@@ -149,8 +148,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
   const quotas = quotasOf(config, store.rates, reportStoreFailure);
   const sessions = new Sessions({
-    ...options,
-    storeWaitMs,
+    ...timeouts,
+    ...sse,
+    ...derived,
+    maxSessions: limits.total.sessions,
+    maxCalls: limits.session.requests,
     cluster,
     store,
     telemetry: telemetry.sessions,
@@ -235,14 +237,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketEndpoint({
-    ...options,
+    ...timeouts,
+    ...sse,
+    ...derived,
+    maxBodyBytes: limits.request.bodyBytes,
     sessions,
     store: connectedStore,
     watch,
     calls,
     tracePosts: tracing?.tracePosts,
-    maxEventBytes: options.maxLineBytes,
-    initializeTimeoutMs: options.bodyTimeoutMs,
+    maxEventBytes: longestLineBytes,
+    initializeTimeoutMs: derived.bodyTimeoutMs,
   });
   let routes = createRoutes(set.config, set.reachable, routeParts);
   const route = (): void => {
@@ -261,13 +266,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       paths: { has: (path) => routes.endpoints.has(withoutSlash(path)) },
       ...(from && { from }),
     });
-  const clientCertificates = config.auth.oauth.clientCertificates ? readClientCa(config) : undefined;
+  const clientCertificates = readClientCertificates(config);
   const onFlooded = (maxRequests: number): void => emit({ type: 'connection-flooded', maxRequests });
-  const hstsMaxAgeS = Math.floor(config.listen.tls.hstsMs / 1_000);
-  const web = createHttpServer({ ...options, hstsMaxAgeS, certificate, clientCertificates, onFlooded }, logged());
+  const web = createHttpServer({ ...timeouts, ...derived, certificate, clientCertificates, onFlooded }, logged());
   webSockets.attach(web.server);
-  const { maxConnections } = options;
-  web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));
+  web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections: derived.maxConnections }));
   const listenForPeers = async (): Promise<void> => {
     await sessions.listenForPeers().catch((cause: unknown) => {
       throw new Error(explainListenFailure(cause, config.cluster.link, linkPort), { cause });

@@ -42,14 +42,16 @@ export const readRedisTls = ({ cluster: { tls } }: Pick<GatewayConfig, 'cluster'
     key: ['cluster.tls.key', tls.key],
   });
 
-/** Reads the authorities of client certificates; throws as `readTlsFiles` does. */
-export function readClientCa({ auth }: Pick<GatewayConfig, 'auth'>): ClientCertificates {
-  const ca = readAuthorities(['auth.oauth.clientCa', auth.oauth.clientCa]);
+/** How client certificates are requested, with their authorities; throws as `readTlsFiles` does. */
+export function readClientCertificates({ auth }: Pick<GatewayConfig, 'auth'>): ClientCertificates | undefined {
+  const { clientCertificates } = auth.oauth;
+  if (clientCertificates === undefined || clientCertificates === 'any') return clientCertificates && {};
+  const option = 'auth.oauth.clientCertificates';
+  const ca = readAuthorities([option, clientCertificates]);
   try {
     createSecureContext({ ca });
   } catch (cause) {
-    const why = (cause as Error).message;
-    throw new Error(`The file of ${flagOf('auth.oauth.clientCa')} cannot be used: ${why}`, { cause });
+    throw new Error(`The file of ${flagOf(option)} cannot be used: ${(cause as Error).message}`, { cause });
   }
   return { ca };
 }

@@ -52,6 +52,12 @@ export interface Backend {
   close(how?: CloseOptions): Promise<void>;
 }
 
+/**
+ * The longest line of a server, which is held until it is complete (P8). It has room for the largest answers that are
+ * known, files of 40 MiB as base64; V8 holds no text of more than 512 MiB.
+ */
+export const longestLineBytes = 64 * 1024 * 1024;
+
 /** How a backend ends; see `Backend.close`. */
 export interface CloseOptions {
   readonly isForGood?: boolean;

@@ -14,7 +14,7 @@ export interface CallInFlight {
 /** How long a request may be silent, and how long it may take, in milliseconds. */
 export interface CallTimeLimits {
   readonly requestIdleMs: number;
-  readonly requestMaxMs: number;
+  readonly requestTotalMs: number;
 }
 
 /** Why an overdue request is cancelled, for the server. */
@@ -73,9 +73,9 @@ export class CallTable<C extends CallInFlight> {
   }
 
   /** Returns the calls that were silent or in flight for too long. */
-  overdue({ requestIdleMs, requestMaxMs }: CallTimeLimits): C[] {
+  overdue({ requestIdleMs, requestTotalMs }: CallTimeLimits): C[] {
     const now = performance.now();
-    return this.all().filter((call) => now - call.activeAt >= requestIdleMs || now - call.startedAt >= requestMaxMs);
+    return this.all().filter((call) => now - call.activeAt >= requestIdleMs || now - call.startedAt >= requestTotalMs);
   }
 
   /** Resolves when no call is in flight. */

@@ -143,8 +143,8 @@ export class SessionCalls extends CallTable<Call> {
 
   /** As in any table, but a call that waits for an unfinished task may be silent. */
   override overdue(limits: CallTimeLimits): Call[] {
-    this.tasks.areUnfinished(limits.requestMaxMs); // removes expired tasks
-    const latest = performance.now() - limits.requestMaxMs;
+    this.tasks.areUnfinished(limits.requestTotalMs); // removes expired tasks
+    const latest = performance.now() - limits.requestTotalMs;
     const isWaiting = ({ taskNews, taskId }: Call) => taskNews === 'result' && this.tasks.has(taskId);
     return super.overdue(limits).filter((call) => call.startedAt <= latest || !isWaiting(call));
   }

@@ -33,7 +33,7 @@ export interface ClusterLimits {
   readonly leaseMarginMs: number;
   readonly storeWaitMs: number;
   readonly mailboxMaxBytes: number;
-  readonly retryMs: number;
+  readonly reconnectDelayMs: number;
   readonly slowReaderMs: number;
 }
 

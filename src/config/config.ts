@@ -16,7 +16,8 @@ import { type KeyRequest, readKeyRequest } from './access/key-request.ts';
 import { type DerivedValues, deriveValues } from './derived-values.ts';
 import { findDuplicatePath } from './endpoint-paths.ts';
 import { type ConfigurationIssue, type ReportIssue, renderIssue, renderIssueMessage } from './issues.ts';
-import { defaultsBranch, environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
+import { limitOptions } from './options/limit-options.ts';
+import { defaultsBranch, environmentNameOf, flagOf, flagsOf, namesAt } from './options/option-names.ts';
 import {
   type GatewayOptions,
   gatewayLeaves,
@@ -48,7 +49,7 @@ import { firstGiven, type Given, optionLocation, resolveOptions } from './source
 import { type NamedFile, readNamedFile } from './sources/named-file.ts';
 import { type Origins, originsOf, positionOf, serverOriginsOf } from './sources/origins.ts';
 import type { JsoncPositions } from './sources/read-jsonc.ts';
-import { leafValue } from './tree/branch.ts';
+import { leafValue, leavesOf } from './tree/branch.ts';
 
 export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
 export type { Origin } from './sources/origins.ts';
@@ -102,6 +103,8 @@ export type Configuration =
       readonly file: string | undefined;
       /** The files and folders that the file includes. */
       readonly included: readonly string[];
+      /** True if `serve` opens the status page in a browser. */
+      readonly opensPage: boolean;
       /** True if `check` prints JSON. */
       readonly isJson: boolean;
       /** True if `check` checks only the configuration and starts nothing. */
@@ -189,7 +192,7 @@ export function readConfiguration({
     );
   const keysOfEnvironment = readKeysOfEnvironment(env, report, readFile);
   const { keys: apiKeys } = keysOfEnvironment;
-  checkClearKeys(keysOfEnvironment, servers, options, report);
+  checkClearKeys(keysOfEnvironment, servers, report);
   const { apiKeysFile } = auth;
   const atKeysFile = optionLocation(sources, 'auth.apiKeysFile');
   const keysOfFile =
@@ -211,12 +214,11 @@ export function readConfiguration({
   const warnings = [
     ...notes.map(renderIssue),
     ...environmentWarnings(env),
-    ...limitWarnings(options, knowsUsers, firstGiven(sources, 'limits.user.requestBurst') !== undefined),
+    ...limitWarnings(options, knowsUsers),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
     ...(keysOfFile !== undefined && keysOfFile.length > 0 && keysOfFile.every(isExpired) ? [expiredKeysWarning] : []),
     ...(listen.adminHost === 'off' && (file?.given.has('listen.adminHost') ?? false) ? [adminOffWarning] : []),
     ...(isStoreUnused(options, line, file) ? [unusedStoreWarning] : []),
-    ...(listen.tls.hstsMs > 0 && listen.tls.cert === undefined ? [hstsWarning] : []),
   ];
   const origins = originsOf(sources, positions);
   const serverOrigins = serverOriginsOf(file, positions);
@@ -233,6 +235,7 @@ export function readConfiguration({
     disabled,
     file: fileName,
     included: file?.included ?? [],
+    opensPage: line.switches.has('--open'),
     isJson: line.switches.has('--json'),
     isConfigOnly: line.switches.has('--config-only'),
     isReadyCheck: line.switches.has('--ready'),
@@ -303,27 +306,18 @@ const isStoreUnused = ({ cluster, replay }: GatewayOptions, line: CommandLine, f
 
 const unusedStoreWarning = `${flagOf('replay.store')} has no effect with ${flagOf('cluster.redis')}: the sessions are in Redis.`;
 
-const hstsWarning = `${flagOf('listen.tls.hsts')} has no effect without ${flagOf('listen.tls.cert')}. If a proxy terminates TLS, configure the header in the proxy.`;
-
 /**
- * Warnings about limits without effect: limits of users without authentication, and a burst without a rate.
+ * A warning about limits of users without authentication, which have no effect.
  * @param knowsUsers true if the gateway can tell users apart
  */
-function limitWarnings({ limits: { user } }: GatewayOptions, knowsUsers: boolean, hasBurst: boolean): string[] {
-  const { sessions, processes, startsPerMinute, streams, requestsPerSecond, inFlightBytes } = user;
-  const own = { sessions, processes, startsPerMinute, streams, requestsPerSecond, inFlight: inFlightBytes };
-  const names = Object.keys(own) as (keyof typeof own)[];
-  const flags = names.filter((name) => own[name] !== undefined).map((name) => flagOf(`limits.user.${name}`));
-  return [
-    ...(knowsUsers || flags.length === 0
-      ? []
-      : [
-          `Without authentication the gateway cannot tell users apart, so these options have no effect: ${flags.join(', ')}.`,
-        ]),
-    ...(hasBurst && requestsPerSecond === undefined
-      ? [`${flagOf('limits.user.requestBurst')} has no effect without ${flagOf('limits.user.requestsPerSecond')}.`]
-      : []),
-  ];
+function limitWarnings({ limits: { user } }: GatewayOptions, knowsUsers: boolean): string[] {
+  const paths = leavesOf(limitOptions.user).filter(([path, option]) => leafValue(user, path, option) !== undefined);
+  const flags = paths.map(([path]) => flagsOf(`limits.user.${path}`)[0]);
+  return knowsUsers || flags.length === 0
+    ? []
+    : [
+        `Without authentication the gateway cannot tell users apart, so these options have no effect: ${flags.join(', ')}.`,
+      ];
 }
 
 function checkPairs(options: GatewayOptions, sources: readonly Given[], report: ReportIssue): void {

@@ -35,10 +35,6 @@ export interface HttpServerOptions {
   readonly slowReaderMs: number;
   /** A connection was closed, because it had more unanswered requests than this. */
   readonly onFlooded?: ((maxRequests: number) => void) | undefined;
-  /**
-   * How long browsers use only TLS for this host name, in seconds; 0 for no header. Plain HTTP never has the header.
-   */
-  readonly hstsMaxAgeS: number;
 }
 
 /** The server below the endpoints. */
@@ -67,14 +63,6 @@ const ciphers = [
 /** The rules for every TLS connection (RFC 9325, section 3.1.1); HTTP/2 is not supported. */
 const tlsRules = { minVersion: 'TLSv1.2', ciphers, ALPNProtocols: ['http/1.1'] } as const;
 
-/** Adds Strict-Transport-Security to every response (RFC 6797, section 7.1). */
-const withStrictTransport =
-  (maxAgeS: number, answer: Endpoint): Endpoint =>
-  (context) => {
-    context.outgoing.setHeader('strict-transport-security', `max-age=${maxAgeS}`);
-    answer(context);
-  };
-
 /** Without a listener, a write to a response that is over would be an uncaught exception. */
 const reportBrokenResponse = (cause: unknown): void => reportFault('request', cause);
 
@@ -83,7 +71,7 @@ const reportBrokenResponse = (cause: unknown): void => reportFault('request', ca
  * fault of the catalogue.
  */
 export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint): HttpServer {
-  const { certificate, clientCertificates, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
+  const { certificate, clientCertificates, bodyTimeoutMs, connectionIdleMs, maxConnections } = options;
   const pauses = new PauseWatch();
   const responses = new OpenResponses(options.slowReaderMs, pauses);
   const times = {
@@ -100,8 +88,6 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
     certificate &&
     createTlsServer({ ...times, ...rules, ...requests, ...certificate, handshakeTimeout: bodyTimeoutMs });
   const server = tls ?? createServer(times);
-  const sendsStrictTransport = tls !== undefined && hstsMaxAgeS > 0;
-  const answer = sendsStrictTransport ? withStrictTransport(hstsMaxAgeS, endpoint) : endpoint;
   server.on('request', (incoming, outgoing) => {
     outgoing.on('error', reportBrokenResponse);
     if (!responses.hold(outgoing)) {
@@ -110,7 +96,7 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
       return;
     }
     const context = new HttpContext(incoming, outgoing);
-    context.contain(() => answer(context));
+    context.contain(() => endpoint(context));
   });
   server.on('checkExpectation', (incoming, outgoing) => {
     const context = new HttpContext(incoming, outgoing);

@@ -91,7 +91,7 @@ export class ModernServer {
     return new TaskDirectory({
       topic: `${server.digest} ${server.name}`,
       values,
-      maxMs: limits.requestMaxMs,
+      maxMs: limits.requestTotalMs,
       onFailed: (cause) => emit({ type: 'shared-server-failed', server: server.name, cause }),
     });
   }

@@ -627,12 +627,6 @@ const catalogue = {
     reached: 'maybe',
     message: 'The connection to the MCP server failed during this request. Whether the request took effect is unknown.',
   },
-  server_silent: {
-    status: 504,
-    code: -32000,
-    reached: 'maybe',
-    message: 'The MCP server stopped sending data before it answered. Whether the request took effect is unknown.',
-  },
   server_busy: {
     status: 503,
     code: -32000,
@@ -669,8 +663,7 @@ const catalogue = {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message:
-      'The MCP server sent a message longer than the limit, so its answer was lost. The operator can raise --limits.server.line.',
+    message: 'The MCP server sent a message longer than 64 MiB, so its answer was lost. Ask for less at once.',
   },
   memory_limit: {
     status: 502,

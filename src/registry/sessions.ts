@@ -94,10 +94,17 @@ export class Sessions implements ProcessCapacity, SessionHost {
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
-    const { cluster, store, sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
+    const { cluster, store, sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestTotalMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
-    const shortestMs = Math.min(sessionIdleMs, abandonedMs, sseLingerMs, oneStreamLeftMs, requestIdleMs, requestMaxMs);
+    const shortestMs = Math.min(
+      sessionIdleMs,
+      abandonedMs,
+      sseLingerMs,
+      oneStreamLeftMs,
+      requestIdleMs,
+      requestTotalMs,
+    );
     this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
     this.#awaited = new AwaitedSessions({
       find: (lookup) => this.#findAnywhere(lookup),

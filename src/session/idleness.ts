@@ -61,7 +61,7 @@ export class Idleness {
   /** Resolves when no request is in flight, and no task unfinished. */
   async whenIdle(): Promise<void> {
     const { calls, limits } = this.#context;
-    const unfinished = this.#tasks.filter((tasks) => tasks.areUnfinished(limits.requestMaxMs));
+    const unfinished = this.#tasks.filter((tasks) => tasks.areUnfinished(limits.requestTotalMs));
     await Promise.all(unfinished.map((tasks) => tasks.whenEmpty()));
     await calls.whenEmpty();
   }
@@ -78,7 +78,7 @@ export class Idleness {
 
   /** True while a task of either side is unfinished. */
   get hasUnfinishedTasks(): boolean {
-    return this.#tasks.some((tasks) => tasks.areUnfinished(this.#context.limits.requestMaxMs));
+    return this.#tasks.some((tasks) => tasks.areUnfinished(this.#context.limits.requestTotalMs));
   }
 
   #isQuietSince(ms: number): boolean {

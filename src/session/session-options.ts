@@ -1,25 +1,28 @@
 import type { Principal } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
+import type { LogLimits } from '../store/event-log.ts';
 import type { Registrant } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionTelemetry } from './session-events.ts';
 
 /** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
 export interface SessionOptions {
-  readonly upgradeAfterMs: number;
+  readonly streamAfterMs: number;
   readonly commitAfterMs: number;
-  readonly cancelGraceMs: number;
+  /** How long a server may work on a cancelled request. */
+  readonly graceMs: number;
   readonly requestIdleMs: number;
-  readonly requestMaxMs: number;
+  readonly requestTotalMs: number;
   readonly maxCalls: number;
   /** As `maxCalls`, for a session that many clients share. */
   readonly maxSharedCalls: number;
-  readonly retryMs: number;
+  readonly reconnectDelayMs: number;
   readonly slowReaderMs: number;
-  readonly streamMaxAgeMs: number;
+  /** How long an event stream may last; 0 for no limit. */
+  readonly maxAgeMs: number;
   readonly maxEventBytes: number;
-  readonly logMaxEvents: number;
-  readonly logMaxBytes: number;
+  /** What the log keeps of each session. */
+  readonly logLimits: Pick<LogLimits, 'maxEvents' | 'maxBytes'>;
   readonly maxQueuedBytes: number;
   /** How long a request waits for a store that is not available. */
   readonly storeWaitMs: number;

@@ -121,7 +121,6 @@ describe('a request', () => {
       connectionIdleMs: 10_000,
       maxConnections: 10,
       slowReaderMs: 1_000,
-      hstsMaxAgeS: 0,
     };
     const web = createHttpServer({ certificate: undefined, ...limits }, listener);
     web.server.listen(0, '127.0.0.1');
@@ -242,7 +241,7 @@ describe('a backend', () => {
   ])('[S-01] ends as failed, once, when what hears of %s throws', async (_, events) => {
     const { ends, fake } = openContained(events);
     fake.backend.says({ jsonrpc: '2.0', method: 'x' }, 'no message');
-    fake.backend.leaves([1], 'server_silent');
+    fake.backend.leaves([1], 'server_unreachable');
     fake.backend.tells('state');
     expect(await ends.next()).toMatchObject({ reason: 'failed', cause: slip });
     await turn();

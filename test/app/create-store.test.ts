@@ -7,10 +7,9 @@ import { aRecord } from '../contract/log-writer.ts';
 
 const minuteMs = 60_000;
 const config = {
-  replay: { store: 'memory', maxEvents: 10, maxSizeBytes: 1_000, maxAgeMs: minuteMs, totalMaxSizeBytes: 10_000 },
+  replay: { store: 'memory', totalMaxSizeBytes: 10_000 },
   cluster: { redis: undefined },
-  limits: { server: { lineBytes: 1_000 } },
-  derived: { recordTtlMs: 2 * minuteMs },
+  derived: { recordTtlMs: 2 * minuteMs, logLimits: { maxEvents: 10, maxBytes: 1_000, maxAgeMs: minuteMs } },
 } as unknown as GatewayConfig;
 
 const unread = { emit: () => undefined, meterOf: undefined };

@@ -53,7 +53,7 @@ describe('a table of calls', () => {
   });
 
   it('[P3] [P8] finds calls that are silent or take for too long', () => {
-    const limits = { requestIdleMs: 100, requestMaxMs: 250 };
+    const limits = { requestIdleMs: 100, requestTotalMs: 250 };
     vi.advanceTimersByTime(1_000); // the calls do not begin with the clock
     const table = new CallTable();
     const [silent, busy] = [call(1), call(2)];

@@ -5,7 +5,7 @@ import { type Cluster, startCluster } from '../support/cluster.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that no renewal of a lease falls into a measurement, or at most one. */
-const longLease = ['--cluster.lease', '10m', '--cluster.leaseMargin', '1s'] as const;
+const longLease = ['--cluster.lease', '10m'] as const;
 
 let cluster: Cluster;
 let own: CountingSession;

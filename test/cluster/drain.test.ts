@@ -16,7 +16,7 @@ import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that a test which waits for the end of one fails. */
-const longLease = ['--cluster.lease', '1m', '--cluster.leaseMargin', '1s'] as const;
+const longLease = ['--cluster.lease', '1m'] as const;
 const drainMs = 5_000;
 const retryMs = 1_234;
 /** From the end of an instance to an answer of the next one: a start of a server, on a machine that has other things to do. */
@@ -36,7 +36,7 @@ beforeAll(async () => {
     '300ms',
     // Longer than Redis stands still, so that no request of which Redis may know is given up for that.
   ];
-  const graces = ['--defaults.timeouts.stdinClose', '500ms', '--defaults.timeouts.terminate', '500ms'];
+  const graces = ['--timeouts.grace', '1s'];
   cluster = await startCluster({ command, args: [...longLease, ...times, ...graces] });
 });
 afterAll(() => stopSound(cluster));

@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 export const leaseMs = 1_500;
 
 /** Leases that are short, so that a test need not wait long for what a lease is about. */
-export const shortLeases = [...['--cluster.lease', `${leaseMs}ms`], ...['--cluster.leaseMargin', '300ms']] as const;
+export const shortLeases = ['--cluster.lease', `${leaseMs}ms`] as const;
 
 interface FastOptions extends Omit<ClusterOptions, 'args'> {
   readonly args?: readonly string[];

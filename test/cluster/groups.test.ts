@@ -98,7 +98,7 @@ describe('modern clients of a legacy server behind three instances', () => {
 test('[R4.09] a round that is sent again, after its call and its process have ended, has the same outcome at every instance', async () => {
   const cluster = await startFastCluster({
     command: everythingFixture,
-    args: ['--era', 'legacy', '--replay.maxEvents', '1'],
+    args: ['--era', 'legacy', '--replay.maxSize', '8KiB'],
   });
   await settle(cluster);
   const urls = instancesOf(cluster);

@@ -19,7 +19,7 @@ const runMs = 90_000;
 const deadlineMs = 30_000;
 
 /** The same as `faultArgs`, with a log that keeps few events. */
-const forgetfulArgs = faultArgs.map((arg, index) => (faultArgs[index - 1] === '--replay.maxEvents' ? '16' : arg));
+const forgetfulArgs = faultArgs.map((arg, index) => (faultArgs[index - 1] === '--replay.maxSize' ? '128KiB' : arg));
 
 const isReady = async ({ instances }: Cluster): Promise<boolean> => {
   const all = await Promise.all(instances.map(({ baseUrl }) => healthOf(baseUrl, '/readyz')));

@@ -6,9 +6,8 @@ export const leaseMs = 1_500;
 
 /** For tests of faults: short leases, and no long waits for a Redis that is away. */
 export const faultArgs = [
-  ...['--cluster.lease', `${leaseMs}ms`, '--cluster.leaseMargin', '300ms'],
-  ...['--cluster.redisWait', '1s'],
-  ...['--sse.reconnectDelay', '100ms', '--replay.maxEvents', '100000'],
+  ...['--cluster.lease', `${leaseMs}ms`],
+  ...['--sse.reconnectDelay', '100ms', '--replay.maxSize', '800MiB'],
 ] as const;
 
 /** P3: a loss is noticed and answered within this time. */

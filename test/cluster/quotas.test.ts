@@ -7,13 +7,13 @@ import { initialize, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { instancesOf, startFastCluster, stopSound } from './fast.ts';
 
-const [perS, burst, instances] = [10, 10, 3];
+const [perS, burst, instances] = [10, 100, 3];
 
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startFastCluster({
     command: everythingFixture,
-    args: ['--limits.user.requestsPerSecond', `${perS}`, '--limits.user.requestBurst', `${burst}`],
+    args: ['--limits.user.requestsPerSecond', `${perS}`],
     env: userEnvironment,
   });
 });

@@ -12,7 +12,7 @@ const textOf = (VALUE: string) =>
   JSON.stringify({ mcpServers: { shown: { command, args: [...args, VALUE], env: { VALUE } } } });
 
 const leaseMs = 2_000;
-const times = ['--cluster.lease', `${leaseMs}ms`, '--cluster.leaseMargin', '300ms'];
+const times = ['--cluster.lease', `${leaseMs}ms`];
 
 test('[P4] instances that read a changed file go on serving, and take over, sessions of the server as it was', async () => {
   const file = await changingFile('gangway.json', textOf('old'));

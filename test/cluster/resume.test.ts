@@ -24,8 +24,8 @@ beforeAll(async () => {
     '5ms',
     '--sse.reconnectDelay',
     '0',
-    '--replay.maxEvents',
-    '100000',
+    '--replay.maxSize',
+    '800MiB',
   ];
   cluster = await startFastCluster(withCounting(...args));
   await settle(cluster);

@@ -19,12 +19,12 @@ test('[P9] [P3] [P4] [P6] a rolling restart of all instances under traffic: no s
     '10s',
     '--sse.streamAfter',
     '20ms',
-    '--replay.maxEvents',
-    '100000',
+    '--replay.maxSize',
+    '800MiB',
     '--sse.reconnectDelay',
     '0',
   ];
-  const graces = ['--defaults.timeouts.stdinClose', '500ms', '--defaults.timeouts.terminate', '500ms'];
+  const graces = ['--timeouts.grace', '1s'];
   const cluster = await startFastCluster({ command: trafficServer(notes), args: [...args, ...graces] });
   const before = cluster.instances.map(({ pid }) => pid);
   const seed = seedOfRun();

@@ -8,7 +8,7 @@ import { call, childrenOf, instancesOf, settle, startFastCluster, statusOf, stop
 
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await startFastCluster({ command: everythingFixture, args: ['--timeouts.cancelGrace', '300ms'] });
+  cluster = await startFastCluster({ command: everythingFixture, args: ['--timeouts.grace', '300ms'] });
   await settle(cluster);
 });
 afterAll(() => stopSound(cluster));

@@ -75,7 +75,7 @@ describe('the JSON Schema', () => {
     entry('{ "url": "https://a.example", "headers": { "A": "${file:/t}" } }'),
     `{ "timeouts": { "drain": "23d1h", "sessionIdle": "2073600s" }, ${server} }`,
     `{ "timeouts": { "drain": "0.5d", "sessionIdle": "02073600000ms" }, ${server} }`,
-    `{ "limits": { "request": { "body": "16MiB" }, "server": { "line": "0.25 GB" } }, ${server} }`,
+    `{ "limits": { "request": { "body": "0.25 GB" } }, ${server} }`,
     `{ "observe": { "logLevel": "info, store=debug" }, "listen": { "publicUrl": "https://a.example/x" }, ${server} }`,
     `{ "cluster": { "redis": "redis+sentinel://a:1,b/m", "stateKeys": ["\${file:/k}"] }, ${server} }`,
   ])('accepts %s, as the gateway does', (text) => {

@@ -155,8 +155,8 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     '--env: must be KEY=VALUE, such as LOG_LEVEL=debug; to pass on a variable of the shell, write TOKEN="$TOKEN"',
   ],
   [
-    flags('--defaults.process.uid', '1000'),
-    '--defaults.process.uid: needs --defaults.process.gid as well: without it, the server would keep the group of the gateway; set both',
+    flags('--defaults.process.user', '1000'),
+    '--defaults.process.user: must be USER:GROUP as numeric ids, such as 1000:1000',
   ],
   [flags('--tls-cert', 'cert.pem'), '--tls-cert: needs --tls-key, the key of this certificate; set both'],
   [
@@ -185,7 +185,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: `alice:${'k'.repeat(32)}` } },
-    "GANGWAY_API_KEYS: contains plain keys. The server x can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file. To accept the risk, set --auth.allowClearKeys",
+    "GANGWAY_API_KEYS: contains plain keys. The server x can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file",
   ],
   [
     flags('--auth.oauth.issuers', 'https://issuer.example'),
@@ -196,8 +196,8 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     '--auth.oauth.audiences: has no effect without --auth.oauth.issuers; set both, or remove this option',
   ],
   [
-    flags('--replay.maxEvents', 'many', '--limits.request.body', '1GiB'),
-    '--limits.request.body: must be from 1B to 256MiB; the default is 4MiB\n--replay.maxEvents: must be an integer from 1 to 1000000; the default is 1000',
+    flags('--limits.session.requests', 'many', '--limits.request.body', '1GiB'),
+    '--limits.session.requests: must be an integer from 1 to 100000; the default is 256\n--limits.request.body: must be from 1B to 256MiB; the default is 4MiB',
   ],
   [
     flags('--timeouts.requestIdle', '9h'),

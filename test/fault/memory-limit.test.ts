@@ -38,10 +38,10 @@ describe.runIf(process.platform === 'linux')('a server over its memory limit', (
 });
 
 test('a user without a group is a fault of the configuration', async () => {
-  const failed = await startGateway({ args: ['--defaults.process.uid', '1000'], command }).then(
+  const failed = await startGateway({ args: ['--defaults.process.user', '1000'], command }).then(
     () => '',
     (error: Error) => error.message,
   );
   expect(failed).toMatch(/ended \(2\)/);
-  expect(failed).toContain('--defaults.process.uid: needs --defaults.process.gid as well');
+  expect(failed).toContain('--defaults.process.user: must be USER:GROUP');
 });

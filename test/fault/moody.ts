@@ -39,12 +39,7 @@ export interface Moody {
 }
 
 /** So that what does not end by itself is ended soon. */
-export const shortGrace = [
-  '--defaults.timeouts.stdinClose',
-  '300ms',
-  '--defaults.timeouts.terminate',
-  '300ms',
-] as const;
+export const shortGrace = ['--timeouts.grace', '600ms'] as const;
 
 export interface MoodyOptions {
   readonly args?: readonly string[];

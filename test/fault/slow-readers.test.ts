@@ -127,7 +127,7 @@ describe('clients that do not read', () => {
   }, 300_000);
 
   test('[F20] [P4] are cut after --timeouts.slowReader, and get all of it when they come back', async () => {
-    const log = ['--replay.maxSize', `${256 * mebibyte}B`, '--replay.maxEvents', '100000'];
+    const log = ['--replay.maxSize', `${256 * mebibyte}B`];
     const gateway = await start(...log);
     const session = await initialize(gateway.url);
     const openedAt = performance.now();

@@ -12,7 +12,7 @@ const endMs = 2 * graceMs + loadMs;
 
 const start = (mode: string): Promise<Gateway> =>
   startGateway({
-    args: ['--defaults.timeouts.stdinClose', `${graceMs}ms`, '--defaults.timeouts.terminate', `${graceMs}ms`],
+    args: ['--timeouts.grace', `${2 * graceMs}ms`],
     command: ['/bin/sh', `${root}test/fixtures/children/stubborn-server.sh`, mode],
   });
 

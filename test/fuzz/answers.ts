@@ -200,7 +200,7 @@ const newShared = (open: OpenBackend): SharedServer =>
   new SharedServer({
     server: serverOf(open, 'restore'),
     version: '1',
-    limits: { maxSharedCalls: 100, maxQueuedBytes: 1e6, cancelGraceMs: 1, requestIdleMs: never, requestMaxMs: never },
+    limits: { maxSharedCalls: 100, maxQueuedBytes: 1e6, graceMs: 1, requestIdleMs: never, requestTotalMs: never },
     emit: emitShared,
     ...{ onReady: nothing, onLost: nothing, onNotModern: nothing, onTools: nothing, onToolsChanged: nothing },
   });
@@ -398,10 +398,7 @@ const examined = subject(
     const era = (['auto', 'legacy', 'modern'] as const)[(chosen[0] as number) % 3] as 'auto';
     const openers = { open, openModern: kind === 'http' ? undefined : open, isOverHttp: kind !== 'lines' };
     let isOver = false;
-    const outcome = examineEras(
-      { era, timeouts: { startMs: never, stdinCloseMs: 0, terminateMs: 0, streamIdleMs: 0 } },
-      openers,
-    )
+    const outcome = examineEras({ era, timeouts: { startMs: never } }, openers)
       .then(
         (findings) => JSON.stringify(findings),
         (error: Error) => {

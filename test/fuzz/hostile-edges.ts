@@ -134,5 +134,5 @@ const openers: Readonly<Record<Kind, OpenBackend>> = {
   sse: (events, options) => openSse({ ...limits, url, endpointTimeoutMs: 2 ** 30 }, events, options),
   'modern-http': (events) => openModernHttp({ ...limits, url, version: '1' }, events),
   websocket: (events, options) =>
-    openWebSocket({ ...limits, url: new URL('ws://hostile.test/'), keepAliveMs: 2 ** 30 }, events, options),
+    openWebSocket({ ...limits, url: new URL('ws://hostile.test/'), heartbeatMs: 2 ** 30 }, events, options),
 };

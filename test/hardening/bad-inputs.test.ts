@@ -800,7 +800,7 @@ describe('streams', () => {
       (await exchange.events.next(({ id }) => id !== undefined, { what: 'an event with an id' })).id as string;
 
     it('[B17] the GET stream: 200, an event named gap, then the oldest that are kept', async () => {
-      const gateway = await startGateway(withRecorder('--replay.maxEvents', '5'));
+      const gateway = await startGateway(withRecorder('--replay.maxSize', '40KiB'));
       const session = await openRecorded(gateway.url);
       const listening = await session.getStream();
       const id = await firstId(listening);
@@ -819,7 +819,7 @@ describe('streams', () => {
     });
 
     it("[B17] a call's stream: 200, and an error for its request", async () => {
-      const gateway = await startGateway(withRecorder('--replay.maxEvents', '5'));
+      const gateway = await startGateway(withRecorder('--replay.maxSize', '40KiB'));
       const session = await openRecorded(gateway.url);
       const call = await session.send({ jsonrpc: '2.0', id: 'call', method: 'test/hang' });
       const id = await firstId(call);

@@ -62,7 +62,6 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],
   'backend/filter/filtered-backend': ['list_unreadable'],
   'backend/reuse/shared-process': ['uri_too_long'],
-  'backend/modern-http/hostile': ['server_silent'],
   'modern/changes/change-feed': ['subscription_refused', 'too_many_subscriptions'],
   'modern/process/task-owners': ['unknown_task'],
   'protocol/json/scan': ['key_too_long', 'too_many_values'],

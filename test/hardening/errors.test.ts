@@ -147,11 +147,11 @@ describe('[S15] an error of a server or of Redis', () => {
         `${reading} if (method === "initialize") say(id); else if (id !== undefined) throw new Error("canary"); });`,
       ),
       long: program(
-        `${reading} if (method === "initialize") say(id); else if (id !== undefined) console.log("canary".repeat(50000)); });`,
+        `${reading} if (method === "initialize") say(id); else if (id !== undefined) console.log("canary".repeat(12e6)); });`,
       ),
     };
     await writeFile(file, JSON.stringify({ mcpServers }));
-    const gateway = await startGateway({ args: ['--config', file, '--limits.server.line', '100000B'] });
+    const gateway = await startGateway({ args: ['--config', file] });
     const reasonOf = async (name: string) => {
       const answer = await post(`${gateway.baseUrl}/${name}/mcp`, initializeBody);
       return expectFromCatalogue(answer.json.error, answer.status);
@@ -178,7 +178,7 @@ describe('[S15] an error of a server or of Redis', () => {
   it('Redis that is away', async () => {
     const redis = await startUsedRedis();
     onTestFinished(() => redis.stop());
-    const gateway = await startGateway(withRecorder('--redis', redis.url, '--cluster.redisWait', '300ms'));
+    const gateway = await startGateway(withRecorder('--redis', redis.url, '--cluster.lease', '300ms'));
     const session = await openRecorded(gateway.url);
     await redis.kill();
     const headers = { 'Mcp-Session-Id': session.id.replace(/^./, (c) => (c === 'a' ? 'b' : 'a')) };
@@ -252,16 +252,26 @@ describe('[S15] an error of a limit', () => {
     ['quota_sessions', ['--limits.user.sessions', '1']],
     ['quota_processes', ['--limits.user.processes', '1']],
     ['quota_starts', ['--limits.user.startsPerMinute', '1']],
-    ['quota_requests', ['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '1']],
     ['too_many_sessions', ['--max-sessions', '1', '--limits.user.sessions', '5']],
     ['too_many_starts', ['--limits.total.startsPerMinute', '1']],
-    ['gateway_busy', ['--limits.total.requestsPerSecond', '1']],
   ];
   it.each(limits)('%s', async (reason, args) => {
     const gateway = await startForUsers(args);
     const answers = [await post(gateway.url, initializeBody, alice), await post(gateway.url, initializeBody, alice)];
     const refused = answers.find(({ status }) => status !== 200);
     expect(expectFromCatalogue(refused?.json.error, refused?.status ?? 0)).toBe(reason);
+  });
+
+  it('quota_requests', async () => {
+    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '1']);
+    const answer = await waitFor(
+      async () => {
+        const tried = await post(gateway.url, { jsonrpc: '2.0', id: 1, method: 'ping' }, alice);
+        return tried.status === 429 && tried;
+      },
+      { what: 'more requests than in ten seconds' },
+    );
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('quota_requests');
   });
 
   it('quota_streams', async () => {
@@ -272,8 +282,11 @@ describe('[S15] an error of a limit', () => {
     stream.drop();
   });
 
-  it('quota_bytes', async () => {
-    const gateway = await startForUsers(['--limits.user.inFlight', '60000B', '--limits.request.body', '60000B']);
+  it.each([
+    ['quota_bytes', 'user'],
+    ['gateway_busy', 'total'],
+  ])('%s', async (reason, whose) => {
+    const gateway = await startForUsers([`--limits.${whose}.inFlight`, '60000B', '--limits.request.body', '60000B']);
     const upload = await connectRaw(gateway.port);
     const lines = ['Host: 127.0.0.1', `Authorization: ${alice.Authorization}`, 'Content-Type: application/json'];
     upload.write(['POST /mcp HTTP/1.1', ...lines, 'Content-Length: 60000', '', '{'].join('\r\n'));
@@ -284,7 +297,7 @@ describe('[S15] an error of a limit', () => {
       },
       { what: 'the upload' },
     );
-    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('quota_bytes');
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe(reason);
     upload.drop();
   });
 });

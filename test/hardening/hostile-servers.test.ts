@@ -36,15 +36,7 @@ beforeAll(async () => {
   };
   const file = join(folder, 'servers.json');
   writeFileSync(file, JSON.stringify({ mcpServers }));
-  const limits = [
-    '--limits.server.line',
-    '4000000B',
-    '--defaults.timeouts.stdinClose',
-    '100ms',
-    '--defaults.timeouts.terminate',
-    '100ms',
-  ];
-  gateway = await startGateway({ args: [...limits, '--config', file], isStoppedWithTest: false });
+  gateway = await startGateway({ args: ['--timeouts.grace', '200ms', '--config', file], isStoppedWithTest: false });
 });
 afterAll(async () => {
   const exit = await gateway?.stop();

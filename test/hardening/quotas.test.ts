@@ -249,7 +249,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
 
 describe('[S20] a user who sends requests', () => {
   test('faster than --limits.user.requestsPerSecond gets 429 on every transport; a neighbour is unaffected', async () => {
-    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '30']);
+    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '2']);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const socket = await connectWebSocket(webSocketUrlOf(gateway.url), { headers: alice });
     await socket.initialize();
@@ -261,12 +261,12 @@ describe('[S20] a user who sends requests', () => {
     expect(onSocket.filter(({ error }) => error?.data.reason === 'quota_requests').length).toBeGreaterThanOrEqual(5);
     const everywhere = await refusals(gateway, alice);
     expect(everywhere.map(({ status }) => status).filter((status) => status === 429).length).toBeGreaterThanOrEqual(5);
-    expect(await Promise.all(Array.from({ length: 20 }, () => statusOf(other)))).toEqual(Array(20).fill(200));
+    expect(await Promise.all(Array.from({ length: 12 }, () => statusOf(other)))).toEqual(Array(12).fill(200));
     await waitFor(async () => (await statusOf(session)) === 200, { what: 'the next second' });
   });
 
   test('in batches has every message of them counted', async () => {
-    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '30']);
+    const gateway = await startForUsers(['--limits.user.requestsPerSecond', '2']);
     const session = await initialize(gateway.url, { version: '2025-03-26', headers: alice });
     const batch = Array.from({ length: 100 }, (_, id) => ({ ...ping, id }));
     expect((await (await session.send(batch)).answer()).status).toBe(200);
@@ -322,25 +322,14 @@ describe('[S20] a user who uploads', () => {
 
 describe('[P8] a gateway that has as much to do as it may', () => {
   test('says 503 with Retry-After, also where nobody says who he is, and goes on when there is less', async () => {
-    const limits = [
-      '--limits.total.requestsPerSecond',
-      '20',
-      '--limits.total.inFlight',
-      '100000B',
-      '--limits.request.body',
-      '60000B',
-    ];
+    const limits = ['--limits.total.inFlight', '100000B', '--limits.request.body', '60000B'];
     const gateway = await startGateway({ args: limits, command: everythingFixture });
     const session = await initialize(gateway.url);
-    const answers = await Promise.all(Array.from({ length: 60 }, () => session.request('ping')));
-    const refused = answers.filter(({ status }) => status !== 200);
-    expect(refused.length).toBeGreaterThanOrEqual(20);
-    for (const refusal of refused) expect(toldOf(refusal)).toEqual([503, '1', 'gateway_busy']);
-    await waitFor(async () => (await statusOf(session)) === 200, { what: 'less to do' });
     const upload = await beginUpload(gateway, '{', 'Content-Length: 60000');
     const large = { ...ping, params: { x: 'x'.repeat(50_000) } };
     const status = async () => (await (await session.send(large)).answer()).status;
     await waitFor(async () => (await status()) === 503 && (await statusOf(session)) === 200, { what: 'the upload' });
+    expect(toldOf(await (await session.send(large)).answer())).toEqual([503, '1', 'gateway_busy']);
     upload.drop();
     await waitFor(async () => (await status()) === 200, { what: 'the bytes' });
   });

@@ -1,5 +1,4 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
-import { request as plainRequest } from 'node:http';
 import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
@@ -253,27 +252,5 @@ describe('certificate and key that do not belong together are a fault of the con
     );
     expect(failure).toMatch(/ended \(2\) before it was ready/);
     expect(failure.split('\n')[1]).toMatch(said);
-  });
-});
-
-describe('--listen.tls.hsts', () => {
-  const folder = certificateFolder();
-  afterAll(folder.remove);
-
-  it('[J-09] tells browsers to use TLS alone, on every answer, and only over TLS', async () => {
-    const { cert, key, ca } = await folder.make('own');
-    const hsts = ['--listen.tls.hsts', '365d'];
-    const headersAt = (url: string): Promise<string | undefined> =>
-      new Promise((resolve, reject) => {
-        const ask = url.startsWith('https:') ? request(url, { ca }) : plainRequest(url);
-        ask.on('response', (response) => resolve(response.headers['strict-transport-security'])).on('error', reject);
-        ask.end();
-      });
-    const safe = await startGateway(withRecorder('--tls-cert', cert, '--tls-key', key, ...hsts));
-    expect(await headersAt(`${safe.baseUrl}/healthz`)).toBe('max-age=31536000');
-    expect(await headersAt(`${safe.baseUrl}/nope`)).toBe('max-age=31536000');
-    const plain = await startGateway(withRecorder(...hsts));
-    expect(await headersAt(`${plain.baseUrl}/healthz`)).toBeUndefined();
-    expect(plain.stderr()).toContain('--listen.tls.hsts has no effect without --tls-cert');
   });
 });

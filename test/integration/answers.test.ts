@@ -16,7 +16,7 @@ beforeAll(async () => {
       `${retryMs}ms`,
       '--sse.heartbeat',
       '50ms',
-      '--timeouts.cancelGrace',
+      '--timeouts.grace',
       '100ms',
       '--timeouts.drain',
       '0',

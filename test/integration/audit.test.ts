@@ -71,7 +71,7 @@ describe('a call of a legacy client leaves one line', () => {
 
   test('whether it is one of a batch, was cancelled, lost its client or its server', async () => {
     const audit = createAuditFile();
-    const args = [...audit.args, '--timeouts.cancelGrace', '50ms', '--defaults.onExit', 'end'];
+    const args = [...audit.args, '--timeouts.grace', '50ms', '--defaults.onExit', 'end'];
     const gateway = await startGateway({ args, command: everythingFixture });
     const session = await initialize(gateway.url, { version: '2025-03-26' });
     await (await session.send([call(1, 'echo', { text: 'a' }), call(2, 'echo', { text: 'b' })])).answer();
@@ -219,12 +219,12 @@ test('a line says whose key was shown, and that none was', async () => {
 
 test('a call that is refused for a quota leaves a line with its user and the reason', async () => {
   const audit = createAuditFile();
-  const quota = ['--limits.user.requestsPerSecond', '1', '--limits.user.requestBurst', '2'];
+  const quota = ['--limits.user.requestsPerSecond', '1'];
   const env = { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('0123456789abcdef0123456789abcdef')}` };
   const gateway = await startGateway({ args: [...audit.args, ...quota], command: everythingFixture, env });
   const headers = { Authorization: 'Bearer 0123456789abcdef0123456789abcdef' };
   const answers = [];
-  for (let id = 0; id < 6; id++) answers.push(await post(gateway.url, call(id, 'echo'), headers));
+  for (let id = 0; id < 15; id++) answers.push(await post(gateway.url, call(id, 'echo'), headers));
   const refused = answers.filter(({ status }) => status === 429);
   expect(refused.length).toBeGreaterThanOrEqual(1);
   const words = await audit.words(answers.length);

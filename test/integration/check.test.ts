@@ -29,7 +29,7 @@ describe('three broken servers: check says what to do', () => {
   const hanging = {
     command: process.execPath,
     args: ['-e', waits],
-    timeouts: { start: '300ms', stdinClose: '100ms', terminate: '100ms' },
+    timeouts: { start: '300ms' },
   };
   const servers = { wrong: { command: 'no-such-command-anywhere' }, crashing, hanging };
 
@@ -174,7 +174,7 @@ describe('Redis', () => {
 });
 
 it('notes what has no effect, and a public address without authentication', async () => {
-  const args = ['--host', '0.0.0.0', '--limits.user.requestBurst', '9', '--allow-origin', '*'];
+  const args = ['--host', '0.0.0.0', '--limits.user.streams', '9', '--allow-origin', '*'];
   const path = await configOf({ mini: childAt('mini-server') });
   const { stdout, code } = await check(...args, '--config', path);
   expect(code).toBe(0);

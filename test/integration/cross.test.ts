@@ -17,8 +17,7 @@ import {
  * process of a legacy session ends with its session.
  */
 const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) => {
-  const lingerArgs = command.length > 0 ? ['--defaults.shareLinger', '0'] : [];
-  return startGateway({ args: [...hastyArgs, '--share', 'all', ...lingerArgs, ...args], command });
+  return startGateway({ args: [...hastyArgs, '--share', 'all', ...args], command });
 };
 
 const [modernHttp, httpOfBoth] = modernHttpKinds;

@@ -15,7 +15,7 @@ describe('a legacy server that all modern clients share', () => {
   beforeAll(async () => {
     gateway = await startGateway({
       command: everythingFixture,
-      args: [...legacy, '--share', 'all', '--timeouts.cancelGrace', '200ms'],
+      args: [...legacy, '--share', 'all', '--timeouts.grace', '200ms'],
     });
   });
   afterAll(() => gateway?.stop());

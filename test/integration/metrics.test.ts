@@ -188,7 +188,7 @@ test('counts events, resumes, and what is sent to servers and comes of them', as
 });
 
 test('counts events that are no longer stored', async () => {
-  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--replay.maxEvents', '8']);
+  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--replay.maxSize', '64KiB']);
   const session = await initialize(gateway.url);
   const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };
   await (await session.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params })).answer();

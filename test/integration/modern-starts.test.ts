@@ -194,7 +194,6 @@ describe('the era of a server', () => {
     const { gateway, url } = await startAmongOthers({
       command,
       args,
-      timeouts: { stdinClose: '50ms', terminate: '50ms' },
     });
     const asked = openModern(url, 'server/discover');
     asked.catch(() => undefined);

@@ -56,7 +56,7 @@ function makePlace(): { readonly runtime: string; readonly notes: string } {
 type Place = ReturnType<typeof makePlace>;
 
 /** So that the tests' own ends in order are fast, of servers that do not obey. */
-const shortGrace = ['--defaults.timeouts.stdinClose', '50ms', '--defaults.timeouts.terminate', '50ms'];
+const shortGrace = ['--timeouts.grace', '100ms'];
 
 const start = ({ runtime }: Place, { env = {}, args = [], ...options }: GatewayOptions): Promise<Gateway> =>
   startGateway({ ...options, args: [...shortGrace, ...args], env: { ...env, XDG_RUNTIME_DIR: runtime } });

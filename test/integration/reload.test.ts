@@ -99,10 +99,10 @@ describe('a changed file', () => {
     );
   });
 
-  it('ends sessions of a changed server after --timeouts.replacedServer, and clients open new ones', async () => {
+  it('ends sessions of a changed server after the longest time of a request, and clients open new ones', async () => {
     const { urlOf, change } = await start(
       { one: showing('old'), two: mini },
-      { timeouts: { replacedServer: '500ms' } },
+      { timeouts: { requestIdle: '500ms', requestTotal: '500ms' } },
     );
     const session = await initialize(urlOf('one'));
     await change({ one: showing('new'), two: mini });
@@ -113,7 +113,7 @@ describe('a changed file', () => {
   it('closes WebSockets of a changed server when their time is up, for their clients to connect again', async () => {
     const { urlOf, change } = await start(
       { one: showing('old'), two: mini },
-      { timeouts: { replacedServer: '500ms' } },
+      { timeouts: { requestIdle: '500ms', requestTotal: '500ms' } },
     );
     const client = await connectWebSocket(webSocketUrlOf(urlOf('one')));
     await client.initialize();

@@ -57,8 +57,8 @@ describe('a client that opens a session for each call', () => {
     expect(seen.size).toBeLessThanOrEqual(32);
   });
 
-  it('meets its state after DELETE, until the process has waited for shareLingerMs', async () => {
-    const gateway = await start(['--defaults.shareLinger', '1500ms']);
+  it('meets its state after DELETE, until its session would be idle', async () => {
+    const gateway = await start(['--session-idle', '1500ms']);
     const first = await initialize(gateway.url, { headers: users.alice, clientInfo });
     await first.callTool('connect', { name: 'a1' });
     await first.delete();

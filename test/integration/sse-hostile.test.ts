@@ -209,7 +209,7 @@ async function startMoody() {
       if (id !== undefined) live.write(eventOf(answer));
     },
     {},
-    ['--timeouts.requestIdle', '3s', '--timeouts.cancelGrace', '100ms'],
+    ['--timeouts.requestIdle', '3s', '--timeouts.grace', '100ms'],
   );
   behind.server.on('connection', (socket) => {
     open.add(socket);

@@ -6,12 +6,12 @@ import { serverEntry } from '../support/view-file.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Starts a gateway with two servers, a view of both and a view of the second one. */
-async function start(replacedServer: string) {
+async function start(requestTotal: string) {
   const textOf = (changes: object): string =>
     JSON.stringify({
       mcpServers: { a: serverEntry(everythingFixture, changes), b: serverEntry(everythingFixture) },
       views: { both: ['a', 'b'], other: ['b'] },
-      timeouts: { drain: '1s', replacedServer },
+      timeouts: { drain: '1s', requestIdle: '1s', requestTotal },
     });
   const file = await changingFile('gangway.json', textOf({}));
   const gateway = await startGateway({ args: ['--config', file.path] });
@@ -42,7 +42,7 @@ test('sessions of a view keep a changed server until their time is up; new ones 
 });
 
 test('sessions of a view end when the time of a changed server is up; those of other views go on', async () => {
-  const { open, hideEcho } = await start('0s');
+  const { open, hideEcho } = await start('1s');
   const [old, other] = [await open('both'), await open('other')];
   await hideEcho();
   await waitFor(async () => (await old.request('ping')).status === 404, { what: 'the end of the session' });

@@ -20,7 +20,7 @@ const viewKind = (name: string, entries: readonly object[], more: Partial<Server
 
 const start = async ({ args }: Pick<ReadyServer, 'args'>) => {
   const gateway = await startGateway({
-    args: [...hastyArgs, '--share', 'all', '--defaults.shareLinger', '0', ...args],
+    args: [...hastyArgs, '--share', 'all', ...args],
   });
   return {
     url: `${gateway.baseUrl}/view/mcp`,

@@ -19,7 +19,7 @@ const hasty = { servers: ['*'], timeout: '1500ms' };
 
 async function startView(servers: object, view: object = { servers: ['*'], timeout: '1m' }) {
   const { args } = await writeViewFile(servers, { view });
-  const gateway = await startGateway({ args: [...args, '--timeouts.cancelGrace', '500ms'] });
+  const gateway = await startGateway({ args: [...args, '--timeouts.grace', '500ms'] });
   return { gateway, url: `${gateway.baseUrl}/view/mcp` };
 }
 

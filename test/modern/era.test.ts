@@ -119,8 +119,8 @@ describe('the era lookup', () => {
     const main = modern();
     const observed: SharedServerEvent[] = [];
     const limits = {
-      ...{ maxSharedCalls: 10, maxQueuedBytes: 10_000, cancelGraceMs: 1_000 },
-      ...{ requestIdleMs: 60_000, requestMaxMs: 60_000 },
+      ...{ maxSharedCalls: 10, maxQueuedBytes: 10_000, graceMs: 1_000 },
+      ...{ requestIdleMs: 60_000, requestTotalMs: 60_000 },
     };
     const server = {
       ...{ name: 'fake', digest: '', open: main.open, isRemote: false, startTimeoutMs: 9_000 },

@@ -38,9 +38,9 @@ export const discovered = { supportedVersions: ['2026-07-28'], capabilities: {} 
 const limits: SharedProcessLimits = {
   maxSharedCalls: 1_000,
   maxQueuedBytes: 1024 * 1024,
-  cancelGraceMs: 60_000,
+  graceMs: 60_000,
   requestIdleMs: 60_000,
-  requestMaxMs: 60_000,
+  requestTotalMs: 60_000,
 };
 
 /** A shared server whose processes answer `server/discover`, and everything else as a test says. */

@@ -98,7 +98,7 @@ test('GangwaySessionsNearLimit, GangwayOverloaded: there are as many sessions as
 });
 
 test('GangwayHistoryLost: a client comes back for events that are no longer stored', async () => {
-  const args = ['--replay.maxEvents', '8'];
+  const args = ['--replay.maxSize', '64KiB'];
   const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
   const session = await initialize(gateway.url);
   const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };

@@ -38,7 +38,7 @@ test('[P9] [P3] [P4] [C-10] an upgrade and a roll-back under load, one instance 
   const cluster = await startFastCluster({
     command: trafficServer(notes),
     programOf: (instance) => (isEarlier[instance] ? earlier : undefined),
-    args: ['--timeouts.drain', '10s', '--sse.streamAfter', '20ms', '--replay.maxEvents', '100000'],
+    args: ['--timeouts.drain', '10s', '--sse.streamAfter', '20ms', '--replay.maxSize', '800MiB'],
   });
   const seed = seedOfRun();
   const traffic = await startTraffic(cluster.url, { random: createRandom(seed), sessions: 6, callsAtOnce: 1 });

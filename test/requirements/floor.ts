@@ -157,7 +157,7 @@ export const floor: readonly Requirement[] = [
   { id: 'J-08', text: 'If an upstream server refuses credentials, the client gets an error that reports the refusal.' },
   {
     id: 'J-09',
-    text: 'TLS offers no CBC cipher suites. Every response has the nosniff header, and the HSTS header is sent only over TLS.',
+    text: 'TLS offers no CBC cipher suites. Every response has the nosniff header, and no response has the HSTS header, which would cover other services of the host.',
   },
   {
     id: 'U-01',

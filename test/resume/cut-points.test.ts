@@ -20,7 +20,7 @@ const revisions = ['2025-06-18', '2025-11-25'];
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway(withCounting('--replay.maxEvents', '100000'));
+  gateway = await startGateway(withCounting('--replay.maxSize', '800MiB'));
 });
 afterAll(async () => void (await gateway?.stop()));
 

@@ -32,7 +32,7 @@ describe('a log of 10 events', () => {
   let gateway: Gateway;
   let session: CountingSession;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--replay.maxEvents', '10'));
+    gateway = await startGateway(withCounting('--replay.maxSize', '80KiB'));
     session = await openCounting(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -133,15 +133,15 @@ describe('a log of 10 events', () => {
 });
 
 test('[R9.16] [P8] a log is bounded by bytes', async () => {
-  const limits = ['--replay.maxSize', '3000B', '--replay.maxEvents', '100000'];
+  const limits = ['--replay.maxSize', '320KiB'];
   const gateway = await startGateway(withCounting(...limits));
   const session = await openCounting(gateway.url);
   const kept = await leave(session, 'kept', 1);
-  await session.emit('kept', 5);
+  await session.emit('kept', 5, 10_000);
   await session.finish('kept');
   expect((await messagesAfter(session, kept)).messages).toHaveLength(6);
   const after = await leave(session, 'b', 1);
-  await session.emit('b', 100);
+  await session.emit('b', 30, 20_000);
   await session.finish('b');
   expect((await messagesAfter(session, after)).messages).toEqual([lost('b')]);
 });

@@ -24,7 +24,7 @@ export interface CutTarget {
 
 /** Nothing is evicted, so that every event has to come. */
 export const randomCutLimits = [
-  ...['--replay.maxEvents', '100000', '--replay.maxSize', '200000000B', '--sse.reconnectDelay', '0'],
+  ...['--replay.maxSize', '800MiB', '--sse.reconnectDelay', '0'],
   ...['--sse.streamAfter', '5ms'],
 ] as const;
 

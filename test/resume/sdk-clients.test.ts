@@ -119,7 +119,7 @@ describe.each(clients)('the official client %s, whose connections break', (_, co
 describe.each(clients)('the official client %s, whose history is lost', (_, connect, asksAgain) => {
   test('[R9.16] [R9.17] [P3] gets an error for its call and ends its loop', async () => {
     const gateway = await startGateway(
-      withCounting('--sse.reconnectDelay', '400ms', '--sse.streamAfter', '5ms', '--replay.maxEvents', '10'),
+      withCounting('--sse.reconnectDelay', '400ms', '--sse.streamAfter', '5ms', '--replay.maxSize', '80KiB'),
     );
     await using proxy = await startNetProxy(gateway.port);
     await using client = await connect(proxy.urlOf(gateway.url));
@@ -137,7 +137,7 @@ describe.each(clients)('the official client %s, whose history is lost', (_, conn
   });
 
   test('[R9.16] [P4] skips the gap on its GET stream and hears the rest', async () => {
-    const gateway = await startGateway(withCounting('--sse.reconnectDelay', '400ms', '--replay.maxEvents', '10'));
+    const gateway = await startGateway(withCounting('--sse.reconnectDelay', '400ms', '--replay.maxSize', '80KiB'));
     await using proxy = await startNetProxy(gateway.port);
     await using client = await connect(proxy.urlOf(gateway.url));
     await waitFor(() => gets(proxy) > 0);

@@ -19,8 +19,8 @@ beforeAll(async () => {
     ...withCounting(
       '--sse.reconnectDelay',
       '20ms',
-      '--replay.maxEvents',
-      '100000',
+      '--replay.maxSize',
+      '800MiB',
       '--timeouts.slowReader',
       `${slowReaderMs}ms`,
     ),

@@ -7,7 +7,7 @@ import { answerTexts, hold, openCounting, textsOf, toldTexts, withCounting } fro
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway(withCounting('--replay.maxEvents', '100000', '--replay.maxSize', '100000000B'));
+  gateway = await startGateway(withCounting('--replay.maxSize', '800MiB'));
 });
 afterAll(async () => void (await gateway?.stop()));
 

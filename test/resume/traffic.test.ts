@@ -13,7 +13,7 @@ async function startOne() {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-traffic-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const notes = join(folder, 'notes');
-  const args = ['--timeouts.drain', '0', '--sse.streamAfter', '20ms', '--replay.maxEvents', '100000'];
+  const args = ['--timeouts.drain', '0', '--sse.streamAfter', '20ms', '--replay.maxSize', '800MiB'];
   const gateway = await startGateway({ command: trafficServer(notes), args });
   const balancer = await startRoundRobin({ backends: [gateway.baseUrl] });
   onTestFinished(balancer.close);

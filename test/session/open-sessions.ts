@@ -30,7 +30,7 @@ export function openSessions(options: Partial<SessionOptions> = {}): {
   open(): Promise<OpenSession>;
   readonly telemetry: RecordingTelemetry;
 } {
-  const { logMaxEvents: maxEvents = 1_000, logMaxBytes: maxBytes = 1_000_000 } = options;
+  const { maxEvents, maxBytes } = options.logLimits ?? wideLimits.logLimits;
   const store = createMemoryStore({ maxEvents, maxBytes, maxAgeMs: never });
   const telemetry = createTelemetry();
   const sessions = new Sessions({

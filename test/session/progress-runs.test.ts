@@ -9,7 +9,7 @@ import { openSessions } from './open-sessions.ts';
 import { note, request, response, turn } from './session-fixture.ts';
 
 /** So small that runs are divided, evicted in their middle, and have events that are too large. */
-const limits = { maxEventBytes: 200, logMaxEvents: 40, logMaxBytes: 8_000 };
+const limits = { maxEventBytes: 200, logLimits: { maxEvents: 40, maxBytes: 8_000 } };
 
 /** Calls 1 and 2 may be answered with a stream, and 3 only with JSON. Nobody has sent a call 4. */
 const accepts = [acceptsBoth, acceptsBoth, acceptsJson];

@@ -14,20 +14,19 @@ export const nobody = { issuer: '', subject: '', client: '' };
 
 /** Limits that no test meets by chance, and no time that passes by itself. */
 export const wideLimits: SessionOptions = {
-  upgradeAfterMs: never,
+  streamAfterMs: never,
   commitAfterMs: never,
-  cancelGraceMs: never,
+  graceMs: never,
   requestIdleMs: never,
-  requestMaxMs: never,
+  requestTotalMs: never,
   maxCalls: 100,
   maxSharedCalls: 100,
   maxQueuedBytes: 1_000_000,
-  retryMs: 2_000,
+  reconnectDelayMs: 2_000,
   slowReaderMs: never,
-  streamMaxAgeMs: never,
+  maxAgeMs: never,
   maxEventBytes: 10_000,
-  logMaxEvents: 1_000,
-  logMaxBytes: 1_000_000,
+  logLimits: { maxEvents: 1_000, maxBytes: 1_000_000 },
   storeWaitMs: 1_000,
 };
 

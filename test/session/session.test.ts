@@ -49,20 +49,19 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     sessionIdleMs: never,
     abandonedMs: never,
     sseLingerMs: never,
-    upgradeAfterMs: never,
+    streamAfterMs: never,
     commitAfterMs: never,
-    cancelGraceMs: 20,
+    graceMs: 20,
     requestIdleMs: never,
-    requestMaxMs: never,
+    requestTotalMs: never,
     maxCalls: 100,
     maxSharedCalls: 100,
     maxQueuedBytes: 1_000_000,
-    retryMs: 2_000,
+    reconnectDelayMs: 2_000,
     slowReaderMs: never,
-    streamMaxAgeMs: never,
+    maxAgeMs: never,
     maxEventBytes: 10_000,
-    logMaxEvents: 1_000,
-    logMaxBytes: 1_000_000,
+    logLimits: { maxEvents: 1_000, maxBytes: 1_000_000 },
     storeWaitMs: 1_000,
     ...options,
   };
@@ -271,8 +270,8 @@ describe('an initialize request', () => {
   ])(
     '[P3] [P8] keeps a bounded part of the messages before its answer, and passes the answer: %s',
     async (_, accepts) => {
-      const limits = { logMaxEvents: 100, logMaxBytes: 20_000 };
-      const { fake, begin, appended } = createFixture(limits);
+      const logLimits = { maxEvents: 100, maxBytes: 20_000 };
+      const { fake, begin, appended } = createFixture({ logLimits });
       const reply = begin(createFakeReply(accepts));
       fake.backend.says(log(0));
       await turn();
@@ -286,7 +285,7 @@ describe('an initialize request', () => {
       if (reply.given?.kind === 'stream') reply.sink.drain();
       await turn();
       // What was kept shows when it goes out: to the connection at once, to the log when there is one.
-      expect(Math.max(written, ...appended)).toBeLessThanOrEqual(2 * limits.logMaxEvents);
+      expect(Math.max(written, ...appended)).toBeLessThanOrEqual(2 * logLimits.maxEvents);
       const given = await withDeadline(reply.answered(), { deadlineMs: 1_000, what: 'the answer' });
       expect(given.kind === 'stream' ? given.sink.messages.at(-1) : given).toMatchObject(
         given.kind === 'stream' ? { id: 0, result: {} } : { kind: 'json', json: { id: 0, result: {} } },
@@ -332,7 +331,7 @@ describe('a cancellation by the client', () => {
   });
 
   it('[R6.13] ends the stream of the call without a response if the session ends within the grace', async () => {
-    const { open } = createFixture({ cancelGraceMs: never });
+    const { open } = createFixture({ graceMs: never });
     const { session, backend } = await open();
     const reply = post(session, call(1, 'token'), createFakeReply(acceptsSse));
     const other = post(session, call(2), createFakeReply(acceptsSse));
@@ -347,7 +346,7 @@ describe('a cancellation by the client', () => {
   });
 
   it('lets an answer pass that still comes within the grace', async () => {
-    const { open } = createFixture({ cancelGraceMs: never });
+    const { open } = createFixture({ graceMs: never });
     const { session, backend } = await open();
     const reply = post(session, call(1));
     post(session, cancelled(1));
@@ -442,7 +441,7 @@ describe('the GET stream of a session', () => {
   });
 
   it('[P2] [R7.18] gets the messages of a call whose client left before the first event of its stream', async () => {
-    const { open } = createFixture({ upgradeAfterMs: 0 });
+    const { open } = createFixture({ streamAfterMs: 0 });
     const { session, backend } = await open('2025-06-18');
     const reply = post(session, call(1));
     await reply.answered(); // a stream by time, which is not primed in this revision
@@ -564,7 +563,7 @@ describe('legacy sessions', () => {
   });
 
   it('keep their process if the gateway ended the GET stream: the client may still be there', async () => {
-    const { open } = createFixture({ streamMaxAgeMs: 10 });
+    const { open } = createFixture({ maxAgeMs: 10 });
     const { session, backend } = await open();
     const get = createFakeReply();
     session.listen(undefined, get);
@@ -614,7 +613,7 @@ describe('legacy sessions', () => {
   });
 
   it('keep their process if their client never had a GET stream, or the gateway ended it', async () => {
-    const { open } = createFixture({ streamMaxAgeMs: 10 });
+    const { open } = createFixture({ maxAgeMs: 10 });
     const [{ session: silent }, { session: aged }] = [await open(), await open()];
     const get = createFakeReply();
     aged.listen(undefined, get);

@@ -35,7 +35,7 @@ export interface InstanceParts {
   readonly random: Random;
   readonly witness: Witness;
   /** When a JSON answer becomes a stream. */
-  readonly upgradeAfterMs: number;
+  readonly streamAfterMs: number;
   /** The most calls that a session may have in flight. */
   readonly maxCalls: number;
   /** True if instances connect to each other directly. */
@@ -59,7 +59,7 @@ export class SimulatedInstance {
   state: 'alive' | 'draining' | 'dead' = 'alive';
 
   constructor(parts: InstanceParts) {
-    const { name, clock, redis, random, witness, upgradeAfterMs, maxCalls, hasLinks } = parts;
+    const { name, clock, redis, random, witness, streamAfterMs, maxCalls, hasLinks } = parts;
     this.#parts = parts;
     this.name = name;
     this.line = redis.connect(name, random);
@@ -87,7 +87,7 @@ export class SimulatedInstance {
       leaseMarginMs: 1_000,
       storeWaitMs: 1_000,
       mailboxMaxBytes: 10_000_000,
-      retryMs: 500,
+      reconnectDelayMs: 500,
       slowReaderMs: 10_000,
     };
     this.sessions = clock.as(
@@ -96,10 +96,10 @@ export class SimulatedInstance {
         new Sessions({
           ...wideLimits,
           maxCalls,
-          upgradeAfterMs,
-          cancelGraceMs: 1_000,
+          streamAfterMs,
+          graceMs: 1_000,
           slowReaderMs: 10_000,
-          retryMs: 500,
+          reconnectDelayMs: 500,
           store,
           telemetry,
           maxSessions: 100,

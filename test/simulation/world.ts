@@ -128,7 +128,7 @@ class World {
         },
         failed: (cause) => this.#violated(`a fault of the gateway: ${messages(cause)}`),
       },
-      upgradeAfterMs: this.#random.pick([0, 100, 2_000]),
+      streamAfterMs: this.#random.pick([0, 100, 2_000]),
       maxCalls: this.#maxCalls,
       hasLinks: this.#hasLinks,
     });

@@ -23,11 +23,11 @@ export const keptMs = 120_000;
 const tickMs = 500;
 
 const clusterArgs = [
-  ...['--cluster.lease', `${leaseMs}ms`, '--cluster.leaseMargin', '500ms'],
-  ...['--cluster.redisWait', '2s', '--sse.reconnectDelay', '100ms', '--timeouts.drain', '5s'],
-  ...['--defaults.timeouts.stdinClose', '1s', '--defaults.timeouts.terminate', '1s', '--timeouts.cancelGrace', '1s'],
+  ...['--cluster.lease', `${leaseMs}ms`],
+  ...['--sse.reconnectDelay', '100ms', '--timeouts.drain', '5s'],
+  ...['--timeouts.grace', '2s'],
   ...['--session-idle', `${idleMs}ms`, '--timeouts.slowReader', '3s'],
-  ...['--replay.maxAge', `${keptMs}ms`, '--replay.maxEvents', '100000', '--defaults.shareLinger', `${idleMs}ms`],
+  ...['--replay.maxAge', `${keptMs}ms`],
 ];
 
 /** Everything that a soak runs on. */

@@ -25,7 +25,7 @@ export interface Cross {
  * Options of the gateways: requests that a test leaves unanswered delay the shutdown only briefly. `server-everything`
  * does not end when its stdin is closed.
  */
-export const hastyArgs = ['--timeouts.cancelGrace', '500ms', '--defaults.timeouts.stdinClose', '200ms'] as const;
+export const hastyArgs = ['--timeouts.grace', '500ms'] as const;
 
 /** Tests each kind of client with each kind of server: every feature that both have. */
 export function testCross({ servers, clients, start }: Cross): void {

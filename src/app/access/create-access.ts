@@ -90,7 +90,13 @@ function accessTo(
   const { issuers, audiences: ownAudiences, scopePrefix, dpop, clientCertificates } = auth.oauth;
   const metadata = new Map<string, object>();
   const describe = (resource: ProtectedResource, { scopes }: ServerConfig, paths: readonly string[]): void => {
-    const content = { issuers, scopes: scopes.required, scopePrefix, dpop, acceptsCertificates: clientCertificates };
+    const content = {
+      issuers,
+      scopes: scopes.required,
+      scopePrefix,
+      dpop,
+      acceptsCertificates: clientCertificates !== undefined,
+    };
     const document = resourceMetadata(resource, content);
     // A removed server is served until its sessions end. The newer server of the same path comes first.
     for (const path of paths) if (!metadata.has(path)) metadata.set(path, document);

@@ -5,6 +5,9 @@ import { createQuotas, type Quotas } from '../../quota/quotas.ts';
 import type { RateLimit } from '../../quota/rate.ts';
 import type { Rates } from '../../store/shared/rates.ts';
 
+/** A client that starts makes a few requests at once, and then fewer than its user's rate for a while. */
+const burstS = 10;
+
 /** Creates the quotas of a configuration. */
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
   const { user, total } = config.limits;
@@ -14,13 +17,12 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
       processes: user.processes,
       streams: user.streams,
       bytes: user.inFlightBytes ?? ownBytes(config),
-      requests: rateOf(user.requestsPerSecond, second, user.requestBurst),
+      requests: rateOf(user.requestsPerSecond, second, burstS * (user.requestsPerSecond ?? 0)),
       starts: rateOf(user.startsPerMinute, minute),
     },
     // The totals of sessions, their processes and connections have limits elsewhere (`limits.total`).
     all: {
       bytes: allBytes(config),
-      requests: rateOf(total.requestsPerSecond, second),
       starts: rateOf(total.startsPerMinute, minute),
     },
     rates,

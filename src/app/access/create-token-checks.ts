@@ -51,11 +51,10 @@ export async function createTokenChecks(
       import('../../auth/oauth/fetch-json.ts'),
       import('../../auth/oauth/issuer-discovery.ts'),
     ]);
-  const { issuers, introspection, jwksUrl, scopeClaims, scopePrefix } = config.auth.oauth;
+  const { issuers, introspection, scopeClaims, scopePrefix } = config.auth.oauth;
   const keysOf = (issuer: string) => {
     const keys = new IssuerKeys({
-      fetchKeys: async () =>
-        fetchJson(jwksUrl === undefined ? await discoverUrl(issuer, 'jwks_uri') : new URL(jwksUrl)),
+      fetchKeys: async () => fetchJson(await discoverUrl(issuer, 'jwks_uri')),
       staleMs: staleKeysMs,
       now: Date.now,
       onFailed: (err) => logger.warn({ issuer, err }, 'cannot fetch the keys of the token issuer'),

@@ -19,12 +19,16 @@ export const possessionOptions = (
   { keys, store }: SharedSecrets,
 ): PossessionOptions => ({
   dpop: oauth.dpop,
-  certificates: oauth.clientCertificates ? { mustBeTrusted: oauth.clientCa !== undefined } : undefined,
+  certificates: certificatesOf(oauth.clientCertificates),
   publicUrl: listen.publicUrl ?? '',
   nonceKeys: () => unlessUnavailable(keys.all()),
   shared: sharedProofs(store),
   now: Date.now,
 });
+
+/** `any` accepts a certificate that no known authority has signed. */
+const certificatesOf = (option: string | undefined): PossessionOptions['certificates'] =>
+  option === undefined ? undefined : { mustBeTrusted: option !== 'any' };
 
 function sharedProofs(store: ClusterStore | undefined): SharedProofs | undefined {
   if (store === undefined) return undefined;

@@ -1,19 +1,8 @@
 import { flagsOf, options } from '../../config/options/option-names.ts';
+import { ownFlags } from '../../config/sources/known-flags.ts';
 
 const commands = ['serve', 'check', 'config', 'health', 'key', 'completion'];
-const otherFlags = [
-  '--config',
-  '--name',
-  '--json',
-  '--config-only',
-  '--ready',
-  '--add',
-  '--scope',
-  '--expires',
-  '--help',
-  '--version',
-];
-const allFlags = [...otherFlags, ...[...options.keys()].flatMap(flagsOf)];
+const allFlags = [...ownFlags, ...[...options.keys()].flatMap(flagsOf)];
 
 /** Options whose value is a file or a folder. */
 const fileFlags = [
@@ -60,7 +49,7 @@ function renderFish(): string {
     const more = choices !== undefined ? ` -x -a '${choices.join(' ')}'` : isFile === true ? ' -r' : ' -x';
     return `complete -c mcp-gangway -l '${flagsOf(path)[0].slice(2)}' -d '${first.replaceAll("'", "\\'")}'${more}`;
   });
-  const others = otherFlags.map(
+  const others = ownFlags.map(
     (flag) => `complete -c mcp-gangway -l ${flag.slice(2)}${fileFlags.includes(flag) ? ' -r' : ''}`,
   );
   return [

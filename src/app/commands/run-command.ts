@@ -48,7 +48,7 @@ export async function runCommand(): Promise<void> {
     process.stdout.write(await textOf(configuration));
     return;
   }
-  const { command, config, warnings, file, included, isJson, isConfigOnly, isReadyCheck } = configuration;
+  const { command, config, warnings, file, included, isJson, isConfigOnly, isReadyCheck, opensPage } = configuration;
   if (command === 'print') {
     const { renderConfiguration } = await import('./print/print-config.ts');
     process.stdout.write(renderConfiguration(configuration));
@@ -99,7 +99,7 @@ export async function runCommand(): Promise<void> {
   const log = logOf(config);
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
-  await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log);
+  await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log, opensPage);
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */

@@ -15,7 +15,12 @@ import { openInBrowser } from './open-page.ts';
 import { cleanUpProcesses, journalGroups } from './process-journal.ts';
 
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
-export async function serveUntilSignal(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
+export async function serveUntilSignal(
+  config: GatewayConfig,
+  source: ConfigurationSource,
+  log: Log,
+  opensPage: boolean,
+): Promise<void> {
   const logger = log.app;
   const exitWithError = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
@@ -69,7 +74,7 @@ export async function serveUntilSignal(config: GatewayConfig, source: Configurat
     sessions: `${describeKeeping(config)} ${sharing}`,
   };
   output.write(renderBanner(urls, details));
-  if (config.observe.openPage) detach('admin', openStatusPage(statusPage, logger));
+  if (opensPage) detach('admin', openStatusPage(statusPage, logger));
 }
 
 /** Opens the status page, or logs why it stays closed. The gateway works either way. */
@@ -78,5 +83,5 @@ async function openStatusPage(url: string | undefined, logger: Logger): Promise<
     url === undefined
       ? `The page cannot be opened here: see ${flagOf('listen.adminPort')} and ${flagOf('listen.adminHost')}.`
       : await openInBrowser(url, process.env);
-  if (why !== undefined) logger.warn({ why }, `${flagOf('observe.openPage')} cannot open the status page`);
+  if (why !== undefined) logger.warn({ why }, '--open cannot open the status page');
 }

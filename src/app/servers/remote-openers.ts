@@ -45,13 +45,13 @@ const longestPostMs = 60_000;
  */
 export function remoteOpeners(
   config: RemoteServer,
-  { limits, sse, timeouts: { requestIdleMs }, derived: { maxQueuedBytes, maxSharedCalls } }: GatewayConfig,
+  { sse, timeouts: { requestIdleMs }, derived: { maxQueuedBytes, maxSharedCalls } }: GatewayConfig,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
   tokens: UpstreamTokens | undefined,
 ): Openers {
   const { name: server, address, headers, timeouts } = config;
-  const common = { connectTimeoutMs, maxLineBytes: limits.server.lineBytes, maxQueuedBytes };
+  const common = { connectTimeoutMs, maxQueuedBytes };
   const answerTimeoutMs = Math.ceil(timeouts.startMs * answerShare);
   // The rest of the time is for the answer.
   const endpointTimeoutMs = Math.min(longestEndpointMs, Math.ceil(timeouts.startMs / 2));
@@ -66,13 +66,13 @@ export function remoteOpeners(
   const web = { ...common, url, headers, tls, tokens };
   if (transport === 'ws') {
     const open: OpenBackend = (events, opening) =>
-      openWebSocket({ ...web, answerTimeoutMs, onStarted, keepAliveMs: sse.heartbeatMs }, events, opening);
+      openWebSocket({ ...web, answerTimeoutMs, onStarted, heartbeatMs: sse.heartbeatMs }, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   }
   const onPostFailed = (detail: string, dropped: number): void =>
     emit({ type: 'server-post-failed', server, detail, dropped });
   const passesChallenges = config.auth === 'upstream';
-  const http = { ...web, postTimeoutMs, idleTimeoutMs: timeouts.streamIdleMs, passesChallenges, onPostFailed };
+  const http = { ...web, postTimeoutMs, passesChallenges, onPostFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openStreamableHttp(http, events, opening),
     sse: (events, opening) => openSse({ ...http, answerTimeoutMs, onStarted, endpointTimeoutMs }, events, opening),

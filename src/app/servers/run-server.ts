@@ -17,6 +17,7 @@ import { openStdio, type StdioOptions } from '../../backend/stdio/stdio-backend.
 import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import { userOf } from '../../config/servers/configured-servers.ts';
 import { exchangesTokens } from '../../config/servers/identity-options.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
@@ -82,15 +83,18 @@ export function openersOf(
   return { open, openModern: open, isOverHttp: false };
 }
 
+/** Most servers end when their stdin is closed. The rest of the time is for the handler of SIGTERM. */
+const stdinCloseShare = 0.4;
+
 function createLocalOpener(
   config: LocalServer,
-  { limits, derived: { maxQueuedBytes } }: GatewayConfig,
+  { timeouts: { graceMs }, derived: { maxQueuedBytes } }: GatewayConfig,
   environment: Environment,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
 ): OpenBackend {
-  const { name: server, command, args, cwd, env, timeouts, isOnCommandLine } = config;
-  const { uid, gid, memoryBytes: maxMemoryBytes } = config.process;
+  const { name: server, command, args, cwd, env, isOnCommandLine } = config;
+  const { user, memoryBytes: maxMemoryBytes } = config.process;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
     throw new Error(
       `${flagOf('process.memory')} needs /proc, which only Linux has. Remove the option, or limit a container instead.`,
@@ -104,14 +108,12 @@ function createLocalOpener(
     args,
     cwd,
     env: own,
-    uid,
-    gid,
+    ...(user !== undefined && userOf(user)),
     launcher,
     isOnCommandLine,
-    stdinCloseGraceMs: timeouts.stdinCloseMs,
-    terminateGraceMs: timeouts.terminateMs,
+    stdinCloseGraceMs: Math.round(graceMs * stdinCloseShare),
+    terminateGraceMs: Math.round(graceMs * (1 - stdinCloseShare)),
     maxMemoryBytes,
-    maxLineBytes: limits.server.lineBytes,
     maxQueuedBytes,
     onStarted,
     onStderr: (line, pid) => emit({ type: 'server-stderr', server, line, pid }),

@@ -17,7 +17,7 @@ import { configurationDigest, type RunningServer, type ServerTelemetry } from '.
  */
 export function runView(
   config: ServerConfig,
-  { timeouts: { cancelGraceMs } }: Pick<GatewayConfig, 'timeouts'>,
+  { timeouts: { graceMs: cancelGraceMs } }: Pick<GatewayConfig, 'timeouts'>,
   { emit }: Pick<ServerTelemetry, 'emit'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {

@@ -15,6 +15,7 @@ import {
   sharedByOf,
 } from '../../config/servers/process-sharing.ts';
 import { isView } from '../../config/servers/views.ts';
+import { minute } from '../../config/units.ts';
 import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
 import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
@@ -29,7 +30,6 @@ import type { ServerEvent } from '../../server/server-events.ts';
 import type { ClusterStore, Store } from '../../store/store.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
-import { roomOptions } from '../room-options.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';
 
@@ -71,7 +71,8 @@ export interface ServingParts {
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
   const { config: gateway, sessions, store, stateSealing, emit, decorateClientBackends } = parts;
   const lists = new ListCache({ isOn: true, legacyTtlMs: running.config.lists.ttlMs });
-  const { share, shareLingerMs: lingerMs } = running.config;
+  const { share } = running.config;
+  const lingerMs = Math.min(longestKeepMs, gateway.timeouts.sessionIdleMs);
   // Credentials of clients tell users apart, even without authentication.
   const hasCredentials = share === 'user' && usesClientCredentials(running.config);
   const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
@@ -85,7 +86,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     sharedBy: sharedByOf(config),
     affinity: running.server.affinity,
     poolMax: config.poolMax,
-    cancelGraceMs: gateway.timeouts.cancelGraceMs,
+    cancelGraceMs: gateway.timeouts.graceMs,
     onDropped: () => emit({ type: 'shared-output-dropped', server: config.name }),
     onOnlyProcess: () => emit({ type: 'only-process', server: config.name }),
     onPingUnknown: () => emit({ type: 'ping-unknown', server: config.name }),
@@ -126,6 +127,9 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   return { config, running, server, modern, groups, lists, kept };
 }
 
+/** A client that opens a session for each call does so again within minutes, or its user has left. */
+const longestKeepMs = 5 * minute;
+
 /** Even a gateway for few sessions keeps this many processes of ended sessions. */
 const minKept = 4;
 
@@ -145,7 +149,13 @@ function runModern(
   startAheadMs: number,
   legacy: () => RunningProcesses | undefined,
 ): ModernServer {
-  const common = { version, limits: roomOptions(gateway), emit, changes: shared?.changes, values: lasting?.values };
+  const common = {
+    version,
+    limits: { ...gateway.timeouts, ...gateway.derived },
+    emit,
+    changes: shared?.changes,
+    values: lasting?.values,
+  };
   const reportUnused = (era: Era): void => {
     for (const option of unusedOptions(config, era)) emit({ type: 'option-unused', server: config.name, option });
   };

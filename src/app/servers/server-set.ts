@@ -140,8 +140,7 @@ export class ServerSet {
 
   /** The longest time that a server may take to end, in milliseconds. */
   get longestEndMs(): number {
-    const all = [...this.current, ...this.#former];
-    return Math.max(...all.map(({ config }) => config.timeouts.stdinCloseMs + config.timeouts.terminateMs));
+    return this.#parts.config.timeouts.graceMs;
   }
 
   #add(running: RunningServer, startAheadMs?: number): void {
@@ -168,7 +167,7 @@ export class ServerSet {
   #retire(served: ServedServer): void {
     const { config, running, server, modern, groups, kept } = served;
     const { sessions, config: gateway, onGone } = this.#parts;
-    const lingerMs = this.#current.has(config.name) ? gateway.timeouts.replacedServerMs : 0;
+    const lingerMs = this.#current.has(config.name) ? gateway.derived.replacedServerMs : 0;
     this.#former.add(served);
     const ofThis = [...this.#former].filter((other) => other.config.name === config.name);
     for (const old of ofThis.slice(0, -maxFormer)) sessions.retirements.hurry(old.server);

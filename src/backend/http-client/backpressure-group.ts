@@ -2,15 +2,10 @@ import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { ResponseBody } from './response-body.ts';
 
-/** A body was silent for too long. */
-export class IdleTimeoutError extends Error {
-  override readonly name = 'Silence';
-}
-
 /** All bodies that a backend reads, stopped and resumed together (P8). */
 export interface BackpressureGroup {
   /**
-   * Reads a body to its end. Rejects if the body breaks before, with `IdleTimeoutError` if it was silent for `idleMs`.
+   * Reads a body to its end. Rejects if the body breaks before, or was silent for `idleMs`.
    * @param onChunk called for each chunk, in order; never while paused. If it returns a promise, nothing more is read
    *   of this body until the promise settles, and the end is reported after it. A rejection destroys the body
    * @param idleMs 0 for no limit. Time while reading is stopped does not count
@@ -37,7 +32,7 @@ export function createBackpressureGroup(): BackpressureGroup {
         const limitIdle = (): void => {
           limit?.clear();
           if (idleMs === 0 || isPaused || pendingChunk !== undefined) return;
-          limit = new TimeLimit(() => body.destroy(new IdleTimeoutError(`nothing for ${idleMs} ms`)), idleMs);
+          limit = new TimeLimit(() => body.destroy(new Error(`nothing for ${idleMs} ms`)), idleMs);
         };
         const apply = (): void => {
           body[isPaused || pendingChunk !== undefined ? 'pause' : 'resume']();

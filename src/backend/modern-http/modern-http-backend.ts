@@ -8,7 +8,7 @@ import { detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { reportRefused } from '../answers/refused-requests.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
@@ -33,10 +33,6 @@ export interface ModernHttpOptions {
   readonly connectTimeoutMs?: number;
   /** How long the server may take to accept a notification. A request may take as long as its caller allows. */
   readonly postTimeoutMs?: number;
-  /**
-   * How long a stream may be silent until it counts as broken; 0 for no limit, since not every server sends comments.
-   */
-  readonly idleTimeoutMs?: number;
   /** Longest message accepted from the server. */
   readonly maxLineBytes?: number;
   /** Most bytes of messages that the server has not begun to answer. */
@@ -82,8 +78,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     tls = {},
     connectTimeoutMs = 10_000,
     postTimeoutMs = 60_000,
-    idleTimeoutMs = 0,
-    maxLineBytes = 64 * 1024 * 1024,
+    maxLineBytes = longestLineBytes,
     maxQueuedBytes = 16 * 1024 * 1024,
     maxRequests = 4096,
     passesChallenges,
@@ -108,7 +103,6 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     connection,
     flow,
     maxLineBytes,
-    idleTimeoutMs,
     version,
     onToolsHidden,
   });

@@ -18,7 +18,7 @@ import {
   readLoginOffer,
   reasonOfStatus,
 } from '../connect-failure.ts';
-import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
+import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { EventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders, retryAfterOf } from '../http-client/http-connection.ts';
@@ -35,7 +35,6 @@ export interface ModernPostOptions {
   readonly flow: BackpressureGroup;
   readonly maxLineBytes: number;
   /** How long a stream may be silent, 0 for no limit; then it counts as broken. */
-  readonly idleTimeoutMs: number;
 }
 
 /** A message that is posted. */
@@ -187,7 +186,7 @@ function readStream(
   post: ModernRequestPost,
   parts: ModernPostOptions,
 ): Promise<ModernPostOutcome> {
-  const { url, flow, maxLineBytes, idleTimeoutMs } = parts;
+  const { url, flow, maxLineBytes } = parts;
   const where = url.origin;
   const reader = new EventReader({ maxEventBytes: maxLineBytes });
   return new Promise((resolve) => {
@@ -218,17 +217,11 @@ function readStream(
       resolve(failure); // has no effect if the response came before
     };
     const broken = `The response stream of ${where} ended before the response.`;
-    const silent = `The response stream of ${where} was silent for ${idleTimeoutMs} ms.`;
     flow
-      .read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs)
+      .read(body, (chunk) => readEvents(reader, chunk, handleEvents))
       .then(
         () => settle({ ok: false, reason: 'server_unreachable', detail: broken, isAnswered: true }),
-        (cause: unknown) =>
-          settle(
-            cause instanceof IdleTimeoutError
-              ? { ok: false, reason: 'server_silent', detail: silent }
-              : { ok: false, reason: 'server_unreachable', detail: broken },
-          ),
+        () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
       );
   });
 }

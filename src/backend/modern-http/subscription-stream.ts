@@ -49,4 +49,4 @@ export async function keepSubscription(post: ModernRequestPost, parts: ModernPos
 }
 
 const isTemporary = ({ reason, status = 0 }: ModernPostFailure): boolean =>
-  reason === 'server_unreachable' || reason === 'server_silent' || temporaryStatuses.has(status);
+  reason === 'server_unreachable' || temporaryStatuses.has(status);

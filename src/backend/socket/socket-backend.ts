@@ -5,7 +5,7 @@ import { reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import { writeMessage } from '../line-writer.ts';
@@ -43,7 +43,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     address,
     connectTimeoutMs = 10_000,
     closeGraceMs = 1_000,
-    maxLineBytes = 64 * 1024 * 1024,
+    maxLineBytes = longestLineBytes,
     maxQueuedBytes = 16 * 1024 * 1024,
     onStarted,
   } = options;
@@ -91,7 +91,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
       if (!splitter.overflowed) return;
       endConnection({
         reason: 'line_too_long',
-        detail: `The server wrote a line of more than ${maxLineBytes} bytes (--limits.server.line).`,
+        detail: `The server wrote a line of more than ${maxLineBytes} bytes.`,
       });
     });
   };

@@ -13,6 +13,7 @@ import {
   type BackendEnd,
   type BackendEvents,
   closedByGateway,
+  longestLineBytes,
   type OpenOptions,
   type QueuedMessage,
 } from '../backend.ts';
@@ -91,9 +92,8 @@ export function openSse(
     connectTimeoutMs = 10_000,
     answerTimeoutMs = 60_000,
     endpointTimeoutMs = 10_000,
-    idleTimeoutMs = 0,
     postTimeoutMs = 60_000,
-    maxLineBytes = 64 * 1024 * 1024,
+    maxLineBytes = longestLineBytes,
     maxQueuedBytes = 16 * 1024 * 1024,
     passesChallenges,
     onStarted,
@@ -259,7 +259,7 @@ export function openSse(
     return { passed: isBlocking ? settlesWithin(accepted, blockingMs) : Promise.resolve(), settled: serverAccepted };
   };
 
-  const limits = { answerTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
+  const limits = { answerTimeoutMs, endpointTimeoutMs, maxLineBytes };
   const stream = openSseStream(
     url,
     { connection, flow, limits, headers: clientHeaders() },

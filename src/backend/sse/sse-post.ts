@@ -77,7 +77,7 @@ export async function postToSseServer(url: URL, message: Message, parts: SsePost
     return isAccepted(answer) ? await readAnswer(answer, parts) : await readRefusal(answer, message, parts);
   } catch (cause) {
     if (hasExpired)
-      return { ok: false, reason: 'server_silent', detail: `A POST was not answered within ${limitMs} ms.` };
+      return { ok: false, reason: 'server_unreachable', detail: `A POST was not answered within ${limitMs} ms.` };
     return canceller.aborted ? { ok: true } : brokenPost(cause);
   } finally {
     limit?.clear();

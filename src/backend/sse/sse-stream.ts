@@ -12,7 +12,7 @@ import {
   noTokenReason,
   readLoginOffer,
 } from '../connect-failure.ts';
-import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
+import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { EventReader } from '../http-client/event-reader.ts';
 import type { HttpConnection, HttpResponse } from '../http-client/http-connection.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
@@ -28,7 +28,6 @@ export interface SseStreamLimits {
   /** Limit from then on until the `endpoint` event, whatever else comes meanwhile. */
   readonly endpointTimeoutMs: number;
   /** Limit between two chunks; 0 for no limit, since not every server sends comments. */
-  readonly idleTimeoutMs: number;
   readonly maxLineBytes: number;
 }
 
@@ -64,7 +63,7 @@ export function openSseStream(
   { connection, flow, limits, headers: clientHeaders }: SseStreamOptions,
   events: SseStreamEvents,
 ): SseStream {
-  const { answerTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
+  const { answerTimeoutMs, endpointTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const controller = new AbortController();
   const reader = new EventReader({ maxEventBytes: maxLineBytes });
@@ -140,15 +139,11 @@ export function openSseStream(
       }
       const lateDetail = `${where} sent no endpoint event within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: lateDetail, isOtherTransport: true });
-      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs);
+      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, handleEvents));
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
       const detail = `${where} ended its stream without sending an endpoint event.`;
       return { reason: 'failed', detail, isOtherTransport: true };
     } catch (cause) {
-      if (cause instanceof IdleTimeoutError) {
-        const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
-        return { reason: endpoint === undefined ? 'failed' : 'exited', detail };
-      }
       if (endpoint === undefined) {
         const noToken = noTokenReason(cause);
         return { reason: 'failed', detail: explainConnectFailure(cause, where), noToken, cause };

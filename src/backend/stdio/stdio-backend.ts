@@ -1,7 +1,14 @@
 // src/backend/stdio: runs STDIO servers as local processes.
 import { type Message, reportNoise } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, reportUnits } from '../backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  closedByGateway,
+  longestLineBytes,
+  reportUnits,
+} from '../backend.ts';
 import { failedBackend } from '../failed-backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
@@ -35,7 +42,6 @@ export interface StdioOptions extends Program, TerminationGrace {
   onStderr?(line: string, pid: number): void;
 }
 
-const defaultMaxLineBytes = 64 * 1024 * 1024;
 const defaultMaxQueuedBytes = 16 * 1024 * 1024;
 const defaultDrainAfterExitMs = 100;
 
@@ -103,7 +109,7 @@ class StdioBackend implements Backend, Termination {
 
   constructor(spawned: RunningProgram, options: StdioOptions, events: BackendEvents) {
     const { pid, child } = spawned;
-    const { maxLineBytes = defaultMaxLineBytes, maxQueuedBytes = defaultMaxQueuedBytes } = options;
+    const { maxLineBytes = longestLineBytes, maxQueuedBytes = defaultMaxQueuedBytes } = options;
     const { maxMemoryBytes, onStarted, onStderr } = options;
     const { stdin, stdout, stderr } = child;
     this.pid = pid;
@@ -228,8 +234,8 @@ class StdioBackend implements Backend, Termination {
 
   #endForLongLine(): void {
     if (this.#isDiscarding) return;
-    const { maxLineBytes = defaultMaxLineBytes } = this.#options;
-    const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--limits.server.line).`;
+    const { maxLineBytes = longestLineBytes } = this.#options;
+    const detail = `The server wrote a line of more than ${maxLineBytes} bytes.`;
     this.#reportEnd({ reason: 'line_too_long', detail });
     detach('backend', this.#end());
   }

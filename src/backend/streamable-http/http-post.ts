@@ -34,7 +34,6 @@ export interface HttpPostOptions {
   readonly flow: BackpressureGroup;
   readonly session: ServerSession;
   readonly maxLineBytes: number;
-  readonly idleTimeoutMs: number;
   /** How long the server may take to accept a notification or response. */
   readonly postTimeoutMs: number;
   /** Returns the client's headers for requests that carry no message of the client. */
@@ -342,7 +341,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     } catch (cause) {
       if (isExpired) {
         const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
-        return { outcome: 'failed', reason: 'server_silent', detail };
+        return { outcome: 'failed', reason: 'server_unreachable', detail };
       }
       const noToken = noTokenReason(cause);
       const reason = noToken ?? 'server_unreachable';

@@ -23,7 +23,6 @@ export interface ResumableStreamOptions {
   readonly flow: BackpressureGroup;
   readonly maxLineBytes: number;
   /** How long the stream may be silent, 0 for no limit; then it counts as broken. */
-  readonly idleTimeoutMs: number;
   /** Aborted when nobody waits any more. */
   readonly signal: AbortSignal;
   /** The response to a POST, if the stream begins with it. */
@@ -138,7 +137,7 @@ export const isEventStream = ({ status, mediaType }: HttpResponse): boolean =>
  * @param from the position before it
  */
 async function readStream({ body }: HttpResponse, from: string | undefined, parts: ResumableStreamOptions) {
-  const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onNoise, onCursor } = parts;
+  const { flow, maxLineBytes, isComplete, onMessages, onNoise, onCursor } = parts;
   const reader = new EventReader({ maxEventBytes: maxLineBytes });
   let lastEventId = from;
   let hasMoved = false;
@@ -170,7 +169,7 @@ async function readStream({ body }: HttpResponse, from: string | undefined, part
   endIfComplete(); // a notification needs no answer
   // broken or ended: the stream is resumed in both cases
   const isEnded = await flow
-    .read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs)
+    .read(body, (chunk) => readEvents(reader, chunk, handleEvents))
     .then(() => true)
     .catch(() => false);
   clearTimeout(linger);

@@ -11,10 +11,7 @@ import {
 
 /** Options of the standalone stream. */
 export interface StandaloneStreamOptions
-  extends Pick<
-    ResumableStreamOptions,
-    'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'isForgotten' | 'onMessages' | 'onNoise'
-  > {
+  extends Pick<ResumableStreamOptions, 'flow' | 'maxLineBytes' | 'signal' | 'isForgotten' | 'onMessages' | 'onNoise'> {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   onCursor(isFirst: boolean): void;
   onEnd(end: ResumableStreamEnd): void;

@@ -13,6 +13,7 @@ import {
   type BackendEnd,
   type BackendEvents,
   closedByGateway,
+  longestLineBytes,
   type OpenOptions,
   type QueuedMessage,
   type RequestIds,
@@ -58,8 +59,6 @@ export interface StreamableHttpOptions {
    * allows.
    */
   readonly postTimeoutMs?: number;
-  /** How long a stream may be silent until it is reopened; 0 for no limit, since not every server sends comments. */
-  readonly idleTimeoutMs?: number;
   /** Longest message accepted from the server. */
   readonly maxLineBytes?: number;
   /** Most bytes that wait for the server. */
@@ -121,8 +120,7 @@ export function openStreamableHttp(
     tls = {},
     connectTimeoutMs = 10_000,
     postTimeoutMs = 60_000,
-    idleTimeoutMs = 0,
-    maxLineBytes = 64 * 1024 * 1024,
+    maxLineBytes = longestLineBytes,
     maxQueuedBytes = 16 * 1024 * 1024,
     passesChallenges,
     onPostFailed,
@@ -189,7 +187,7 @@ export function openStreamableHttp(
   const onNoise = (text: Buffer, more?: number): void => {
     if (!isOver) events.onNoise(text, more);
   };
-  const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
+  const limits = { maxLineBytes, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
   const server = { url, connection, session, clientHeaders };
   const isForgottenByServer = async (): Promise<boolean> => !(await isSessionKnown(server));

@@ -10,7 +10,14 @@ import { detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import { loadLibrary } from '../../util/load-library.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  closedByGateway,
+  longestLineBytes,
+  type OpenOptions,
+} from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import { authorizeHandshake } from '../identity/authorized-handshake.ts';
@@ -36,7 +43,7 @@ export interface WebSocketOptions {
   /** How long the server may take to close its side after ours. */
   readonly closeGraceMs?: number;
   /** Interval of the pings to the server. */
-  readonly keepAliveMs?: number;
+  readonly heartbeatMs?: number;
   /** Longest message accepted from the server. */
   readonly maxLineBytes?: number;
   /** Most bytes that wait for a server that does not read. */
@@ -68,8 +75,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     connectTimeoutMs = 10_000,
     answerTimeoutMs = 60_000,
     closeGraceMs = 1_000,
-    keepAliveMs = 15_000,
-    maxLineBytes = 64 * 1024 * 1024,
+    heartbeatMs = 15_000,
+    maxLineBytes = longestLineBytes,
     maxQueuedBytes = 16 * 1024 * 1024,
     onStarted,
     tokens,
@@ -157,9 +164,9 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
       const detail = `${where} did not accept the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;
       return endConnection({ reason: 'failed', detail });
     }
-    const silence = `${where} sent nothing and did not answer pings for ${maxUnansweredPings * keepAliveMs} ms.`;
+    const silence = `${where} sent nothing and did not answer pings for ${maxUnansweredPings * heartbeatMs} ms.`;
     const onSilent = () => endConnection({ reason: 'exited', detail: silence });
-    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent });
+    watchPeer(peer, { socket, intervalMs: heartbeatMs, onSilent });
   });
   peer.once('open', () => {
     isOpened = true;

@@ -24,7 +24,7 @@ export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'name' | 
   readonly limits: {
     readonly leaseMs: number;
     readonly storeWaitMs: number;
-    readonly retryMs: number;
+    readonly reconnectDelayMs: number;
     readonly slowReaderMs: number;
   };
   readonly directory: Pick<Directory, 'admits' | 'locate' | 'primes'>;
@@ -156,7 +156,7 @@ export class ForwardedRequests {
       earlyStreamMs,
       name,
       send,
-      retryMsOfPriming: sessionRevision(version ?? assumedRevision).primesStreams ? limits.retryMs : undefined,
+      retryMsOfPriming: sessionRevision(version ?? assumedRevision).primesStreams ? limits.reconnectDelayMs : undefined,
       isOneStream,
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {

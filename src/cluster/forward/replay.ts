@@ -10,7 +10,7 @@ export interface ReplayOptions {
   /** Reads are retried while the store is away, until the client is gone. */
   readonly log: EventLog;
   readonly key: string;
-  readonly retryMs: number;
+  readonly reconnectDelayMs: number;
   readonly slowReaderMs: number;
   /** True if streams of the session begin with a priming event. */
   readonly primes: boolean;
@@ -24,7 +24,7 @@ export interface ReplayOptions {
  * @returns the position that was reached, or `complete` if the whole stream was sent or the client is gone
  */
 export async function replay(
-  { log: eventLog, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
+  { log: eventLog, key, reconnectDelayMs, slowReaderMs, primes, onWritten }: ReplayOptions,
   after: EventId,
   reply: ClientReply,
 ): Promise<EventId | 'complete'> {
@@ -51,13 +51,13 @@ export async function replay(
       if (primes && !reply.isContinued) {
         // This event's `retry` replaces that of an instance that stopped. A disconnect before the first event then
         // loses nothing.
-        sink.write(createPrimingBatch(after, retryMs));
+        sink.write(createPrimingBatch(after, reconnectDelayMs));
         reply.isContinued = true;
       }
       let keepsUp = true;
       if (newest !== undefined) {
         position = { ...after, epoch: newest.epoch, seq: newest.seq };
-        keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
+        keepsUp = sink.write(createLoggedBatch(events, reconnectDelayMs, requests));
         onWritten?.(events.length);
         reply.isContinued = true;
       }

@@ -3,8 +3,7 @@ import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
 import { matching } from '../options/option-kinds.ts';
 import { flagOf } from '../options/option-names.ts';
-import type { GatewayOptions } from '../options/options.ts';
-import type { ServerConfig } from '../servers/configured-servers.ts';
+import { type ServerConfig, userOf } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { expandWhole } from '../sources/expand-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
@@ -137,28 +136,29 @@ export function readKeysOfEnvironment(
 
 /**
  * Refuses plain keys that servers could read: a server of the gateway's user, or of root, sees the environment of the
- * gateway in /proc. A gateway with such servers needs hashes, or the operator's consent.
+ * gateway in /proc. A gateway with such servers needs hashes, or a file.
  */
 export function checkClearKeys(
   { hasClear }: KeysOfEnvironment,
   servers: readonly ServerConfig[],
-  { auth }: Pick<GatewayOptions, 'auth'>,
   report: ReportIssue,
 ): void {
   const readers = servers.filter(canReadEnvironment).map(({ name }) => name);
-  if (!hasClear || auth.allowClearKeys || readers.length === 0) return;
+  if (!hasClear || readers.length === 0) return;
   const shown = readers.slice(0, maxShownServers).join(', ') + (readers.length > maxShownServers ? ', …' : '');
   const subject = readers.length === 1 ? 'server' : 'servers';
   report(
     apiKeysVariable,
-    `contains plain keys. The ${subject} ${shown} can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('auth.apiKeysFile')}. To accept the risk, set ${flagOf('auth.allowClearKeys')}`,
+    `contains plain keys. The ${subject} ${shown} can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('auth.apiKeysFile')}`,
   );
 }
 
 /** Further readers are not named, so that the fault stays readable. */
 const maxShownServers = 5;
 
-const canReadEnvironment = ({ address, process: { uid } }: ServerConfig): boolean =>
-  address === undefined && (uid === undefined || uid === 0 || uid === ownUid());
+const canReadEnvironment = ({ address, process }: ServerConfig): boolean => {
+  const uid = process.user === undefined ? undefined : userOf(process.user).uid;
+  return address === undefined && (uid === undefined || uid === 0 || uid === ownUid());
+};
 
 const ownUid = (): number | undefined => process.getuid?.();

@@ -15,7 +15,6 @@ type Configured = Pick<GatewayOptions, 'auth' | 'listen'> & {
 /** Options that suggest that tokens are checked. */
 const tokenOptions = [
   'auth.oauth.audiences',
-  'auth.oauth.jwksUrl',
   'auth.oauth.introspection',
   'auth.oauth.scopeClaims',
   'auth.oauth.scopePrefix',
@@ -35,7 +34,7 @@ export function checkAuthorization(
   placeOf: PlaceOfServer = (_name, key) => optionLocation(sources, key),
 ): void {
   const { auth, listen, servers } = config;
-  const { issuers, introspection, jwksUrl, clientCa, clientCertificates } = auth.oauth;
+  const { issuers, introspection, clientCertificates } = auth.oauth;
   const { host, publicUrl, serverCards } = listen;
   const passing = servers.find((server) => server.auth === 'upstream');
   if (publicUrl === undefined && !isLoopback(host) && passing !== undefined)
@@ -50,16 +49,11 @@ export function checkAuthorization(
       (nameOf) =>
         `public needs ${nameOf('listen.publicUrl')}: the cards contain the gateway's URL, which must not come from a client's Host header`,
     );
-  if (clientCertificates && listen.tls.cert === undefined)
+  if (clientCertificates !== undefined && listen.tls.cert === undefined)
     report(
       optionLocation(sources, 'auth.oauth.clientCertificates'),
       (nameOf) =>
         `needs ${nameOf('listen.tls.cert')}: clients show their certificates where TLS ends, so TLS must end at the gateway`,
-    );
-  if (clientCa !== undefined && !clientCertificates)
-    report(
-      optionLocation(sources, 'auth.oauth.clientCa'),
-      (nameOf) => `has no effect without ${nameOf('auth.oauth.clientCertificates')}`,
     );
   if (issuers.length > 0) {
     if (publicUrl === undefined) {
@@ -67,13 +61,6 @@ export function checkAuthorization(
         optionLocation(sources, 'auth.oauth.issuers'),
         (nameOf) =>
           `needs ${nameOf('listen.publicUrl')}: the gateway accepts only tokens for its own URL; set ${nameOf('listen.publicUrl')} to a URL such as https://mcp.example.com`,
-      );
-    }
-    if (issuers.length > 1 && jwksUrl !== undefined) {
-      report(
-        optionLocation(sources, 'auth.oauth.jwksUrl'),
-        (nameOf) =>
-          `is only for a single ${nameOf('auth.oauth.issuers')}; with several, the metadata of each issuer must name its keys`,
       );
     }
     const introspected = introspection?.issuer ?? (issuers.length === 1 ? issuers[0] : undefined);

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { parseNetwork } from '../../auth/proxy-identity.ts';
 import { usualScopeClaims } from '../../auth/scopes/scope-names.ts';
 import { introspectionSchema } from './introspection-option.ts';
-import { advanced, choice, fileOption, list, map, object, optionalText, turnedOn } from './option-kinds.ts';
+import { advanced, choice, file, fileOption, list, map, object, optionalText, turnedOn } from './option-kinds.ts';
 import { plainUrl } from './plain-url.ts';
 
 /**
@@ -57,11 +57,6 @@ export const authOptions = {
     short: '--api-keys-file',
     summary: 'File with API keys; see mcp-gangway key --help.',
   }),
-  allowClearKeys: advanced(
-    turnedOn(
-      'Accept plain keys in GANGWAY_API_KEYS even if STDIO servers can read them. Without this option, the gateway does not start in this case.',
-    ),
-  ),
   filterLists: advanced(
     turnedOn(
       'List only the tools that the client may call. Clients then cannot ask for the scopes of tools that they do not see.',
@@ -79,13 +74,6 @@ export const authOptions = {
     audiences: list(
       name.check(z.minLength(1, { error: 'must not be empty' })),
       'Token audience to accept in addition to the URL of the endpoint; repeatable.',
-    ),
-    jwksUrl: advanced(
-      optionalText(
-        plainUrl(true),
-        "URL of the issuer's keys, for a single issuer (--auth.oauth.issuers) whose metadata does not contain this URL.",
-        { pattern: '^[hH][tT][tT][pP][sS]?://[^?#\\s"]+$' },
-      ),
     ),
     introspection: advanced(
       object(
@@ -114,13 +102,10 @@ export const authOptions = {
       ),
     ),
     clientCertificates: advanced(
-      turnedOn(
-        'Request a certificate from each client, so that access tokens can be bound to it (RFC 8705). Needs --tls-cert.',
-      ),
-    ),
-    clientCa: advanced(
-      fileOption(
-        'File with the certificate authorities (PEM) of client certificates. Without this option, any certificate can be bound to a token.',
+      optionalText(
+        file,
+        'Request a certificate from each client, so that access tokens can be bound to it (RFC 8705). any: each certificate can be bound to a token. Otherwise: the file with the certificate authorities (PEM) that must have signed it. Needs --tls-cert.',
+        { isFile: true },
       ),
     ),
   },

@@ -1,16 +1,6 @@
 import * as z from 'zod/mini';
 import { parseRedisUrl } from '../../store/redis/connection/redis-url.ts';
-import {
-  advanced,
-  duration,
-  fileOption,
-  integer,
-  list,
-  matching,
-  optionalDuration,
-  optionalText,
-  text,
-} from './option-kinds.ts';
+import { advanced, duration, fileOption, integer, list, matching, optionalText, text } from './option-kinds.ts';
 
 const redisUrl = z.string({ error: 'must be a URL' }).check(
   z.superRefine((url, context) => {
@@ -37,23 +27,16 @@ export const clusterOptions = {
     'Prefix of all keys in Redis. Instances with the same prefix share their sessions.',
   ),
   tls: {
-    ca: advanced(fileOption('File with the CA certificates (PEM) for a rediss:// server.')),
-    cert: advanced(fileOption('File with the client certificate (PEM) for a rediss:// server.')),
-    key: advanced(fileOption('File with the private key (PEM) of --cluster.tls.cert.')),
+    ca: fileOption('File with the CA certificates (PEM) for a rediss:// server.'),
+    cert: fileOption('File with the client certificate (PEM) for a rediss:// server.'),
+    key: fileOption('File with the private key (PEM) of --cluster.tls.cert.'),
   },
-  redisWait: advanced(
-    duration(
-      '5s',
-      'Maximum time that a request waits for Redis before it gets 503. Such a request has not reached the server.',
-    ),
-  ),
-  lease: duration('6s', "Time without a lease renewal after which other instances take over an instance's sessions.", {
-    min: '100ms',
-  }),
-  leaseMargin: advanced(
-    optionalDuration(
-      'Safety margin before a lease expires. Within this margin, the instance sends only data that is in the log. If it is not set, it is a sixth of the lease.',
-    ),
+  lease: duration(
+    '6s',
+    "Time without a lease renewal after which other instances take over an instance's sessions. Also the maximum time that a request waits for Redis before it gets 503; such a request has not reached the server.",
+    {
+      min: '100ms',
+    },
   ),
   link: {
     host: text(

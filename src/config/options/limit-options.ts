@@ -32,14 +32,7 @@ export const limitOptions = {
     ),
     requestsPerSecond: optionalInteger(
       counts,
-      'Maximum number of requests per user per second across all instances. Each message in a batch or on a WebSocket counts as one request.',
-    ),
-    requestBurst: advanced(
-      integer(
-        50,
-        counts,
-        'Number of requests that a user may send at once before --limits.user.requestsPerSecond applies.',
-      ),
+      'Maximum number of requests per user per second across all instances. A user may send ten seconds of this rate at once. Each message in a batch or on a WebSocket counts as one request.',
     ),
     inFlight: advanced(
       optionalSize(
@@ -53,22 +46,12 @@ export const limitOptions = {
   request: {
     body: size('4MiB', '256MiB', 'Maximum size of a request body.'),
   },
-  server: {
-    line: advanced(size('64MiB', '256MiB', 'Maximum length of one line from a server.')),
-  },
   total: {
     sessions: integer(1000, counts, 'Maximum number of open sessions.', { short: '--max-sessions' }),
-    connections: integer(10_000, counts, 'Maximum number of open client connections. Further connections are closed.'),
     startsPerMinute: advanced(
       optionalInteger(
         counts,
         'Maximum number of server starts for sessions per minute on an instance. All these starts may occur at once.',
-      ),
-    ),
-    requestsPerSecond: advanced(
-      optionalInteger(
-        counts,
-        'Maximum number of requests per second on an instance. All these requests may arrive at once.',
       ),
     ),
     inFlight: advanced(

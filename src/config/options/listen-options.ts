@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { choice, duration, fileOption, integer, list, matching, optionalText, text } from './option-kinds.ts';
+import { choice, fileOption, integer, list, matching, optionalText, text } from './option-kinds.ts';
 import { plainUrl } from './plain-url.ts';
 
 const path = matching(
@@ -74,11 +74,6 @@ export const listenOptions = {
       short: '--tls-key',
       summary: 'File with the private key of the certificate (PEM).',
     }),
-    hsts: duration(
-      '0',
-      'Time for which browsers must use https for every port of this host name (HSTS); 0 omits the header.',
-      { min: '0', max: '730d', isAdvanced: true },
-    ),
   },
   serverCards: choice(
     ['auto', 'public', 'off'],

@@ -177,10 +177,6 @@ export function duration(usual: string, description: string, details: QuantityDe
   return quantity(milliseconds, read(milliseconds, usual), bounds, description, others);
 }
 
-/** As `duration`, without a default. */
-export const optionalDuration = (description: string, details: OptionDetails = {}) =>
-  quantity<number | undefined, 'Ms'>(milliseconds, undefined, [1, longestMs], description, details);
-
 /** An option for a size from 1 byte on. The value is in bytes. */
 export function size(usual: string, max: string | undefined, description: string, details: OptionDetails = {}) {
   const bounds = [1, max === undefined ? Number.MAX_SAFE_INTEGER : read(bytes, max)] as const;

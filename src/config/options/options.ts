@@ -21,7 +21,6 @@ import {
   integer,
   map,
   matching,
-  optionalInteger,
   optionalSize,
   optionalText,
   size,
@@ -53,7 +52,7 @@ const variables = z
   );
 
 /** 2 ** 32 - 1 means "leave unchanged" to setresuid(2), so it is not a valid id. */
-const ids = [0, 2 ** 32 - 2] as const;
+const largestId = 2 ** 32 - 2;
 
 /**
  * Options of the gateway as a whole. The path of an option is its key in the file (`timeouts.sessionIdle`), its flag
@@ -88,10 +87,10 @@ export const gatewayOptions = {
       'Time limit from SIGTERM to the exit of the gateway. The limit for requests in flight is this time minus the grace periods of servers.',
       { min: '0', otherFlags: ['--shutdown-timeout', '--grace-period'] },
     ),
-    cancelGrace: advanced(
+    grace: advanced(
       duration(
         '5s',
-        'Time for a server to finish a cancelled request. The gateway then ends the request with an error.',
+        'Time for a server to end after its stdin is closed: SIGTERM follows after two fifths of this time, and SIGKILL after all of it. Also the time for a server to finish a cancelled request. The gateway then ends the request with an error.',
         { min: '0' },
       ),
     ),
@@ -102,13 +101,6 @@ export const gatewayOptions = {
       duration(
         '75s',
         'Time after which an idle client connection is closed. This time should be longer than the idle time of your load balancer.',
-      ),
-    ),
-    replacedServer: advanced(
-      duration(
-        '1h',
-        'Time for which existing sessions keep the old configuration of a server after its entry in the file has changed.',
-        { min: '0' },
       ),
     ),
   },
@@ -122,17 +114,17 @@ export const gatewayOptions = {
         min: '0',
       }),
     ),
-    reconnectDelay: advanced(
-      duration('2s', 'Time that clients should wait before they reconnect. Event streams contain this value.', {
-        min: '0',
-      }),
-    ),
     maxAge: advanced(
       duration(
         '0',
         'Time after which an event stream is closed so that the client resumes the stream. Some clients never resume it. 0 means never.',
         { min: '0' },
       ),
+    ),
+    reconnectDelay: advanced(
+      duration('2s', 'Time that clients should wait before they reconnect. Event streams contain this value.', {
+        min: '0',
+      }),
     ),
   },
   replay: {
@@ -147,10 +139,9 @@ export const gatewayOptions = {
     maxSize: size(
       '8MiB',
       '1GiB',
-      'Maximum total bytes of events stored per session for resuming. An event with more than half of this size is not stored: as an answer it reaches its client only on the open connection, and as another message it is dropped.',
+      'Maximum total bytes of events stored per session for resuming, at most one event for each 8 KiB. An event with more than half of this size is not stored: as an answer it reaches its client only on the open connection, and as another message it is dropped.',
     ),
     maxAge: duration('15m', 'Time for which events are stored for resuming.'),
-    maxEvents: advanced(integer(1000, [1, 1_000_000], 'Maximum number of events stored per session for resuming.')),
     totalMaxSize: advanced(
       size('256MiB', undefined, 'Maximum total bytes of events stored for resuming across all sessions.'),
     ),
@@ -169,10 +160,6 @@ export const gatewayOptions = {
     showContents: turnedOn(
       'Show message contents on the status page, shortened and without anything that looks like a credential. Use this option only on a gateway that nobody else uses.',
     ),
-    openPage: turnedOn('Open the status page in the browser of this machine when the gateway has started.', {
-      short: '--open',
-      summary: 'Open the status page in a browser.',
-    }),
   },
 };
 
@@ -242,13 +229,6 @@ export const serverOptions = {
     'Time without a client message after which the process of a session is stopped. The next message starts a new process, without the old state. 0 disables hibernation.',
     { min: '0' },
   ),
-  shareLinger: advanced(
-    duration(
-      '5m',
-      'How long the STDIO process of an ended session waits for the next session of a client that opens a session for each call. 0 ends the process with the session.',
-      { min: '0' },
-    ),
-  ),
   poolMax: advanced(
     integer(
       1,
@@ -265,17 +245,6 @@ export const serverOptions = {
   scopes: scopeOptions,
   timeouts: {
     start: duration('1m', 'Time limit for a server to answer initialize or server/discover after its start.'),
-    stdinClose: advanced(
-      duration('2s', 'Time for a server to exit after its stdin is closed, before SIGTERM.', { min: '0' }),
-    ),
-    terminate: advanced(duration('3s', 'Time for a server to exit after SIGTERM, before SIGKILL.', { min: '0' })),
-    streamIdle: advanced(
-      duration(
-        '0',
-        'Time for which a stream of an http(s):// server may be silent; 0 for no limit. Use this limit only for servers that send keep-alive comments.',
-        { min: '0' },
-      ),
-    ),
   },
   probes: {
     every: duration(
@@ -293,11 +262,14 @@ export const serverOptions = {
     key: fileOption('File with the private key (PEM) of --defaults.tls.cert.'),
   },
   process: {
-    uid: optionalInteger(
-      ids,
-      'Numeric user id of a STDIO server. Requires --defaults.process.gid and a gateway that runs as root.',
+    user: optionalText(
+      matching(/^\d{1,10}:\d{1,10}$/, 'must be USER:GROUP as numeric ids, such as 1000:1000').check(
+        z.refine((text) => text.split(':').every((id) => Number(id) <= largestId), {
+          error: `must have ids up to ${largestId}`,
+        }),
+      ),
+      'Numeric user and group id of a STDIO server, such as 1000:1000. The server gets no other groups. Requires a gateway that runs as root.',
     ),
-    gid: optionalInteger(ids, 'Numeric group id of a STDIO server. The server gets no other groups.'),
     memory: optionalSize(
       'Maximum total resident memory of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is started again.',
     ),
@@ -314,5 +286,4 @@ export const orderedPairs = [
   ['timeouts.requestIdle', 'timeouts.requestTotal', 'the time limit without progress would never be reached'],
   ['limits.request.body', 'limits.user.inFlight', 'the gateway would accept messages that it can never process'],
   ['limits.request.body', 'limits.total.inFlight', 'the gateway would accept messages that it can never process'],
-  ['cluster.leaseMargin', 'cluster.lease', 'a lease would never be valid'],
 ] as const satisfies readonly (readonly [OptionPath, OptionPath, string])[];

@@ -41,6 +41,12 @@ export interface RemoteServer extends NamedServer {
 /** One MCP server of the configuration. */
 export type ServerConfig = LocalServer | RemoteServer;
 
+/** The ids in `process.user`. */
+export function userOf(text: string): { readonly uid: number; readonly gid: number } {
+  const [uid = 0, gid = 0] = text.split(':').map(Number);
+  return { uid, gid };
+}
+
 /**
  * Reads the configured servers: the one on the command line, or those of the file.
  * @param path the path of the gateway's endpoints, which no server name may hide
@@ -83,7 +89,6 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitCommandText(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
-  checkUser(common, placesIn(given, '--')('process.uid'), context.report);
   reportName(ownName, path, context.report);
   const { cwd } = common;
   const readFile = (file: string): string =>
@@ -140,16 +145,6 @@ const placesIn =
   (path) =>
     (given.get(path) ?? given.get(rootPathOf(path)))?.path ?? place;
 
-/** Checks that a server with a user has a group too: otherwise it would keep that of the gateway, usually root's. */
-function checkUser({ process: { uid, gid } }: ServerOptions, place: string, report: ReportIssue): void {
-  if (uid !== undefined && gid === undefined)
-    report(
-      place,
-      (nameOf) =>
-        `needs ${nameOf('process.gid')} as well: without it, the server would keep the group of the gateway; set both`,
-    );
-}
-
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
   { transport, era, tls: { cert, key } }: ServerOptions,
@@ -197,7 +192,6 @@ function resolveFileServers(
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
-    checkUser(own, placeOf('process.uid'), report);
     // Merged, so that a server with a token of its own keeps the proxy that is set for all servers.
     const env = { ...common.env, ...own.env };
     return checkClientOptions<LocalServer>(

@@ -76,12 +76,6 @@ export function checkSharing<T extends Configured & ServerOptions>(
   report: ReportIssue,
 ): T {
   const { share, era, sessionless, address } = server;
-  if (own.includes('shareLinger') && !canKeepProcesses(server))
-    report(
-      placeOf('shareLinger'),
-      (nameOf) =>
-        `has ${nameOf('shareLinger')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`,
-    );
   const affinityFault = findAffinityFault(server);
   if (affinityFault !== undefined) {
     if (own.includes('affinity')) report(placeOf('affinity'), affinityFault);

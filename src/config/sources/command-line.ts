@@ -75,6 +75,7 @@ const commandsBySwitch = new Map<string, readonly Command[]>([
   ['--json', ['check']],
   ['--config-only', ['check']],
   ['--ready', ['health']],
+  ['--open', ['serve']],
 ]);
 
 /** The options of `key`, which no other command has. */

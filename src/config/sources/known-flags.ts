@@ -5,9 +5,10 @@ import { defaultsBranch, flagsOf, options } from '../options/option-names.ts';
 const pathByFlag = new Map([...options.keys()].flatMap((path) => flagsOf(path).map((flag) => [flag, path] as const)));
 
 /** Flags that are not options of the tree. */
-const ownFlags = [
+export const ownFlags = [
   '--config',
   '--name',
+  '--open',
   '--config-only',
   '--add',
   '--scope',

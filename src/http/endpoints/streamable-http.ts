@@ -39,7 +39,7 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   /** Ends open streams and requests whose credentials have expired. */
   readonly watch: CredentialWatch;
   readonly maxDepth: number;
-  readonly keepAliveMs: number;
+  readonly heartbeatMs: number;
   readonly slowReaderMs: number;
   readonly commitAfterMs: number;
 }

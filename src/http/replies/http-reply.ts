@@ -24,7 +24,7 @@ const unsentBytes = 128 * 1024;
 /** Times of a reply, and the number of open streams. */
 export interface ReplyTimes {
   /** Interval of the comments on an idle stream. */
-  readonly keepAliveMs: number;
+  readonly heartbeatMs: number;
   readonly meters?: Pick<ConnectionMeters, 'streams'> | undefined;
 }
 
@@ -130,7 +130,7 @@ export class HttpEventStream implements EventSink {
     setImmediate(() => this.#begin());
     const keepAlive = setInterval(() => {
       if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
-    }, randomizeInterval(times.keepAliveMs));
+    }, randomizeInterval(times.heartbeatMs));
     this.#keepAlive = keepAlive;
     const streams = times.meters?.streams;
     streams?.add(1);

@@ -30,7 +30,7 @@ const unknownPositions: ReadonlySet<Reason> = new Set(['unknown_session', 'unkno
 export interface LegacySseReplyOptions extends ReplyTimes {
   readonly endpoint: MessagesEndpoint;
   /** The reconnection time in the `retry:` field. */
-  readonly retryMs: number;
+  readonly reconnectDelayMs: number;
 }
 
 /**
@@ -79,10 +79,12 @@ export class LegacySseReply extends HttpReply {
   override stream(headers?: Headers): EventSink {
     if (this.#sink !== undefined) return this.#sink;
     const { token, after } = this.#position;
-    const { endpoint, retryMs } = this.#options;
+    const { endpoint, reconnectDelayMs } = this.#options;
     const stream = new HttpEventStream(this.outgoing, this.#options, headers);
     const id = formatLegacySseEventId(token, formatEventId(after.stream, after));
-    stream.writeText(encodeEndpointEvent(id, retryMs, `${endpoint.for(this.context.incoming)}?token=${token}`));
+    stream.writeText(
+      encodeEndpointEvent(id, reconnectDelayMs, `${endpoint.for(this.context.incoming)}?token=${token}`),
+    );
     this.#sink = new ResponseDelaySink(new LegacySseSink(stream, token));
     return this.#sink;
   }

@@ -2,7 +2,7 @@
 export interface SharedProcessLimits {
   readonly maxSharedCalls: number;
   readonly maxQueuedBytes: number;
-  readonly cancelGraceMs: number;
+  readonly graceMs: number;
   readonly requestIdleMs: number;
-  readonly requestMaxMs: number;
+  readonly requestTotalMs: number;
 }

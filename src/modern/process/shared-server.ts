@@ -101,7 +101,7 @@ export class SharedServer {
       onStartFailed: (reason, end, headers) => this.#handleFailedStart(reason, end, headers),
       onCrashLoop: (pauseMs) => this.#enterCrashLoop(pauseMs),
     });
-    const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
+    const shortestMs = Math.min(limits.requestIdleMs, limits.requestTotalMs);
     const sweepMs = Math.min(maxSweepMs, Math.ceil(shortestMs / 4));
     const sweep = afterCatchUp(() => contain('shared_process', () => this.#endOverdue()), sweepMs);
     this.#sweep = setInterval(sweep, sweepMs).unref();
@@ -263,7 +263,7 @@ export class SharedServer {
   /** Cancels a call whose client no longer waits, and tells the server to stop. */
   #cancel(call: SharedCall, reason = 'The client no longer waits for the answer.'): void {
     if (!this.#calls.holds(call)) return;
-    this.#calls.retire(call, this.#options.limits.cancelGraceMs);
+    this.#calls.retire(call, this.#options.limits.graceMs);
     if (call.isSent && this.#process.send(cancelled(call.id, reason)) === 'full') this.#drop('cancellation');
   }
 
@@ -282,7 +282,7 @@ export class SharedServer {
 
   #handleAnswer({ method, headers, requester: requester2, isListen }: SharedCall, text: Buffer): void {
     if (requester2 !== undefined && !isListen)
-      this.tasks.recordTask(text, requester2, this.#options.limits.requestMaxMs);
+      this.tasks.recordTask(text, requester2, this.#options.limits.requestTotalMs);
     this.#process.noteAnswer();
     this.#reruns.answered(method, text);
     if (method === 'tools/list') this.#options.onTools(text, headers);
@@ -292,7 +292,7 @@ export class SharedServer {
     for (const id of ids) {
       const call = this.#calls.get(id);
       if (call === undefined) continue;
-      const isLost = !isFinal && (reason === 'server_unreachable' || reason === 'server_silent');
+      const isLost = !isFinal && reason === 'server_unreachable';
       if (isLost && this.#mayRunAgain(call)) {
         call.isRerun = true;
         call.isSent = false;

@@ -85,7 +85,7 @@ export async function startAdminServer({
     else context.respondWithFault(refused);
   };
   const httpServer = createHttpServer(
-    { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, slowReaderMs, hstsMaxAgeS: 0 },
+    { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, slowReaderMs },
     endpoint,
   );
   httpServer.server.listen(port, host);

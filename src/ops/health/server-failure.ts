@@ -40,7 +40,7 @@ const sentences: Readonly<Record<FailureReason, string>> = {
   disconnected: 'The server closed the connection.',
   no_answer: 'The server did not send a valid MCP answer in time.',
   crash_loop: 'The server exited repeatedly. The gateway waits before the next start.',
-  line_too_long: 'The server was stopped because it wrote a line longer than --limits.server.line.',
+  line_too_long: 'The server was stopped because it wrote a line longer than 64 MiB.',
   memory_limit: 'The server was killed because it used more memory than --defaults.process.memory.',
 };
 

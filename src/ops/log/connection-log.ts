@@ -55,7 +55,7 @@ export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>):
   const drops = new FloodLimiter<number>((maxConnections, leftOut) =>
     http.warn(
       { maxConnections, ...(leftOut > 0 && { leftOut }) },
-      'closed a client connection: --limits.total.connections is reached',
+      'closed a client connection: there are ten for each of --max-sessions',
     ),
   );
   const floods = new FloodLimiter<number>((maxRequests, leftOut) =>

@@ -302,7 +302,7 @@ export const catalogue = {
   connections: gauge('http_connections', 'Open client connections.'),
   droppedConnections: counter(
     'http_connections_dropped_total',
-    'Client connections that were closed because of --limits.total.connections, or because they sent too many requests without waiting for the answers.',
+    'Client connections that were closed because there were ten for each of --max-sessions, or because they sent too many requests without waiting for the answers.',
   ),
   internalErrors: counter(
     'internal_errors_total',

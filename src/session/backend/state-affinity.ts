@@ -39,7 +39,7 @@ export class StateAffinity {
   whenIdle(isWaiting: (request: { readonly id: RequestId }) => boolean, onIdle: () => void): void {
     const { calls, serverRequests } = this.#context;
     const isIdle = (): boolean =>
-      calls.all().every(isWaiting) && serverRequests.size === 0 && !calls.tasks.areUnfinished(this.#requestMaxMs);
+      calls.all().every(isWaiting) && serverRequests.size === 0 && !calls.tasks.areUnfinished(this.#requestTotalMs);
     const look = (): void => {
       if (isIdle()) return onIdle();
       this.#timer = setTimeout(look, pollMs);
@@ -48,8 +48,8 @@ export class StateAffinity {
     this.#timer = setTimeout(look);
   }
 
-  get #requestMaxMs(): number {
-    return this.#context.limits.requestMaxMs;
+  get #requestTotalMs(): number {
+    return this.#context.limits.requestTotalMs;
   }
 
   close(): void {

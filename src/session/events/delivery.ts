@@ -61,11 +61,11 @@ export class EventDelivery implements WriterListener, QueueStages {
   #isOpen = false;
 
   constructor(context: SessionContext, supervisor: BackendSupervisor, receiver: OutputReceiver) {
-    const { logMaxEvents, logMaxBytes } = context.limits;
+    const { maxEvents, maxBytes } = context.limits.logLimits;
     this.#context = context;
     this.#supervisor = supervisor;
     this.#receiver = receiver;
-    this.portion = { messages: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
+    this.portion = { messages: (maxEvents * 3) / 8, bytes: maxBytes / 8 };
     this.#writer = new EventWriter(context, this);
     context.log.onFailure = () => this.sendUnstored(unstoredMs);
     this.#queue = new BackpressureQueue(this);
@@ -128,8 +128,8 @@ export class EventDelivery implements WriterListener, QueueStages {
    */
   get hasRoom(): boolean {
     const { events, bytes } = this.#writer.pending;
-    const { logMaxEvents, logMaxBytes } = this.#context.limits;
-    return this.#isOpen || (events < logMaxEvents && bytes < logMaxBytes);
+    const { maxEvents, maxBytes } = this.#context.limits.logLimits;
+    return this.#isOpen || (events < maxEvents && bytes < maxBytes);
   }
 
   /** Queues output of the server, in order. */

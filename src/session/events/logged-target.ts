@@ -86,7 +86,7 @@ export function answerOnStream(
   stream: number,
   requests: Pick<AnswerOptions, 'ids' | 'renumbered'>,
 ): Answer {
-  const { upgradeAfterMs: commitAfterMs } = context.limits;
+  const { streamAfterMs: commitAfterMs } = context.limits;
   const target = new LoggedTarget(context, delivery, stream);
   return new Answer(target, { policy: legacyPolicy, ...requests, commitAfterMs });
 }

@@ -86,7 +86,7 @@ export class Streams implements CursorOwner {
   }
 
   get retryMs(): number {
-    return this.#context.limits.retryMs;
+    return this.#context.limits.reconnectDelayMs;
   }
 
   get slowReaderMs(): number {
@@ -363,10 +363,9 @@ export class Streams implements CursorOwner {
     const { limits, policy } = this.#context;
     const requests = after?.requests ?? this.#requestNamesOf(stream);
     const cursor = new StreamCursor(this, { stream, after, sink, requests }, start);
-    const { streamMaxAgeMs } = limits;
+    const { maxAgeMs } = limits;
     // A one-stream client that loses its stream loses its session, so that stream has no maximum age.
-    if (streamMaxAgeMs > 0 && !policy.hasOneStream)
-      cursor.ageTimer = setTimeout(endAged, withJitter(streamMaxAgeMs), cursor);
+    if (maxAgeMs > 0 && !policy.hasOneStream) cursor.ageTimer = setTimeout(endAged, withJitter(maxAgeMs), cursor);
     this.#cursors.set(stream, cursor);
     this.#hadGet ||= stream === getStream;
     if (this.#isClosed)
@@ -427,10 +426,10 @@ export class Streams implements CursorOwner {
   }
 
   #measurePressure(): void {
-    const { logMaxEvents, logMaxBytes } = this.#context.limits;
+    const { maxEvents, maxBytes } = this.#context.limits.logLimits;
     let isHigh = false;
     for (const { lagEvents, lagBytes } of this.#cursors.values())
-      isHigh ||= lagEvents > logMaxEvents / maxLagShare.events || lagBytes > logMaxBytes / maxLagShare.bytes;
+      isHigh ||= lagEvents > maxEvents / maxLagShare.events || lagBytes > maxBytes / maxLagShare.bytes;
     if (isHigh === this.#pressureIsHigh) return;
     this.#pressureIsHigh = isHigh;
     this.#listener.setPaused(isHigh);

@@ -325,7 +325,7 @@ export class ClientRequests {
       if (!policy.isShared) fail();
       else {
         call.isOverdue = true;
-        call.cancelTimer = setTimeout(fail, limits.cancelGraceMs);
+        call.cancelTimer = setTimeout(fail, limits.graceMs);
       }
     }
   }
@@ -334,7 +334,7 @@ export class ClientRequests {
     const { limits, parts } = this.#context;
     // A refusal of the server has to keep its status, which an open stream would not allow.
     const isPassedOn = parts.server.authorizesClients === true;
-    const commitAfterMs = isPassedOn ? Math.max(limits.upgradeAfterMs, limits.commitAfterMs) : limits.upgradeAfterMs;
+    const commitAfterMs = isPassedOn ? Math.max(limits.streamAfterMs, limits.commitAfterMs) : limits.streamAfterMs;
     const target = new LoggedTarget(this.#context, this.#delivery);
     return new Answer(target, { policy: legacyPolicy, reply, ids, renumbered, isBatch, commitAfterMs });
   }
@@ -406,7 +406,7 @@ export class ClientRequests {
     const call = policy.isShared ? this.#callOfGroup(clientId) : newest;
     // 2025-11-25, basic/utilities/cancellation: `initialize` is never cancelled.
     if (call === undefined || call.method === 'initialize') return undefined;
-    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), limits.cancelGraceMs);
+    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), limits.graceMs);
     if (call.renumbered === undefined) return cancellation;
     const text = spliceCancelledId(cancellation.text, JSON.stringify(call.id));
     return changedMessage(cancellation, text, { cancels: call.id });

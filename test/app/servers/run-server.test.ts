@@ -31,7 +31,7 @@ describe('the digest of a server', () => {
   });
 
   it('is the same where only a secret or a time is another', () => {
-    const one = sse('http://a/sse?key=1', '--header', 'A: 1', '--defaults.timeouts.streamIdle', '1ms');
+    const one = sse('http://a/sse?key=1', '--header', 'A: 1', '--defaults.timeouts.start', '1ms');
     expect(sse('http://a/sse?key=2', '--header', 'a: 2')).toBe(one);
   });
 });

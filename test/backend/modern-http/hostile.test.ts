@@ -154,14 +154,6 @@ describe('[F28] [P3] later, a request whose answer is', () => {
       expect(await unanswered.next()).toEqual({ ids: [id], reason });
     }
   });
-
-  test('[P8] silence, where a limit is set: it is not answered', async () => {
-    const { send, unanswered } = await openLiveModern(({ response }) => void beginStream(response).write(': hi\n\n'), {
-      idleTimeoutMs: 50,
-    });
-    send(ask(1));
-    expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_silent' });
-  });
 });
 
 describe('[R6.07] a server that refuses as one of the legacy era', () => {

@@ -245,21 +245,6 @@ describe('a subscription', () => {
     await gone;
     expect(streams).toBe(2);
   });
-
-  test('[P8] that is silent for too long counts as broken', async () => {
-    let streams = 0;
-    const { send, messages } = await openLiveModern(
-      ({ message, response }) => {
-        streams += 1;
-        beginStream(response).write(event(acknowledged(message.id)));
-      },
-      { idleTimeoutMs: 100 },
-    );
-    send(ask(1, 'subscriptions/listen'));
-    await messages.next();
-    await messages.next();
-    expect(streams).toBe(2);
-  });
 });
 
 describe('the start and the end', () => {

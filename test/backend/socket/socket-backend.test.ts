@@ -76,7 +76,7 @@ describe('the limits', () => {
     const { messages, end } = open(address, { maxLineBytes: 1000 });
     expect(await end()).toEqual({
       reason: 'line_too_long',
-      detail: 'The server wrote a line of more than 1000 bytes (--limits.server.line).',
+      detail: 'The server wrote a line of more than 1000 bytes.',
     });
     expect(messages.items).toEqual(['{"a":1}']);
   });

@@ -600,19 +600,6 @@ describe('the end', () => {
     await backend.close();
     expect(ends).toMatchObject([{ reason: 'closed' }]);
   });
-
-  test('a limit for silence, off by default, counts comments and not the time of a pause', async () => {
-    const { stream, end, backend, ends } = await openLive({}, { idleTimeoutMs: 150 });
-    for (let i = 0; i < 4; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 75));
-      stream.write(': ping\n\n');
-    }
-    backend.pause();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(ends).toEqual([]);
-    backend.resume();
-    expect(await end()).toMatchObject({ reason: 'exited', detail: expect.stringContaining('nothing for 150 ms') });
-  });
 });
 
 test('pause leaves what the server writes with the server, also in answers to POSTs; resume goes on', async () => {

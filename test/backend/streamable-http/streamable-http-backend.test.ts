@@ -343,21 +343,6 @@ describe('a stream that breaks', () => {
     const sent = server.gets.items.at(-1)?.request.headers['last-event-id'] ?? '';
     expect(Buffer.from(String(sent), 'latin1').toString()).toBe('→1');
   });
-
-  test('silence counts as a break where there is a limit for it, but not while reading is stopped', async () => {
-    const { server, backend } = await openLive(
-      { onGet: ({ response }) => void beginStream(response).flushHeaders() },
-      { idleTimeoutMs: 1_100 },
-    );
-    await server.gets.next();
-    await server.gets.next();
-    backend.pause();
-    const { length } = server.gets.items;
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(server.gets.items.length).toBeLessThanOrEqual(length + 1);
-    backend.resume();
-    await waitFor(() => server.gets.items.length > length + 1, { what: 'the stream to be opened again' });
-  });
 });
 
 describe('an answer that comes on the GET stream', () => {

@@ -131,7 +131,7 @@ describe('a connection', () => {
         while (!socket.destroyed && socket.write(' ')) await new Promise(setImmediate);
       },
     });
-    const { end } = open(url, { maxLineBytes: 1024 * 1024, keepAliveMs: 60_000 });
+    const { end } = open(url, { maxLineBytes: 1024 * 1024, heartbeatMs: 60_000 });
     expect(await end()).toMatchObject({ reason: 'exited', detail: expect.stringContaining('TOO_MANY_BUFFERED_PARTS') });
   });
 
@@ -141,9 +141,9 @@ describe('a connection', () => {
   });
 
   test('[F28] of a server that answers no ping ends, one that does stays', async () => {
-    const silent = open(await writeAfterHandshake(Buffer.alloc(0)), { keepAliveMs: 20 });
+    const silent = open(await writeAfterHandshake(Buffer.alloc(0)), { heartbeatMs: 20 });
     const { url, peers } = await listen();
-    const { ends } = open(url, { keepAliveMs: 20 });
+    const { ends } = open(url, { heartbeatMs: 20 });
     const peer = await peers.next();
     let pings = 0;
     peer.on('ping', () => {
@@ -157,7 +157,7 @@ describe('a connection', () => {
 
   test('that is paused is not taken for silent', async () => {
     const { url, peers } = await listen();
-    const { backend, ends, messages } = open(url, { keepAliveMs: 10 });
+    const { backend, ends, messages } = open(url, { heartbeatMs: 10 });
     const peer = await peers.next();
     backend.pause();
     let pings = 0;

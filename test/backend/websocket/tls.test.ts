@@ -24,7 +24,7 @@ describe('wss', () => {
 
   test('checks the server against the configured authority, shows the client certificate, and hears its pongs', async () => {
     const { url, files } = await start();
-    const { send, messages, ends } = open(url, { tls: files, keepAliveMs: 20 });
+    const { send, messages, ends } = open(url, { tls: files, heartbeatMs: 20 });
     send('1');
     expect(await messages.next()).toBe('1');
     await new Promise((resolve) => setTimeout(resolve, 200));

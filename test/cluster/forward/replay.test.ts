@@ -23,7 +23,11 @@ async function createFixture(
   const client = createFakeReply();
   const reply = new ClientReply(client, []);
   const from = (seq: number) =>
-    replay({ log: store.log, key, retryMs: 1_000, slowReaderMs, primes }, { stream: 3, epoch: told, seq }, reply);
+    replay(
+      { log: store.log, key, reconnectDelayMs: 1_000, slowReaderMs, primes },
+      { stream: 3, epoch: told, seq },
+      reply,
+    );
   return { client, reply, from };
 }
 

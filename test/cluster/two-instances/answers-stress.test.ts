@@ -83,7 +83,7 @@ describe('[P3] [P4] calls of sessions on two instances, through cuts, lost messa
     async (maxEvents) => {
       const random = randomNumbers(seed);
       const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
-      const { a, b, open, pass } = await createCluster({ maxSessions: 10_000, upgradeAfterMs: 100 }, {}, maxEvents);
+      const { a, b, open, pass } = await createCluster({ maxSessions: 10_000, streamAfterMs: 100 }, {}, maxEvents);
       const instances = [a, b];
       const backends = () => instances.flatMap(({ fake }) => fake.living);
       const wasRun = (id: string): boolean =>

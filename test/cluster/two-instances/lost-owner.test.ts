@@ -81,7 +81,7 @@ describe('[F01] a session whose owner is lost', () => {
   });
 
   it('[U-06] [P3] [P7] does not keep clients waiting at an owner that is cut off', async () => {
-    const { a, open, pass } = await createCluster({ upgradeAfterMs: 100 });
+    const { a, open, pass } = await createCluster({ streamAfterMs: 100 });
     const id = await open(a);
     const json = a.post(id, request('c'), createFakeReply(acceptsJson));
     const stream = a.post(id, request('d'));

@@ -393,7 +393,7 @@ describe('a link between two instances that is lost during a call', () => {
     ['in the time of its stream', 60, 60],
     ['long after', 60, 20_000],
   ])('[P3] leaves no abandoned stream even if the link is lost twice, %s', async (_, first, second) => {
-    const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs: 100 });
+    const { a, b, open, pass, store } = await createCluster({ streamAfterMs: 100 });
     const id = await open(a);
     const call = b.post(id, request('c'));
     await pass(first);
@@ -408,7 +408,7 @@ describe('a link between two instances that is lost during a call', () => {
   });
 
   it('[P3] keeps the earlier responses of a batch', async () => {
-    const { a, b, open, pass } = await createCluster({ upgradeAfterMs: 100 });
+    const { a, b, open, pass } = await createCluster({ streamAfterMs: 100 });
     const { protocolVersion } = handshake;
     onTestFinished(() => void Object.assign(handshake, { protocolVersion }));
     handshake.protocolVersion = '2025-03-26'; // the one revision with batches
@@ -431,8 +431,8 @@ describe('a link between two instances that is lost during a call', () => {
     ['without', 2 ** 30],
   ])(
     '[P2] is lost for good after a while, %s, and then questions go to any waiting client',
-    async (_, upgradeAfterMs) => {
-      const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs });
+    async (_, streamAfterMs) => {
+      const { a, b, open, pass, store } = await createCluster({ streamAfterMs });
       const id = await open(a);
       const waiting = a.post(id, request('waits'));
       const gone = b.post(id, request('gone'));

@@ -52,23 +52,11 @@ describe('access tokens', () => {
     ['proofs alone', ['--auth.oauth.dpop', 'require'], '--auth.oauth.dpop', '--auth.oauth.issuers'],
     [
       'certificates of clients without TLS',
-      [...issuer, ...publicUrl, '--auth.oauth.clientCertificates'],
+      [...issuer, ...publicUrl, '--auth.oauth.clientCertificates', 'any'],
       '--auth.oauth.clientCertificates',
       'needs --tls-cert',
     ],
-    [
-      'an authority of certificates that are not requested',
-      [...issuer, ...publicUrl, '--auth.oauth.clientCa', '/x'],
-      '--auth.oauth.clientCa',
-      '--auth.oauth.clientCertificates',
-    ],
     ['an audience alone', ['--auth.oauth.audiences', 'api'], '--auth.oauth.audiences', '--auth.oauth.issuers'],
-    [
-      'the keys of one of two',
-      [...issuer, ...issuer, ...publicUrl, '--auth.oauth.jwksUrl', 'https://a.example'],
-      '--auth.oauth.jwksUrl',
-      'single',
-    ],
     [
       'scopes that nobody is asked for',
       ['--defaults.scopes.required', 'read'],

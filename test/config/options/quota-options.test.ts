@@ -17,11 +17,7 @@ describe('quotas', () => {
     if (!result.ok) throw new Error(JSON.stringify(result));
     const { user, total } = result.config.limits;
     const given = Object.entries({ ...user, ...total }).filter(([, value]) => value !== undefined);
-    expect(given).toEqual([
-      ['sessions', 1000],
-      ['requestBurst', 50],
-      ['connections', 10_000],
-    ]);
+    expect(given).toEqual([['sessions', 1000]]);
   });
 
   it('of users without authentication are warned of, all in one', () => {
@@ -30,7 +26,7 @@ describe('quotas', () => {
       'Without authentication the gateway cannot tell users apart, so these options have no effect: --limits.user.sessions, --limits.user.inFlight.',
     ]);
     expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` })).toEqual([]);
-    expect(warningsOf(['--limits.total.requestsPerSecond', '5', '--limits.total.startsPerMinute', '5'])).toEqual([]);
+    expect(warningsOf(['--limits.total.startsPerMinute', '5'])).toEqual([]);
   });
 
   it.each(['limits.user.inFlight', 'limits.total.inFlight'])('have room for the largest body: --%s', (name) => {

@@ -79,10 +79,8 @@ describe('share', () => {
     ['at a URL', ['https://x.example/mcp']],
     ['of the modern era', ['--era', 'modern', '--', 'server']],
     ['with credentials of its clients', ['--defaults.credentials', 'TOKEN={header:X-Token}', '--', 'server']],
-  ])('[M-06] user is taken, but shareLinger is refused in the file, for a server %s', (_, argv) => {
+  ])('[M-06] user is taken for a server %s', (_, argv) => {
     expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
-    const file = { mcpServers: { local: { command: 'server', era: 'modern', shareLinger: '5ms' } } };
-    expect(faultsOf(['--config', 'servers.json'], file)).toEqual([expect.stringMatching(/has shareLinger/)]);
   });
 
   it.each<[string, readonly string[], boolean]>([

@@ -17,7 +17,7 @@ describe('the questions of a call whose client does not wait any more', () => {
     const { ask } = createGroups({
       isolation: 'shared',
       poolMax: 1,
-      limits: how === 'overdue' ? { requestIdleMs: 400, cancelGraceMs: 100 } : { cancelGraceMs: 1_000 },
+      limits: how === 'overdue' ? { requestIdleMs: 400, graceMs: 100 } : { graceMs: 1_000 },
       onSend: ({ id, method, params }, backend) => {
         if (method === 'tools/call') calls += 1;
         if (method === 'tools/call' && params.name === 'quick')
@@ -42,7 +42,7 @@ describe('the questions of a call whose client does not wait any more', () => {
     const { ask, fake } = createGroups({
       isolation: 'principal',
       poolMax: 1,
-      limits: { cancelGraceMs: 1 },
+      limits: { graceMs: 1 },
       onSend: ({ method, params }, backend) => {
         if (method !== 'tools/call') return;
         calls += 1;
@@ -70,7 +70,7 @@ describe('the questions of a call whose client does not wait any more', () => {
       let call: { id: unknown; progressToken: unknown } | undefined;
       const { ask, fake } = createGroups({
         isolation: 'request',
-        limits: { requestIdleMs: 10_000, cancelGraceMs: 1_000 },
+        limits: { requestIdleMs: 10_000, graceMs: 1_000 },
         onSend: ({ id, method, params }, backend) => {
           if (method !== 'tools/call') return;
           call = { id, progressToken: params._meta.progressToken };
@@ -110,7 +110,7 @@ describe('the questions of a call whose client does not wait any more', () => {
     async (how) => {
       const { ask } = createGroups({
         isolation: 'principal',
-        limits: { cancelGraceMs: 50, upgradeAfterMs: 5 },
+        limits: { graceMs: 50, streamAfterMs: 5 },
         onSend: ({ id, method }, backend) => {
           const say = (message: object) => backend.saysBeside([id], message);
           if (method === 'notifications/initialized')
@@ -134,7 +134,7 @@ describe('a session of a group', () => {
   it('[P6] answers no question of its server once another owner has it: the next owner goes on with them', async () => {
     const { ask, fake, sessions, store, telemetry } = createGroups({
       isolation: 'principal',
-      limits: { upgradeAfterMs: 5 },
+      limits: { streamAfterMs: 5 },
       onSend: ({ method, id }, backend) => method === 'tools/call' && backend.saysBeside([id], question('q')),
     });
     const asked = await responseOf(ask('tools/call', { capabilities: { elicitation: {} }, params: { name: 'x' } }));
@@ -152,7 +152,7 @@ describe('a session of a group', () => {
   it('answers an overdue call also if the session ends before the call has been given up', async () => {
     const { ask, fake, sessions } = createGroups({
       isolation: 'principal',
-      limits: { requestIdleMs: 300, cancelGraceMs: 60_000 },
+      limits: { requestIdleMs: 300, graceMs: 60_000 },
     });
     const reply = ask('tools/call', { params: { name: 'x' } });
     const isCancelled = () =>
@@ -184,7 +184,7 @@ it('a replaced process gets one answer to its request for roots, whichever of tw
   const { ask, fake } = createGroups({
     isolation: 'principal',
     poolMax: 1,
-    limits: { cancelGraceMs: 50, upgradeAfterMs: 5 },
+    limits: { graceMs: 50, streamAfterMs: 5 },
     onSend: ({ id, method }, backend) => {
       if (method === 'notifications/initialized')
         backend.saysBeside([], { jsonrpc: '2.0', id: 'r', method: 'roots/list' });

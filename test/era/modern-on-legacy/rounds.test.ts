@@ -144,7 +144,7 @@ describe.each(['request', 'principal'] as const)(
     });
 
     it('[R4.11] whose call reached the time limit ends with that reason while its state is valid', async () => {
-      const limits = { requestIdleMs: 500, cancelGraceMs: 1 };
+      const limits = { requestIdleMs: 500, graceMs: 1 };
       const { call, fake } = createAsking({ isolation, answersAtOnce: false, limits, endlessStates: true });
       const first = await responseOf(call());
       await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {

@@ -50,9 +50,9 @@ function send(
     sessions: { atToken, openOneStream, listenBeforeOpen, tellBeforeOpen, postBeforeOpen },
     watch: new CredentialWatch(),
     maxDepth: 10,
-    keepAliveMs: 60_000,
+    heartbeatMs: 60_000,
     endpoint: new MessagesEndpoint({ streamPath: '/sse', messagesPath: '/messages', publicUrl }),
-    retryMs: 500,
+    reconnectDelayMs: 500,
   });
   endpoint.serve(context);
   return { context, response, post, listen, openOneStream, atToken, listenBeforeOpen, tellBeforeOpen, postBeforeOpen };

@@ -41,7 +41,7 @@ async function send(request: FakeRequest, options: Partial<StreamableHttpEndpoin
     sessionless: 'reject',
     watch: new CredentialWatch(),
     maxDepth: 10,
-    keepAliveMs: 1_000,
+    heartbeatMs: 1_000,
     slowReaderMs: 1_000,
     commitAfterMs: 1_000,
     ...options,

@@ -28,8 +28,8 @@ const signals = (['SIGKILL', 'SIGTERM'] as const).slice(0, sessions > 8 ? 2 : 1)
 async function startKeptGateway(command: readonly string[], env: GatewayOptions['env'] = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-restart-'));
   const directory = join(folder, 'store');
-  const limits = ['--max-sessions', '500', '--replay.maxEvents', '100000', '--sse.reconnectDelay', '50ms'];
-  const args = ['--replay.store', `file:${directory}`, '--defaults.timeouts.stdinClose', '200ms', ...limits];
+  const limits = ['--max-sessions', '500', '--sse.reconnectDelay', '50ms'];
+  const args = ['--replay.store', `file:${directory}`, '--timeouts.grace', '500ms', ...limits];
   let gateway: Gateway = await startGateway({ command, args, env, isStoppedWithTest: false });
   const { port } = gateway;
   const proxy = await startPatientProxy(() => port);

@@ -63,8 +63,8 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
     openForProbe: server.open,
     version: '1',
     limits: {
-      ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, cancelGraceMs: 1_000 },
-      ...{ requestIdleMs: 600_000, requestMaxMs: 600_000 },
+      ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, graceMs: 1_000 },
+      ...{ requestIdleMs: 600_000, requestTotalMs: 600_000 },
     },
     emit: ({ type }) => void (type === 'filters-truncated' && cuts.push('cut')),
     changes,

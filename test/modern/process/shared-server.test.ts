@@ -128,7 +128,7 @@ describe('a shared modern process', () => {
   });
 
   it('[J-02] [P11] has a vendor notification delivered to the only request in flight, never to one of several', async () => {
-    const { server, send, shared, dropped, observed, numberOf } = createShared({ cancelGraceMs: 60_000 });
+    const { server, send, shared, dropped, observed, numberOf } = createShared({ graceMs: 60_000 });
     const vendor = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { n } });
     const one = send(call(1));
     send(listenCall('l'));
@@ -601,7 +601,7 @@ describe('a failing shared modern process', () => {
   it('[F13] that does not finish a request in time has it cancelled and answered, while subscriptions may last', async () => {
     vi.useRealTimers();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
-    const { server, send, shared } = createShared({ requestIdleMs: 1_000, requestMaxMs: 3_000 });
+    const { server, send, shared } = createShared({ requestIdleMs: 1_000, requestTotalMs: 3_000 });
     const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));
     const listening = send(listenCall('l'));
     await tick();

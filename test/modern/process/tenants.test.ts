@@ -35,8 +35,8 @@ function createModern(isolation: Isolation, room?: ProcessCapacity) {
     openForProbe: server.open,
     version: '1',
     limits: {
-      ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, cancelGraceMs: 1_000 },
-      ...{ requestIdleMs: 600_000, requestMaxMs: 600_000 },
+      ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, graceMs: 1_000 },
+      ...{ requestIdleMs: 600_000, requestTotalMs: 600_000 },
     },
     emit: () => undefined,
     ...{ isolation, room, idleMs },

@@ -15,13 +15,13 @@ const never = 2 ** 30;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** The way out of one session; each line of the server goes to the GET stream. */
-async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents = 80 } = {}) {
-  const store = createMemoryStore({ maxEvents: logMaxEvents, maxBytes: 1_000_000, maxAgeMs: never });
+async function createFixture({ log: wrap = (log: EventLog) => log, maxEvents = 80 } = {}) {
+  const store = createMemoryStore({ maxEvents, maxBytes: 1_000_000, maxAgeMs: never });
   onTestFinished(() => store.close());
   await store.sessions.create('k', aRecord());
   const told: string[] = [];
   const { context } = createContext({
-    limits: { logMaxEvents },
+    limits: { logLimits: { maxEvents, maxBytes: 1_000_000 } },
     parts: { store: { ...store, log: wrap(store.log) } },
     start: { epoch },
   });
@@ -126,7 +126,7 @@ describe('event delivery', () => {
   });
 
   it('[F12] finishes the waiting lines after the server has ended, even if a listener lags', async () => {
-    const { outbound, listen, stored } = await createFixture({ logMaxEvents: 1_000 });
+    const { outbound, listen, stored } = await createFixture({ maxEvents: 1_000 });
     outbound.open();
     const sink = listen();
     await turn();

@@ -300,7 +300,7 @@ describe('a session of one stream', () => {
     });
 
     it('is not idle while a client listens, and its stream is not ended for its age', async () => {
-      const { sink, telemetry } = await openedOnAClock({ sessionIdleMs: 60_000, streamMaxAgeMs: 1_000 });
+      const { sink, telemetry } = await openedOnAClock({ sessionIdleMs: 60_000, maxAgeMs: 1_000 });
       await pass(300_000);
       expect([telemetry.ends.items, sink.state]).toEqual([[], 'open']);
       sink.leave();

@@ -88,7 +88,7 @@ describe('a client that reads its stream while the lost events are appended agai
       read: (...of) => store.log.read(...of),
     };
     const { context } = createContext({
-      limits: { logMaxEvents: 80 },
+      limits: { logLimits: { maxEvents: 80, maxBytes: 1_000_000 } },
       start: { epoch },
       parts: { store: { ...first, log } },
     });

@@ -21,7 +21,7 @@ export const never = 2 ** 30;
 export interface StreamsFixtureOptions {
   readonly limits?: Partial<LogLimits>;
   readonly isPriming?: boolean;
-  readonly streamMaxAgeMs?: number;
+  readonly maxAgeMs?: number;
   readonly slowReaderMs?: number;
   /** The server is paused while a client lags by more than this. */
   readonly maxLag?: { readonly events: number; readonly bytes: number };
@@ -47,7 +47,7 @@ export async function createStreamsFixture({
   isPriming = true,
   isLate = false,
   turnsOf = () => 0,
-  streamMaxAgeMs = never,
+  maxAgeMs = never,
   slowReaderMs = never,
   maxLag = { events: never, bytes: never },
   earlier,
@@ -100,7 +100,7 @@ export async function createStreamsFixture({
   };
 
   const { context } = createContext({
-    limits: { streamMaxAgeMs, slowReaderMs, logMaxEvents: maxLag.events * 8, logMaxBytes: maxLag.bytes * 2 },
+    limits: { maxAgeMs, slowReaderMs, logLimits: { maxEvents: maxLag.events * 8, maxBytes: maxLag.bytes * 2 } },
     parts: { key, store, telemetry: silentTelemetry },
     start: { epoch },
   });

@@ -142,7 +142,7 @@ describe('a GET stream', () => {
 
   it('ends at about its maximum age, so that its client reconnects', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const { get } = await createStreamsFixture({ streamMaxAgeMs: 1_000 });
+    const { get } = await createStreamsFixture({ maxAgeMs: 1_000 });
     const sink = get();
     vi.advanceTimersByTime(799);
     expect(sink.state).toBe('open');
@@ -303,7 +303,7 @@ describe('the event stream of a POST', () => {
     ]);
     expect([late.sink.state, late.sink.ids]).toEqual(['ended', []]);
 
-    const aged = await createStreamsFixture({ isLate: true, streamMaxAgeMs: 10 });
+    const aged = await createStreamsFixture({ isLate: true, maxAgeMs: 10 });
     const old = aged.open();
     aged.emit(old.stream, 1);
     await new Promise((resolve) => setTimeout(resolve, 50));

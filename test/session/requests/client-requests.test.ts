@@ -15,7 +15,7 @@ function createFixture(limits: Partial<SessionOptions> = {}, calls?: CallTelemet
   const fake = createFakeServer();
   const { server } = createServer({ open: fake.open });
   const { context, telemetry } = createContext({
-    limits: { maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, maxQueuedBytes: 2_000, ...limits },
+    limits: { maxEventBytes: 1_000, maxCalls: 3, graceMs: 10, maxQueuedBytes: 2_000, ...limits },
     parts: { server, ...(calls && { telemetry: { ...silentTelemetry, calls } }) },
   });
   const changes: Buffer[] = [];
@@ -266,7 +266,7 @@ describe('a call in a session', () => {
   });
 
   it('[F13] [P3] may be silent while it waits for an unfinished task, up to its total time', () => {
-    const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestMaxMs: 60 });
+    const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestTotalMs: 60 });
     const pass = clock(inbound);
     calls.tasks.update(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
     const [waiting, other] = [
@@ -280,7 +280,7 @@ describe('a call in a session', () => {
   });
 
   it('[F13] [P3] ends after its total time, even with progress', () => {
-    const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestMaxMs: 30 });
+    const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestTotalMs: 30 });
     const pass = clock(inbound);
     const reply = post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]);
     for (const ms of [15, 14]) {
@@ -345,7 +345,7 @@ describe('messages that are retried because their connection was lost', () => {
   });
 
   it('[P3] do not join a stream that was lost before its first event', async () => {
-    const { calls, joined, post } = createFixture({ upgradeAfterMs: 0 });
+    const { calls, joined, post } = createFixture({ streamAfterMs: 0 });
     const lost = post([request(1)], false, false, acceptsBoth);
     await lost.answered();
     lost.leave();

@@ -70,8 +70,7 @@ function onTimes({ sse: { heartbeatMs }, timeouts: { sessionIdleMs, connectionId
 }
 
 function onRedis(config: GatewayConfig): Advice[] {
-  const { redis, link, leaseMs } = config.cluster;
-  const { leaseRenewMs, redisTimeoutMs, leaseMarginMs } = config.derived;
+  const { redis, link } = config.cluster;
   if (redis === undefined && link.host !== 'local') {
     return [
       {
@@ -88,21 +87,15 @@ function onRedis(config: GatewayConfig): Advice[] {
       about: flagOf('cluster.redis'),
       text: 'The connection to Redis is not encrypted: the Redis password and the contents of sessions can be read on the network. Use rediss:// unless the network is private.',
     });
-  if (leaseRenewMs + redisTimeoutMs + leaseMarginMs > leaseMs)
-    advice.push({
-      about: flagOf('cluster.lease'),
-      text: `A single slow answer from Redis can make this instance pause. Choose more than twice ${flagOf('cluster.leaseMargin')}.`,
-    });
   return advice;
 }
 
-function onServer({ name, share, probes, timeouts, address }: ServerConfig, config: GatewayConfig): Advice[] {
+function onServer({ name, share, probes, address }: ServerConfig, config: GatewayConfig): Advice[] {
   const advice: Advice[] = [];
-  const endMs = timeouts.stdinCloseMs + timeouts.terminateMs;
-  if (address === undefined && endMs + second > config.timeouts.drainMs)
+  if (address === undefined && config.timeouts.graceMs + second > config.timeouts.drainMs)
     advice.push({
       about: name,
-      text: `Requests in flight have no time to finish when the gateway shuts down. Make ${flagOf('timeouts.drain')} longer than the sum of ${flagOf('timeouts.stdinClose')} and ${flagOf('timeouts.terminate')}.`,
+      text: `Requests in flight have no time to finish when the gateway shuts down. Make ${flagOf('timeouts.drain')} longer than ${flagOf('timeouts.grace')}.`,
     });
   if (share === 'all')
     advice.push({

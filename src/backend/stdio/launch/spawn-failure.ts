@@ -49,8 +49,10 @@ const isMissing = (code: string, { command }: Program): boolean =>
   code === 'ENOENT' || code === 'ENOTDIR' || (code === 'EACCES' && !command.includes('/'));
 
 /** The name of a setting, in the form the operator wrote it. */
-const nameSetting = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
-  isOnCommandLine ? `--${key}` : `"${key}"`;
+const nameSetting = (key: 'cwd' | 'user', { isOnCommandLine = false }: Program): string =>
+  isOnCommandLine ? settingFlags[key] : `"${key}"`;
+
+const settingFlags = { cwd: '--cwd', user: '--defaults.process.user' };
 
 /** Where the operator writes the command, as a phrase for a sentence. */
 const describeCommandPosition = ({ isOnCommandLine = false }: Program): string =>
@@ -60,9 +62,9 @@ function explainUser(code: string, program: Program): string | undefined {
   const { command, uid, gid } = program;
   if (uid === undefined && gid === undefined) return undefined;
   if (code === 'EPERM')
-    return `The gateway is not allowed to start programs as another user. Run the gateway as root, or remove ${nameSetting('uid', program)} and ${nameSetting('gid', program)}.`;
+    return `The gateway is not allowed to start programs as another user. Run the gateway as root, or remove ${nameSetting('user', program)}.`;
   if (code === 'EACCES')
-    return `The user of ${nameSetting('uid', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
+    return `The user of ${nameSetting('user', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
   return undefined;
 }
 

@@ -36,7 +36,7 @@ export interface WebSocketConnectionOptions {
   readonly store: Store;
   readonly maxEventBytes: number;
   readonly maxDepth: number;
-  readonly keepAliveMs: number;
+  readonly heartbeatMs: number;
   readonly slowReaderMs: number;
   /** The sender of the handshake, and the resources that the connection holds. */
   readonly sender: Sender;
@@ -88,12 +88,12 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
 
   /** @param socket the socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: WebSocketConnectionOptions) {
-    const { keepAliveMs, slowReaderMs, sender, watch } = options;
+    const { heartbeatMs, slowReaderMs, sender, watch } = options;
     this.#peer = peer;
     this.#options = options;
     this.#receiver = new MessageReceiver(this, options, 'websocket');
     this.#writer = new FrameWriter(peer, { socket, slowReaderMs, onSlow: () => this.#terminate('slow_reader') });
-    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#terminate('client_silent') });
+    watchPeer(peer, { socket, intervalMs: heartbeatMs, onSilent: () => this.#terminate('client_silent') });
     const inOrder = new OrderedDelivery('request', this.#writer);
     peer.on('message', (data, isBinary) => {
       // A client that floods must not have its frames kept until the connection has ended (P8).

@@ -25,7 +25,6 @@ describe('advice on a configuration', () => {
     [['--sse.heartbeat', '1m'], '--sse.heartbeat'],
     [['--timeouts.connectionIdle', '5s'], '--timeouts.connectionIdle'],
     [['--redis', 'redis://redis.example.com'], '--redis'],
-    [['--redis', 'redis://127.0.0.1', '--cluster.lease', '3s', '--cluster.leaseMargin', '2s'], '--cluster.lease'],
     [['--timeouts.drain', '5s'], 'x'],
     [['--share', 'all'], 'x'],
     [['--defaults.probes.required'], 'x'],
