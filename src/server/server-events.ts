@@ -48,6 +48,8 @@ export type ServerEvent = Readonly<
   | { type: 'view-server-ready'; server: string; member: string }
   /** A server of a view has not started, or has ended by itself, in one session. */
   | { type: 'view-server-down'; server: string; member: string; end: BackendEnd; isAtStart: boolean }
+  /** A server of a view ended so often in one session that it is not started again for a while. */
+  | { type: 'view-crash-loop'; server: string; member: string; pauseMs: number }
   /** A session has found that the server speaks this era. */
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */

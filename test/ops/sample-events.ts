@@ -65,6 +65,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   'ping-unknown': [{ type: 'ping-unknown', server }],
   'view-names': [{ type: 'view-names', server: 'v', leftOut: ['b__one'], refused: ['a.two'] }],
   'view-server-ready': [{ type: 'view-server-ready', server: 'v', member: server }],
+  'view-crash-loop': [{ type: 'view-crash-loop', server: 'v', member: server, pauseMs: 30_000 }],
   'view-server-down': [
     { type: 'view-server-down', server: 'v', member: server, end: exited, isAtStart: false },
     { type: 'view-server-down', server: 'v', member: server, end: silent, isAtStart: true },

@@ -40,6 +40,7 @@ export function runView(
     },
     onUnavailable: (member, reason) => emit({ type: 'view-server-missing', server: name, member, reason }),
     onReady: (member) => emit({ type: 'view-server-ready', server: name, member }),
+    onCrashLoop: (member, pauseMs) => emit({ type: 'view-crash-loop', server: name, member, pauseMs }),
     onDown: (member, end, isAtStart) => emit({ type: 'view-server-down', server: name, member, end, isAtStart }),
   });
   const pool = createWarmPool({

@@ -27,6 +27,8 @@ export interface MemberListener {
   onReady(member: Member, isReplacement: boolean): void;
   /** The server has ended, or did not start (`isAtStart`). */
   onDown(member: Member, end: BackendEnd, isAtStart: boolean): void;
+  /** The server is lost again and again. It is not started for this time, and then only for a request. */
+  onCrashLoop(member: Member, pauseMs: number): void;
   /**
    * A message that answers none of the view's own requests. A response to no request of this server has no id.
    * @param request the client's request, if the message answers one
@@ -391,6 +393,7 @@ export class Member implements BackendEvents {
     const reason = end.reason === 'line_too_long' || end.reason === 'memory_limit' ? end.reason : 'server_exited';
     for (const call of lost) this.#leave(call, reason);
     this.#options.listener.onDown(this, end, !wasReady);
+    if (isCrashLoop) this.#options.listener.onCrashLoop(this, Math.round(pauseMs));
     if (!startsAgain) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;

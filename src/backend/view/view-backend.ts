@@ -61,6 +61,8 @@ export interface ViewOptions {
   onReady(server: string): void;
   /** A server has ended by itself, or has not started (`isAtStart`). */
   onDown(server: string, end: BackendEnd, isAtStart: boolean): void;
+  /** A server is lost again and again, and is not started for this time. */
+  onCrashLoop(server: string, pauseMs: number): void;
 }
 
 /** Creates the opener of a view. */
@@ -157,6 +159,10 @@ class ViewBackend implements Backend, MemberListener {
     for (const { id } of this.#gates.clear(member.index))
       this.#events.onUnanswered([id as RequestId], 'view_unavailable', true);
     this.#start?.noteDown(member, end);
+  }
+
+  onCrashLoop(member: Member, pauseMs: number): void {
+    this.#options.onCrashLoop(member.name, pauseMs);
   }
 
   onMessage(

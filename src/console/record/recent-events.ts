@@ -174,6 +174,8 @@ export class RecentEvents {
         return this.#add('only_process', { server: event.server }, 'Sessions of one user share it.');
       case 'shared-crash-loop':
         return this.#add('crash_loop', { server: event.server });
+      case 'view-crash-loop':
+        return this.#add('crash_loop', { server: event.member });
       case 'store-joined':
         return this.#add('redis_back');
       case 'store-failed': {

@@ -52,5 +52,7 @@ export const createHealthSink =
       }
       case 'shared-crash-loop':
         return health.failed(event.server, serverFailure('crash_loop'));
+      case 'view-crash-loop':
+        return health.failed(event.member, serverFailure('crash_loop'));
     }
   };

@@ -95,6 +95,11 @@ export function createServerLog(
         const { server, member, end } = event;
         return outages.ended(server, member, end.detail);
       }
+      case 'view-crash-loop': {
+        const { server, member, pauseMs } = event;
+        const detail = 'It exited repeatedly. The gateway waits before the next start.';
+        return logger.warn({ server, member, pauseMs, detail }, 'a server of the view is in a crash loop');
+      }
       case 'command-not-found': {
         const { server, detail } = event;
         return logger.warn({ server, detail }, 'cannot start the server; its sessions will fail');

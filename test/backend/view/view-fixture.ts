@@ -21,6 +21,8 @@ export interface StartedView {
   readonly unanswered: Inbox<readonly [ids: RequestIds, reason: Reason]>;
   /** The names that the view has reported. */
   readonly nameTroubles: Inbox<NameTroubles>;
+  /** The crash loops that the view has reported. */
+  readonly crashLoops: Inbox<readonly [server: string, pauseMs: number]>;
   /** Sends a request of the client, and resolves with the answer. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads answers of every shape
   request(method: string, params?: object): Promise<any>;
@@ -89,6 +91,7 @@ export async function startView({
   const received = createInbox<Message>();
   const unanswered = createInbox<readonly [RequestIds, Reason]>();
   const nameTroubles = createInbox<NameTroubles>();
+  const crashLoops = createInbox<readonly [server: string, pauseMs: number]>();
   const related = createInbox<readonly [string | undefined, RequestIds | undefined]>();
   const open = openView({
     identity: { name: 'view', version: '1' },
@@ -102,6 +105,7 @@ export async function startView({
     onUnavailable: () => undefined,
     onReady: () => undefined,
     onDown: () => undefined,
+    onCrashLoop: (server, pauseMs) => crashLoops.push([server, pauseMs]),
   });
   const events = {
     onMessages: (messages: readonly Message[], requests?: RequestIds) => {
@@ -131,6 +135,7 @@ export async function startView({
     related,
     unanswered,
     nameTroubles,
+    crashLoops,
     request,
     send,
   };

@@ -47,6 +47,8 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return;
       case 'shared-crash-loop':
         return add('crashLoops', event.server);
+      case 'view-crash-loop':
+        return add('crashLoops', event.member);
       case 'client-cut':
         return add('clientsCut', event.server);
       case 'shared-message-dropped':
