@@ -222,7 +222,7 @@ describe('the end of the gateway', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '[R6.14] [A12] after %s it is unready, ends idle sessions, finishes calls, and exits with 0 and no child',
     async (signal) => {
-      const { gateway, idle, busy, call, idleChildren, children } = await startBusy(['--timeouts.grace', '300ms']);
+      const { gateway, idle, busy, call, idleChildren, children } = await startBusy();
       expect(await isUnready(gateway)).toBe(false);
       process.kill(gateway.pid, signal);
       await waitFor(() => isUnready(gateway), { what: 'readyz to be 503' });
