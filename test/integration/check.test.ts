@@ -180,7 +180,7 @@ it('notes what has no effect, and a public address without authentication', asyn
   expect(code).toBe(0);
   const notes = stdout.split('\n').filter((line) => line.startsWith('NOTE'));
   expect(notes).toEqual([
-    expect.stringMatching(/^NOTE {2}configuration: .* has no effect without --limits.user.requestsPerSecond/),
+    expect.stringMatching(/^NOTE {2}configuration: .* have no effect: --limits.user.streams/),
     expect.stringMatching(/^NOTE {2}--host: .*no authentication/),
     expect.stringMatching(/^NOTE {2}--allow-origin: With \*/),
   ]);
