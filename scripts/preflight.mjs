@@ -25,8 +25,12 @@ const macApps = ['Chromium.app/Contents/MacOS/Chromium', 'Google Chrome.app/Cont
 const programs = [
   { names: ['redis-server'], apt: 'redis-server', brew: 'redis', group: 'redis' },
   {
-    names: ['chromium', 'chromium-browser', 'google-chrome', ...macApps.map((app) => join('/Applications', app))],
-    apt: 'chromium',
+    // The shell without windows comes first: a test takes half the processor time of the whole browser.
+    names: [
+      ...['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
+      ...macApps.map((app) => join('/Applications', app)),
+    ],
+    apt: 'chromium-headless-shell',
     ubuntu: 'chromium-browser',
     brew: 'chromium',
     group: 'browser',
