@@ -33,7 +33,7 @@ const units = [
 /** Those of them that start processes: programs, Redis, or `flock` for a store in files. The others fail if they start one. */
 const processes = [
   'test/app/{v8-flags,addresses/public-base-url}.test.ts',
-  'test/backend/{large-messages,odd-answers,socket/socket-backend,sse/tls,websocket/tls,stdio/**/*}.test.ts',
+  'test/backend/{large-messages,noise-floods,odd-answers,socket/socket-backend,sse/tls,websocket/tls,stdio/**/*}.test.ts',
   'test/cluster/link/local-transport.test.ts',
   'test/contract/{file,redis*}.test.ts',
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',
