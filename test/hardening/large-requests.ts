@@ -39,7 +39,8 @@ const maxGrowthMiB = 150;
 async function start(endpoint: string) {
   const servers = { a: server, b: server, filtered };
   const { args } = await writeViewFile(servers, { view: { servers: ['a', 'b'], unprefixed: 'a' } });
-  const gateway = await startGateway({ args });
+  // All requests together have 128 MiB by default.
+  const gateway = await startGateway({ args: [...args, '--limits.total.inFlight', '1GiB'] });
   const session = await openAnswered(`${gateway.baseUrl}/${endpoint}/mcp`);
   return { gateway, session };
 }
