@@ -73,10 +73,10 @@ const kinds: Readonly<Record<string, () => Promise<readonly [OpenBackend, method
   },
 };
 
-it.each(Object.keys(kinds))(
+it.each(Object.entries(kinds))(
   '[G-02] [P8] texts that are no messages cost a few reports and a number, and what is behind them is read: %s',
-  async (kind) => {
-    const [open, method] = (await kinds[kind]?.()) as readonly [OpenBackend, string?];
+  async (_, start) => {
+    const [open, method] = await start();
     let reports = 0;
     let texts = 0;
     const opened = openBackend((to) =>
