@@ -3,6 +3,7 @@ import type { Session } from '../support/http-client.ts';
 import { listen } from '../support/resuming-client.ts';
 import type { Ledger } from './ledger.ts';
 import { headersOf } from './legacy-call.ts';
+import { idleMs } from './stage.ts';
 import { deleteOf, outcomeOf, type Talker } from './talker.ts';
 
 /** Sessions that nobody uses for longer than their processes live, and that wake when they are used again. */
@@ -16,6 +17,7 @@ export const sleeper: Talker = {
     const session = await open(url);
     if (session === undefined) return;
     const listening = { isOpen: random.chance(0.7) };
+    let usedAt = openedAt;
     const following = listening.isOpen ? stayOpen(url, session, stopped, ledger) : undefined;
     while (!stopped.aborted) {
       await pause(random.integer(8_000, 30_000));
@@ -25,8 +27,11 @@ export const sleeper: Talker = {
       await deed('wake', 1_000, async () => {
         const answer = await session.request('tools/call', { name: 'quick', arguments: { mark: text } });
         const outcome = outcomeOf(answer, text);
+        if (outcome === 'answered') usedAt = performance.now();
         if (outcome !== 'unknown_session') return outcome;
         isOver = true;
+        // The call before it has not reached the session, which nobody has used for long enough then.
+        if (!listening.isOpen && performance.now() - usedAt > idleMs) return 'answered';
         // Many takeovers without progress end a session.
         const from = Math.max(openedAt, performance.now() - 600_000);
         return ledger.mayHaveEnded(from) ? 'answered' : outcome;
