@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '../support/http-client.ts';
 import { listen } from '../support/resuming-client.ts';
 import type { Ledger } from './ledger.ts';
-import { headersOf } from './legacy-call.ts';
+import { callAndFollow, headersOf } from './legacy-call.ts';
 import { idleMs } from './stage.ts';
-import { deleteOf, outcomeOf, type Talker } from './talker.ts';
+import { deleteOf, type Talker } from './talker.ts';
 
 /** Sessions that nobody uses for longer than their processes live, and that wake when they are used again. */
 export const sleeper: Talker = {
@@ -24,9 +24,9 @@ export const sleeper: Talker = {
       if (stopped.aborted) break;
       const text = mark();
       let isOver = false;
-      await deed('wake', 1_000, async () => {
-        const answer = await session.request('tools/call', { name: 'quick', arguments: { mark: text } });
-        const outcome = outcomeOf(answer, text);
+      await deed('wake', 1_000, async (tell) => {
+        const call = { id: `wake-${text}`, name: 'quick', args: { mark: text }, expected: text };
+        const outcome = await callAndFollow(url, session, call, { tell });
         if (outcome === 'answered') usedAt = performance.now();
         if (outcome !== 'unknown_session') return outcome;
         isOver = true;

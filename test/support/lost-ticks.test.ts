@@ -29,6 +29,8 @@ test('a number that the client lacks is lost, although a call broke', () => {
 test('a number on the stream of a call that broke before its first event is none', () => {
   expect(check({}, onCall)).toEqual([]);
   expect(check({ isWhole: true, text: '{"error":{"data":{"reason":"outcome_unknown"}}}' }, onCall)).toEqual([]);
+  const event = { data: '{"error":{"data":{"reason":"outcome_unknown"}}}' };
+  expect(check({ isWhole: true, events: [event] }, onCall)).toEqual([]);
   expect(check(answered, onCall)).toEqual([expect.stringContaining('without 2')]);
 });
 

@@ -22,7 +22,7 @@ export function lostTicks(
   const isNoticed = ({ call, isWhole, events, text }: SessionTranscript['connections'][number]): boolean =>
     call !== undefined &&
     events.every(({ id }) => id === undefined) &&
-    (!isWhole || text.includes('"outcome_unknown"'));
+    (!isWhole || [text, ...events.map(({ data }) => data)].some((told) => told?.includes('"outcome_unknown"')));
   const hasNoticed = connections.some(isNoticed);
   const entries = logs.get(logNameOf(sessionId))?.entries ?? [];
   const known = new Set(events.map(({ id }) => parseEventId(id ?? '')?.stream));

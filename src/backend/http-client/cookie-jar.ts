@@ -27,7 +27,7 @@ const pairForm = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([\x21-\x3a\x3c-\x7e]*)$/;
  */
 export class CookieJar {
   readonly #cookies = new Map<string, Cookie>();
-  readonly #onChange: () => unknown;
+  #onChange: () => unknown;
 
   /** @param onChange called after each change */
   constructor(onChange: () => unknown = () => undefined) {
@@ -41,6 +41,16 @@ export class CookieJar {
   /** Continues with the cookies of another jar. */
   restore(state: CookieState = []): void {
     for (const [name, cookie] of state) this.#cookies.set(name, cookie);
+  }
+
+  /** Takes the cookies that a connection got before it had a session, and those that it gets from now on. */
+  follow(other: CookieJar): void {
+    other.#onChange = () => {
+      this.#cookies.clear();
+      this.restore(other.state);
+      this.#onChange();
+    };
+    if (other.state !== undefined) other.#onChange();
   }
 
   /** Takes the cookies of a response to a request for this URL. */

@@ -9,6 +9,7 @@ import {
   type OpenBackend,
   reportUnits,
 } from '../backend.ts';
+import { CookieJar } from '../http-client/cookie-jar.ts';
 import { EarlyOutput } from './early-output.ts';
 import { type BackendOfProbe, type OpenForProbe, ProbedBackend } from './probed-backend.ts';
 import { RestartPolicy } from './restart-policy.ts';
@@ -116,12 +117,14 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
   const openFor =
     (era: Era): OpenBackend =>
     (events, options) => {
-      if (options?.resume !== undefined) return open(events, options);
+      // A balancer would not know the spare by the cookies of the session.
+      const { resume, cookies } = options ?? {};
+      if (resume !== undefined || cookies?.state !== undefined) return open(events, options);
       const found = probed.find((each) => each.era === era);
-      if (found === undefined) return take()?.use(events) ?? open(events, options);
+      if (found === undefined) return take()?.use(events, cookies) ?? open(events, options);
       removeProbed(found);
       const openFresh: OpenBackend = (receiver) => open(receiver, options);
-      return new ProbedBackend((receiver) => found.spare.use(receiver), found.open, openFresh, events);
+      return new ProbedBackend((receiver) => found.spare.use(receiver, cookies), found.open, openFresh, events);
     };
 
   const keep = (spare: Spare, era: Era, openIds: ReadonlySet<RequestId>): void => {
@@ -144,7 +147,7 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
       const spare =
         take() ??
         openSpare(
-          (receiver) => open(receiver, options),
+          (receiver, opening) => open(receiver, { ...options, ...opening }),
           early,
           () => undefined,
         );
@@ -175,8 +178,11 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
 interface Spare {
   readonly backend: Backend;
   readonly hasEnded: boolean;
-  /** Hands the backend over: from now on it reports to these events, first the early messages. */
-  use(events: BackendEvents): Backend;
+  /**
+   * Hands the backend over: from now on it reports to these events, first the early messages.
+   * @param cookies get those of the server
+   */
+  use(events: BackendEvents, cookies?: CookieJar): Backend;
   /** Takes the backend back: from now on this output is kept for the next user. */
   putBack(early: EarlyOutput, onUnusedEnd: (end: BackendEnd) => void): void;
 }
@@ -229,7 +235,8 @@ function openSpare(open: OpenBackend, firstOutput: EarlyOutput, onFirstEnd: (end
   let early = firstOutput;
   let onUnusedEnd = onFirstEnd;
   let receiver: BackendEvents = early;
-  const backend = open({
+  const ownCookies = new CookieJar();
+  const unused: BackendEvents = {
     onMessages: (messages, relatedRequests) => receiver.onMessages(messages, relatedRequests),
     onUnits: (units) => reportUnits(receiver, units),
     onNoise: (text, more) => receiver.onNoise(text, more),
@@ -240,7 +247,8 @@ function openSpare(open: OpenBackend, firstOutput: EarlyOutput, onFirstEnd: (end
       if (isUsed) receiver.onEnd(end);
       else if (end.reason !== 'closed') onUnusedEnd(end);
     },
-  });
+  };
+  const backend = open(unused, { cookies: ownCookies });
   return {
     backend,
     get hasEnded() {
@@ -253,8 +261,9 @@ function openSpare(open: OpenBackend, firstOutput: EarlyOutput, onFirstEnd: (end
       onUnusedEnd = onEnd;
       receiver = output;
     },
-    use(events) {
+    use(events, cookies) {
       isUsed = true;
+      cookies?.follow(ownCookies);
       const own = ++user;
       queueMicrotask(() => {
         if (own !== user) return;
