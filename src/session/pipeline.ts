@@ -7,7 +7,7 @@ import type { Message } from '../protocol/message/message.ts';
 import { ProgressRun, type ServerUnit } from '../protocol/message/progress-run.ts';
 import { isClientRefused } from '../server/server.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
-import { BackendSupervisor, type SupervisorListener } from './backend/supervisor.ts';
+import { BackendSupervisor, type SupervisorListener, type UnsentReason } from './backend/supervisor.ts';
 import type { SessionEndReason } from './end-reason.ts';
 import type { ServerOutput } from './events/backpressure.ts';
 import { EventDelivery, type OutputReceiver } from './events/delivery.ts';
@@ -78,8 +78,8 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
     this.delivery.take([{ state }]);
   }
 
-  onUnsent(message: Message): void {
-    this.#lostCalls.unsent(message);
+  onUnsent(message: Message, reason: UnsentReason): void {
+    this.#lostCalls.unsent(message, reason);
   }
 
   /** Routes what the backend reported. */

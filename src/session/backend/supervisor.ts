@@ -25,12 +25,15 @@ import { removeResponses } from './without-answers.ts';
  */
 export type BackendSupervisorState = 'unopened' | 'live' | 'hibernating' | 'moving' | 'restoring' | 'closed';
 
+/** What a message has waited for in vain. */
+export type UnsentReason = 'server_unreachable' | 'store_unavailable';
+
 /** Receives what the backends of a session report, and decides after a loss. */
 export interface SupervisorListener extends Required<Omit<BackendEvents, 'onEnd'>> {
   /** The backend has ended by itself. The listener decides whether to `restore` it. */
   onLost(end: BackendEnd): void;
-  /** A message has waited too long for the server and is not sent any more. */
-  onUnsent(message: Message): void;
+  /** A message has waited too long for the server, or for the store, and is not sent any more. */
+  onUnsent(message: Message, reason: UnsentReason): void;
   /** A new backend has replaced the lost one. */
   onRestored(): void;
 }
@@ -224,7 +227,7 @@ export class BackendSupervisor implements BackendEvents {
       maxBytes: limits.maxQueuedBytes / 2,
       // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
       maxMs: parts.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#runGuarded(() => this.#listener.onUnsent(message)),
+      onExpired: (message) => this.#runGuarded(() => this.#listener.onUnsent(message, 'server_unreachable')),
     });
   }
 
@@ -453,7 +456,7 @@ export class BackendSupervisor implements BackendEvents {
       return;
     }
     for (const { message, headers } of this.#unsent?.takeAll() ?? []) {
-      if (!mayPass) this.#listener.onUnsent(message);
+      if (!mayPass) this.#listener.onUnsent(message, 'store_unavailable');
       else if (this.send(message, headers) === 'full' && message.kind === 'request')
         this.#listener.onUnanswered([message.id as RequestId], 'server_busy', true);
     }

@@ -4,7 +4,7 @@ import type { Call } from '../../call/session-calls.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { BackendSupervisor } from '../backend/supervisor.ts';
+import type { BackendSupervisor, UnsentReason } from '../backend/supervisor.ts';
 import type { SessionContext } from '../session-context.ts';
 import { type ClientRequests, requestId } from './client-requests.ts';
 
@@ -75,10 +75,10 @@ export class LostCalls {
     }
   }
 
-  /** The server was away for too long for this message. */
-  unsent(message: Message): void {
+  /** The server, or the store, was away for too long for this message. A call that runs again may have run before. */
+  unsent(message: Message, reason: UnsentReason): void {
     const call = message.kind === 'request' ? this.#context.calls.get(requestId(message)) : undefined;
-    if (call !== undefined) this.#requests.fail(call, 'server_unreachable');
+    if (call !== undefined) this.#requests.fail(call, call.rerunAfter === undefined ? reason : 'server_unreachable');
     else this.#context.drop('undeliverable');
   }
 

@@ -38,6 +38,7 @@ function createFixture({
   const losses: BackendEnd[] = [];
   const away: BackendEnd[] = [];
   const expired: Message[] = [];
+  const expiredFor: string[] = [];
   const unanswered: object[] = [];
   const onRestored = vi.fn();
   const fake = createFakeServer((sent, backend) => {
@@ -64,12 +65,15 @@ function createFixture({
       upstream.restore();
     },
     onUnanswered: (ids, reason, isFinal) => void unanswered.push({ ids, reason, isFinal }),
-    onUnsent: (unsent) => void expired.push(unsent),
+    onUnsent(unsent, reason) {
+      expired.push(unsent);
+      expiredFor.push(reason);
+    },
     onRestored,
   });
   if (!isAdopted) upstream.open();
   const sent = ({ sent: { items } }: FakeBackend): unknown[] => [...items];
-  const told = { lines, losses, givenUp, away, expired, unanswered, onRestored };
+  const told = { lines, losses, givenUp, away, expired, expiredFor, unanswered, onRestored };
   return { upstream, fake, client, context, ...told, sent, pass: vi.advanceTimersByTimeAsync };
 }
 
@@ -217,7 +221,10 @@ describe('a lost backend', () => {
   });
 
   it('[P7] whose instance does not learn in time whether it owns the session has its waiting messages refused', async () => {
-    const { upstream, fake, sent, pass, expired } = createFixture({ answers: false, isOwner: () => false });
+    const { upstream, fake, sent, pass, expired, expiredFor } = createFixture({
+      answers: false,
+      isOwner: () => false,
+    });
     fake.backend.ends();
     upstream.send(message(1));
     await pass(0);
@@ -225,6 +232,7 @@ describe('a lost backend', () => {
     await pass(1_100);
     expect(sent(fake.backend)).toEqual([initialize, initialized]);
     expect(expired.map(({ text }) => JSON.parse(text.toString()))).toEqual([note(1)]);
+    expect(expiredFor).toEqual(['store_unavailable']);
   });
 
   it('[F12] stays paused after its restore if it was paused, and is read again when resumed', async () => {

@@ -35,7 +35,7 @@ function createList() {
   };
   const leaveUnanswered = (reason: Reason = 'server_unreachable', isFinal = false) =>
     lost.unanswered([1], reason, isFinal);
-  return { happened, sent, lost, server, loseBackend, leaveUnanswered };
+  return { context, happened, sent, lost, server, loseBackend, leaveUnanswered };
 }
 
 /** Longer than a call whose POST broke waits. */
@@ -122,4 +122,15 @@ it.each([
   ['failed', 'server_exited'],
 ] as const)('the end of a backend by %s is %s for its calls', (reason, told) => {
   expect(lossReason({ reason, detail: '' })).toBe(told);
+});
+
+it('[P7] a call that waited for the store in vain has not run, unless it was sent before', () => {
+  for (const reruns of [false, true]) {
+    const { context, lost, happened } = createList();
+    const call = context.calls.get(1);
+    if (call === undefined) throw new Error('no call');
+    if (reruns) call.rerunAfter = 'loss';
+    lost.unsent(createMessage({ id: 1, method: 'tools/list' }), 'store_unavailable');
+    expect(happened).toEqual([reruns ? 'server_unreachable' : 'store_unavailable']);
+  }
 });
