@@ -41,6 +41,17 @@ describe('the checker of clusters passes', () => {
       'two resumes from one place, and one when it was over',
       evidence(session([...good, resumed(12, event(14), event(22)), { ...resumed(22), status: 204, events: [] }])),
     ],
+    [
+      'a list that the next owner has answered again',
+      {
+        ...evidence(session(good, { calls: [call('a', { isOnce: false })] }), [
+          ...log.slice(0, 3),
+          logged(14, 1, 12, progress('a', 2)),
+          logged(15, 5, undefined, result('a'), true),
+          ...log.slice(4),
+        ]),
+      },
+    ],
     ['a log that lost its oldest', evidence(session(good), log.slice(3))],
     ['a log that went with its session', evidence(session(good, { isEnded: true }), [])],
     [

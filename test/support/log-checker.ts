@@ -25,10 +25,11 @@ export interface Evidence extends LogAllowances {
 export function violationsOf({ transcripts, logs, executions = [], ...allowances }: Evidence): readonly Violation[] {
   if (transcripts.flatMap(({ connections }) => connections).length === 0) throw new Error('Nothing was recorded');
   return transcripts.flatMap((transcript) => {
-    const { name, sessionId } = transcript;
+    const { name, sessionId, calls } = transcript;
+    const repeatable = new Set(calls.flatMap(({ id, isOnce }) => (isOnce ? [] : [JSON.stringify(id)])));
     const log = logs?.get(logNameOf(sessionId));
     return [
-      ...(log === undefined ? [] : faultsOfLog(name, log, allowances)),
+      ...(log === undefined ? [] : faultsOfLog(name, log, { ...allowances, repeatable })),
       // Without any logs there is none to miss an event in.
       ...faultsOfStreams(transcript, log, { ...allowances, isWithoutLogs: logs === undefined }),
       ...faultsOfCalls(transcript, executions),
