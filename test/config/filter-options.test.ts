@@ -12,7 +12,7 @@ test.each<[object, string]>([
   [{ allowTools: ['@readOnly'] }, 'mcpServers.a.allowTools[0]'],
   [{ denyTools: [''] }, 'mcpServers.a.denyTools[0]'],
   [{ denyPrompts: ['@readOnlyHint'] }, 'mcpServers.a.denyPrompts[0]'],
-  [{ tools: { a: { nam: 'b' } } }, 'mcpServers.a.tools.a'],
+  [{ tools: { a: { nam: 'b' } } }, 'mcpServers.a.tools.a.nam'],
   [{ tools: { a: { name: 'b c' } } }, 'mcpServers.a.tools.a.name'],
   [{ tools: { a: { name: 'c' }, b: { name: 'c' } } }, 'mcpServers.a.tools'],
   [{ tools: ['a'] }, 'mcpServers.a.tools'],

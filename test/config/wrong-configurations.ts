@@ -477,4 +477,18 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     line('gangway.json'),
     'gangway.json: unknown command; for a configuration file, write mcp-gangway --config gangway.json',
   ],
+  [
+    {
+      argv: ['--config', 'gangway.json'],
+      file: '{ "mcpServers": { "a": { "command": "x", "tools": { "echo": { "descripton": "Says it" } } } } }',
+    },
+    'gangway.json:1:63: mcpServers.a.tools.echo.descripton: is not a known key; the keys are name, title, description and arguments; did you mean description?',
+  ],
+  [
+    {
+      argv: ['--config', 'gangway.json'],
+      file: '{ "mcpServers": { "a": { "command": "x", "onExit": "end" } }, "defaults": { "hibernateAfter": "1m" } }',
+    },
+    'gangway.json:1:42: mcpServers.a.onExit: has hibernateAfter and onExit end, but hibernation needs restore; remove one of the two options',
+  ],
 ];

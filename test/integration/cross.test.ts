@@ -14,11 +14,10 @@ import {
 
 /**
  * Modern clients share the session of their group, so that what one of them is told of is what another one changes. The
- * process of a legacy session ends with its session.
+ * process of an ended session ends when a session would be idle.
  */
-const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) => {
-  return startGateway({ args: [...hastyArgs, '--share', 'all', ...args], command });
-};
+const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) =>
+  startGateway({ args: [...hastyArgs, '--share', 'all', '--session-idle', '5s', ...args], command });
 
 const [modernHttp, httpOfBoth] = modernHttpKinds;
 const [, ofBoth] = modernFixtureKinds;

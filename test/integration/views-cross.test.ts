@@ -20,7 +20,7 @@ const viewKind = (name: string, entries: readonly object[], more: Partial<Server
 
 const start = async ({ args }: Pick<ReadyServer, 'args'>) => {
   const gateway = await startGateway({
-    args: [...hastyArgs, '--share', 'all', ...args],
+    args: [...hastyArgs, '--share', 'all', '--session-idle', '5s', ...args],
   });
   return {
     url: `${gateway.baseUrl}/view/mcp`,

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
-import { matching } from '../options/option-kinds.ts';
+import { matching, members } from '../options/option-kinds.ts';
 import { flagOf } from '../options/option-names.ts';
 import { type ServerConfig, userOf } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
@@ -21,7 +21,7 @@ export const keyScope = matching(
   'must be a scope: visible ASCII without " and \\',
 );
 
-const entry = z.strictObject(
+const entry = members(
   {
     name: keyName,
     sha256: matching(
@@ -31,12 +31,7 @@ const entry = z.strictObject(
     expires: z.optional(z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' })),
     scopes: z.optional(z.array(keyScope, { error: 'must be a list of scopes, such as ["read"]' })),
   },
-  {
-    error: (issue) =>
-      issue.code === 'unrecognized_keys'
-        ? 'has an unknown key; known keys are name, sha256, expires and scopes'
-        : 'must be an object such as { "name": "alice", "sha256": "…" }',
-  },
+  'must be an object such as { "name": "alice", "sha256": "…" }',
 );
 
 const entries = z.array(entry, {

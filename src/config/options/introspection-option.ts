@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { duration } from './option-kinds.ts';
+import { duration, members } from './option-kinds.ts';
 import { plainUrl } from './plain-url.ts';
 
 /** How the gateway asks an issuer about tokens. */
@@ -28,25 +28,23 @@ const choice = <const T extends readonly string[]>(values: T) =>
 
 /** The schema of the option `auth.oauth.introspection`. */
 export const introspectionSchema = z.optional(
-  z
-    .strictObject(
-      {
-        url: z.optional(plainUrl(true)),
-        clientId: z.optional(text),
-        clientSecret: z.optional(text),
-        issuer: z.optional(plainUrl(true)),
-        tokens: choice(['opaque', 'all']),
-        protocol: choice(['rfc7662', 'tokeninfo']),
-        cache: z._default(cache.schema, cache.default),
-      },
-      { error: 'must be an object with only url, clientId, clientSecret, issuer, tokens, protocol and cache' },
-    )
-    .check(
-      z.refine(({ clientId, clientSecret }) => clientSecret === undefined || clientId !== undefined, {
-        error: 'has clientSecret without clientId',
-      }),
-      z.refine(({ protocol, url }) => protocol !== 'tokeninfo' || url !== undefined, {
-        error: 'needs url with the protocol tokeninfo, such as https://oauth2.googleapis.com/tokeninfo',
-      }),
-    ),
+  members(
+    {
+      url: z.optional(plainUrl(true)),
+      clientId: z.optional(text),
+      clientSecret: z.optional(text),
+      issuer: z.optional(plainUrl(true)),
+      tokens: choice(['opaque', 'all']),
+      protocol: choice(['rfc7662', 'tokeninfo']),
+      cache: z._default(cache.schema, cache.default),
+    },
+    'must be an object with only url, clientId, clientSecret, issuer, tokens, protocol and cache',
+  ).check(
+    z.refine(({ clientId, clientSecret }) => clientSecret === undefined || clientId !== undefined, {
+      error: 'has clientSecret without clientId',
+    }),
+    z.refine(({ protocol, url }) => protocol !== 'tokeninfo' || url !== undefined, {
+      error: 'needs url with the protocol tokeninfo, such as https://oauth2.googleapis.com/tokeninfo',
+    }),
+  ),
 ) as z.ZodMiniType<Introspection | undefined>;

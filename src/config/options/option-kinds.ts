@@ -294,6 +294,16 @@ export const object = <T>(
   ...details,
 });
 
+/**
+ * A schema for an object with these members and no others. `checkValue` reports each other member at its own place.
+ * @param error the fault of a value that is not an object
+ */
+export const members = <T extends z.core.$ZodLooseShape>(shape: T, error: string) =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? `is not a known key; the keys are ${joinWords(Object.keys(shape), 'and')}` : error,
+  });
+
 /** A schema for text that matches a pattern. */
 export function matching(pattern: RegExp, error: string) {
   return z.string({ error }).check(z.regex(pattern, { error }));

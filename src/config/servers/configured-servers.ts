@@ -136,7 +136,7 @@ const checkClientOptions = <T extends ServerConfig>(
   const withCredentials = checkCredentials(forwarding, ...at('credentials'), report);
   const withIdentity = checkIdentity(withCredentials, ...at('identity'), report);
   const sharing = checkSharing(withIdentity, own, placeOf, report);
-  return checkHibernation(sharing, ...at('hibernateAfter'), report);
+  return checkHibernation(sharing, own, placeOf, report);
 };
 
 /** The locations of the options that a source sets, and the location of the server for all others. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isPattern, type ToolChange } from '../../backend/filter/filter-rules.ts';
-import { list, map } from '../options/option-kinds.ts';
+import { list, map, members } from '../options/option-kinds.ts';
 
 const toolPattern = z.string({ error: 'must be a list of strings' }).check(
   z.refine(isPattern, {
@@ -19,14 +19,14 @@ const text = z.string({ error: 'must be a string' });
 /** The form that the specification recommends for the names of tools (2025-11-25, server/tools, "Tool Names"). */
 const toolName = text.check(z.regex(/^[A-Za-z0-9_.-]{1,128}$/, { error: 'must be 1 to 128 letters, digits or _ . -' }));
 
-const toolChange = z.strictObject(
+const toolChange = members(
   {
     name: z.optional(toolName),
     title: z.optional(text),
     description: z.optional(text),
     arguments: z.optional(z.record(z.string(), z.json(), { error: 'must be an object' })),
   },
-  { error: 'must be an object with only name, title, description and arguments' },
+  'must be an object with only name, title, description and arguments',
 );
 
 const toolChanges = z

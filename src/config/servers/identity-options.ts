@@ -3,7 +3,7 @@ import { isLoopback } from '../../auth/origin-rules.ts';
 import { readSigningKey } from '../../backend/identity/signing-key.ts';
 import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
-import { object } from '../options/option-kinds.ts';
+import { members, object } from '../options/option-kinds.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
 
 const text = z
@@ -28,42 +28,37 @@ const url = z.string({ error: 'needs URLs in issuer and tokenUrl' }).check(
 
 const grants = ['client_credentials', 'token_exchange'] as const;
 
-const identity = z
-  .strictObject(
-    {
-      grant: z.enum(grants, { error: 'needs grant: client_credentials or token_exchange' }),
-      issuer: z.optional(url),
-      tokenUrl: z.optional(url),
-      clientId: z
-        .string({ error: 'needs clientId, under which the gateway is registered with the authorization server' })
-        .check(z.minLength(1, { error: 'has an empty clientId' })),
-      clientSecret: z.optional(text),
-      secretIn: z.optional(z.enum(['header', 'body'], { error: 'has a secretIn other than header or body' })),
-      privateKey: z.optional(text),
-      keyId: z.optional(text),
-      scope: z.optional(text),
-      audience: z.optional(text),
-      resource: z.optional(text),
-    },
-    {
-      error:
-        'must be an object with grant, clientId, issuer or tokenUrl, and clientSecret or privateKey; also keyId, secretIn, scope, audience and resource',
-    },
-  )
-  .check(
-    z.superRefine((value, context) => {
-      const report = (message: string) => context.addIssue({ code: 'custom', message });
-      const { issuer, tokenUrl, clientSecret, privateKey, secretIn, keyId } = value;
-      if (issuer === undefined && tokenUrl === undefined)
-        report('needs issuer, the URL of the authorization server, or tokenUrl, its token endpoint');
-      if ((clientSecret === undefined) === (privateKey === undefined))
-        report('needs either clientSecret or privateKey, so that only the gateway can get tokens');
-      if (secretIn !== undefined && clientSecret === undefined) report('has secretIn without clientSecret; remove it');
-      if (keyId !== undefined && privateKey === undefined) report('has keyId without privateKey; remove it');
-      if (privateKey !== undefined && !isSigningKey(privateKey))
-        report('has a privateKey that is not an RSA, EC or Ed25519 key in PEM or JWK form, without a password');
-    }),
-  ) as z.ZodMiniType<UpstreamIdentity>;
+const identity = members(
+  {
+    grant: z.enum(grants, { error: 'needs grant: client_credentials or token_exchange' }),
+    issuer: z.optional(url),
+    tokenUrl: z.optional(url),
+    clientId: z
+      .string({ error: 'needs clientId, under which the gateway is registered with the authorization server' })
+      .check(z.minLength(1, { error: 'has an empty clientId' })),
+    clientSecret: z.optional(text),
+    secretIn: z.optional(z.enum(['header', 'body'], { error: 'has a secretIn other than header or body' })),
+    privateKey: z.optional(text),
+    keyId: z.optional(text),
+    scope: z.optional(text),
+    audience: z.optional(text),
+    resource: z.optional(text),
+  },
+  'must be an object with grant, clientId, issuer or tokenUrl, and clientSecret or privateKey; also keyId, secretIn, scope, audience and resource',
+).check(
+  z.superRefine((value, context) => {
+    const report = (message: string) => context.addIssue({ code: 'custom', message });
+    const { issuer, tokenUrl, clientSecret, privateKey, secretIn, keyId } = value;
+    if (issuer === undefined && tokenUrl === undefined)
+      report('needs issuer, the URL of the authorization server, or tokenUrl, its token endpoint');
+    if ((clientSecret === undefined) === (privateKey === undefined))
+      report('needs either clientSecret or privateKey, so that only the gateway can get tokens');
+    if (secretIn !== undefined && clientSecret === undefined) report('has secretIn without clientSecret; remove it');
+    if (keyId !== undefined && privateKey === undefined) report('has keyId without privateKey; remove it');
+    if (privateKey !== undefined && !isSigningKey(privateKey))
+      report('has a privateKey that is not an RSA, EC or Ed25519 key in PEM or JWK form, without a password');
+  }),
+) as z.ZodMiniType<UpstreamIdentity>;
 
 function isSigningKey(key: string): boolean {
   try {

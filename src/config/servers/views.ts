@@ -5,7 +5,7 @@ import { matchesGlob } from '../../util/glob.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { usesClientCredentials } from '../options/client-credential-options.ts';
-import { duration } from '../options/option-kinds.ts';
+import { duration, matching, members } from '../options/option-kinds.ts';
 import type { ServerOptions } from '../options/options.ts';
 import { checkValue, type GivenValue } from '../sources/given-values.ts';
 import type { RemoteServer, ServerConfig } from './configured-servers.ts';
@@ -22,29 +22,25 @@ const patterns = z
   .array(z.string({ error: 'must be a list of server names' }), { error: 'must be a list of server names' })
   .check(z.minLength(1, { error: 'must name at least one server' }));
 
-const viewSchema = z.union(
-  [
-    z.pipe(
-      patterns,
-      z.transform((servers) => ({ servers })),
-    ),
-    z.strictObject({
+const viewSchema = z.pipe(
+  z.transform((view) => (Array.isArray(view) ? { servers: view } : view)),
+  members(
+    {
       servers: patterns,
-      separator: z.optional(z.string().check(z.regex(/^[A-Za-z0-9_.-]{1,8}$/))),
-      unprefixed: z.optional(z.string()),
+      separator: z.optional(matching(/^[A-Za-z0-9_.-]{1,8}$/, 'must be 1 to 8 letters, digits or _ . -')),
+      unprefixed: z.optional(z.string({ error: 'must be the name of a server' })),
       timeout: z.optional(viewTimeout.schema),
       allowTools: z.optional(filterOptions.allowTools.schema),
       denyTools: z.optional(filterOptions.denyTools.schema),
       allowPrompts: z.optional(filterOptions.allowPrompts.schema),
       denyPrompts: z.optional(filterOptions.denyPrompts.schema),
       tools: z.optional(filterOptions.tools.schema),
-    }),
-  ],
-  {
-    error:
-      'must be a list of server names, or an object with servers, separator (1 to 8 letters, digits or _ . -), unprefixed (a server name), timeout (a duration such as 5s), allowTools, denyTools, allowPrompts, denyPrompts and tools',
-  },
+    },
+    'must be a list of server names, or an object such as { "servers": ["a", "b"], "separator": "_" }',
+  ),
 );
+
+type View = z.output<typeof viewSchema>;
 
 /**
  * Reads the views of the file. A view is an endpoint that combines several servers (docs/decisions/0101). Each is added
@@ -74,12 +70,6 @@ export function readViews(
     return view === undefined ? [] : (readView(name, view, servers, common, place, report) ?? []);
   });
 }
-
-type View = z.output<typeof viewSchema> & {
-  readonly separator?: string | undefined;
-  readonly unprefixed?: string | undefined;
-  readonly timeout?: number | undefined;
-} & { readonly [K in keyof typeof filterOptions]?: ServerOptions[K] | undefined };
 
 /** How many of the known servers a message names. */
 const maxNamed = 10;

@@ -92,14 +92,17 @@ export function checkValue<T>(
   if (checked.success) return checked.data;
   for (const issue of checked.error.issues) {
     const at = issue.path.reduce<string>(memberPath, path);
-    report(at, issue.message + choiceHint(issue.message, value));
+    if (issue.code !== 'unrecognized_keys') report(at, issue.message + choiceHint(issue.message, value));
+    else for (const key of issue.keys) report(memberPath(at, key), issue.message + choiceHint(issue.message, key));
   }
   return undefined;
 }
 
-/** The choice of `must be a, b or c` that the user probably meant. */
+/** The choice of `must be a, b or c` or of `the keys are a, b and c` that the user probably meant. */
 function choiceHint(message: string, value: unknown): string {
-  const choices = /^must be ((?:[\w-]+, )*[\w-]+ or [\w-]+)$/.exec(message)?.[1]?.split(/, | or /);
+  const choices = /(?:^must be|the keys are) ((?:[\w-]+, )*[\w-]+ (?:or|and) [\w-]+)$/
+    .exec(message)?.[1]
+    ?.split(/, | or | and /);
   const nearest = choices && typeof value === 'string' ? nearestName(value, choices) : undefined;
   return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }

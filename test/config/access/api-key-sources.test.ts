@@ -41,7 +41,7 @@ describe('a file of keys', () => {
       'k: [0].name must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or digit',
       'k: [0].sha256 must be 64 hexadecimal digits; mcp-gangway key alice creates a key and its hash, and printf %s KEY | sha256sum prints the hash of an existing key',
       'k: [0].scopes[0] must be a scope: visible ASCII without " and \\',
-      'k: [0] has an unknown key; known keys are name, sha256, expires and scopes',
+      'k: [0].more is not a known key; the keys are name, sha256, expires and scopes',
     ]);
   });
 });

@@ -141,7 +141,7 @@ describe('introspection', () => {
   });
 
   it.each([
-    ['another member', { secret: 'x' }, 'must be an object with only url'],
+    ['another member', { secret: 'x' }, 'is not a known key; the keys are url'],
     ['a secret on the command line', { clientId: 'gateway', clientSecret: 'x' }, 'has a secret, which every user'],
     ['an endpoint without TLS', { url: 'http://login.example.com' }, 'https'],
     ['the protocol of Google without a URL', { protocol: 'tokeninfo' }, 'needs url'],

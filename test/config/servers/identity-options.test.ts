@@ -51,7 +51,7 @@ describe('the identity of the gateway at a server', () => {
     ['a key that is none', { ...identity, clientSecret: undefined, privateKey: 'x' }, /not an RSA, EC or Ed25519 key/],
     ['plain HTTP', { ...identity, issuer: 'http://login.example' }, /must use https/],
     ['a password in the URL', { ...identity, issuer: 'https://a:b@login.example' }, /no user name or password/],
-    ['an unknown member', { ...identity, secret: 'x' }, /must be an object with grant/],
+    ['an unknown member', { ...identity, secret: 'x' }, /secret is not a known key; the keys are grant/],
   ])('%s: a fault that names the remedy and no secret', (_, given, message) => {
     const faults = faultsOfServer({ identity: given });
     expect(faults.join(' ')).toMatch(message);
