@@ -306,6 +306,9 @@ export class GroupCall {
 
   #fail(reason: Reason, data?: FaultData): void {
     if (this.#isOver) return;
+    // The client has no request state, so nobody would answer the server's questions. A round can be sent again.
+    const mayBeLeft = reason === 'outcome_unknown' && this.#outcome === undefined && this.#stream.hasBegun;
+    if (mayBeLeft) this.#cancelAtServer('The connection to the client was lost.');
     this.#end();
     this.#groupRequest.answer.fault(reason, data);
   }

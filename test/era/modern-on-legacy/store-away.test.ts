@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { CallStream } from '../../../src/era/modern-on-legacy/call-stream.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createGroups, type GroupsFixture, responseOf } from './groups-fixture.ts';
 
@@ -74,4 +75,18 @@ describe('[U-03] [P7] while the store is away, a modern call', () => {
     store.values.get = () => Promise.reject(new StoreUnavailable('unreachable'));
     expect(reasonOf(await call(retryOf(asked)))).toBe('outcome_unknown');
   });
+});
+
+it('[P3] a modern call whose way to its session is lost is cancelled there, since its client cannot answer any more', async () => {
+  const { call, fake } = createAsking();
+  const post = CallStream.prototype.post;
+  const spy = vi.spyOn(CallStream.prototype, 'post').mockImplementation(async function (this: CallStream, ...args) {
+    await post.apply(this, args);
+    return 'outcome_unknown';
+  });
+  onTestFinished(() => spy.mockRestore());
+  expect(reasonOf(await call())).toBe('outcome_unknown');
+  const cancelled = await fake.backend.sent.next(({ method }) => method === 'notifications/cancelled');
+  const called = fake.backend.sent.items.find(({ method }) => method === 'tools/call');
+  expect(cancelled.params.requestId).toBe(called?.id);
 });
