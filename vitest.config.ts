@@ -39,7 +39,7 @@ const processes = [
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',
   'test/ops/{audit/line-file,health/start-help}.test.ts',
   'test/protocol/{regular-expressions,json/kernel/build}.test.ts',
-  'test/store/memory/journal/{compaction,damage,directory,kills,sync}.test.ts',
+  'test/store/memory/files/{damage,directory,disk-room,kills,sync}.test.ts',
   'test/support/{canaries,cluster,journal,log-checker,net-proxy,redis-server}.test.ts',
 ];
 

@@ -5,7 +5,7 @@ import { storeDirectoryOf } from '../config/store-directory-option.ts';
 import type { StoreState } from '../ops/admin/console-hook.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
-import { type FileStore, openFileStore } from '../store/memory/journal/file-store.ts';
+import type { FileStore } from '../store/memory/files/file-store.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { MemoryLimits } from '../store/memory/memory-tables.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
@@ -57,7 +57,7 @@ export async function createStore(config: GatewayConfig, logger: Logger, telemet
     const directory = storeDirectoryOf(config);
     if (directory === undefined)
       return { store: counted(createMemoryStore(memoryLimits)), shared: undefined, lasting: undefined };
-    const lasting = counted(openFiles(directory, memoryLimits, derived.mailboxMaxBytes, logger, telemetry));
+    const lasting = counted(await openFiles(directory, memoryLimits, derived.mailboxMaxBytes, logger, telemetry));
     return { store: lasting, shared: undefined, lasting };
   }
   const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
@@ -73,14 +73,15 @@ const leaseInFilesMs = 365 * 86_400_000;
  */
 const storeSyncMs = 1_000;
 
-function openFiles(
+async function openFiles(
   directory: string,
   limits: MemoryLimits,
   mailboxMaxBytes: number,
   logger: Logger,
   { emit }: StoreReports,
-): FileStore {
-  const store = openFileStore({
+): Promise<FileStore> {
+  const { openFileStore } = await import('../store/memory/files/file-store.ts');
+  const store = await openFileStore({
     directory,
     limits,
     syncMs: storeSyncMs,
@@ -88,20 +89,15 @@ function openFiles(
     mailboxMaxBytes,
     emit,
   });
-  const { sessions, bytes, tornBytes, damagedBytes, isOpenToOthers } = store.found;
-  logger.info({ store: directory, sessions, bytes, tornBytes }, 'the store resumes with the state in its files');
-  if (damagedBytes > 0)
-    logger.warn({ store: directory, damagedBytes, detail: damageDetail }, 'the files of the store are damaged');
-  if (isOpenToOthers)
-    logger.warn({ store: directory, detail: openDetail }, 'other users may enter the directory of the store');
+  const { sessions, bytes, damaged, isRepaired } = store.found;
+  logger.info({ store: directory, sessions, bytes }, 'the store resumes with the state in its files');
+  if (damaged > 0 || isRepaired)
+    logger.warn({ store: directory, damaged, isRepaired, detail: damageDetail }, 'the files of the store are damaged');
   return store;
 }
 
 const damageDetail =
   'Something has changed the files, or the disk is failing. Damaged parts were skipped: a few sessions or events may be missing.';
-
-const openDetail =
-  'Only this user can read the files of the store. To hide the names and sizes of the files too, set the mode of the directory to 0700.';
 
 async function openRedis(
   redis: string,

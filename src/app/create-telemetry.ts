@@ -25,7 +25,7 @@ import { watchProcesses } from '../ops/metrics/collectors/process-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
 import { RepeatedHelp } from '../ops/repeated-help.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
-import { explainDisk } from '../store/memory/journal/explain-disk.ts';
+import { explainDisk } from '../store/memory/files/explain-disk.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import { reportFaultsTo } from '../util/boundary.ts';

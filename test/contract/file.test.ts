@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { type FileStore, openFileStore } from '../../src/store/memory/journal/file-store.ts';
+import { type FileStore, openFileStore } from '../../src/store/memory/files/file-store.ts';
 import type { ClusterStore } from '../../src/store/store.ts';
 import { storeContract } from './store-contract.ts';
 import type { StoreLimits, StoreUnderTest } from './store-fixture.ts';
@@ -13,16 +13,20 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 let made = 0;
 const startedMs = Date.now();
 
-function open({ leaseMs, mailboxMaxBytes, ...limits }: StoreLimits, directory: string, now: () => number): FileStore {
+function open(
+  { leaseMs, mailboxMaxBytes, ...limits }: StoreLimits,
+  directory: string,
+  now: () => number,
+): Promise<FileStore> {
   const times = { now, systemNow: () => startedMs + now() };
   return openFileStore({ directory, limits, syncMs: 1_000, leaseMs, mailboxMaxBytes, emit: () => undefined, ...times });
 }
 
 const freshDirectory = (): string => join(root, `${++made}`);
 
-storeContract('file', (limits): StoreUnderTest => {
+storeContract('file', async (limits): Promise<StoreUnderTest> => {
   let nowMs = 0;
-  const store = open(limits, freshDirectory(), () => nowMs);
+  const store = await open(limits, freshDirectory(), () => nowMs);
   return {
     store,
     other: store,
@@ -42,18 +46,22 @@ storeContract(
     const directory = freshDirectory();
     let nowMs = 0;
     const now = (): number => nowMs;
-    let current = open(limits, directory, now);
+    let current = await open(limits, directory, now);
     const { instances } = current; // leases and mailboxes live as long as a process
     let turn: Promise<unknown> = Promise.resolve();
-    let calls = 0;
+    let openings = 0;
+    let hasChanged = false;
 
-    /** Runs a method after reopening the store, one after the other. */
-    const reopened = (run: (store: FileStore) => Promise<unknown>): Promise<unknown> => {
+    /** Runs a method after reopening the store, one after the other. Reads in a row find the same files. */
+    const reopened = (run: (store: FileStore) => Promise<unknown>, isRead: boolean): Promise<unknown> => {
       const result = turn.then(async () => {
-        calls += 1;
-        if (calls % 3 === 0) await current.compact();
-        await current.close();
-        current = open(limits, directory, now);
+        if (hasChanged || !isRead) {
+          openings += 1;
+          if (openings % 3 === 0) await current.tidy();
+          await current.close();
+          current = await open(limits, directory, now);
+        }
+        hasChanged = !isRead;
         return run(current);
       });
       turn = result.catch(() => undefined);
@@ -65,9 +73,12 @@ storeContract(
         get:
           (_, method: string) =>
           (...args: unknown[]) =>
-            reopened((store) => ((store[name] as unknown as Room)[method] as Room[string])(...args)),
+            reopened(
+              (store) => ((store[name] as unknown as Room)[method] as Room[string])(...args),
+              ['read', 'find', 'get'].includes(method),
+            ),
       }) as never;
-    const unchanged = open(limits, freshDirectory(), now);
+    const unchanged = await open(limits, freshDirectory(), now);
     const store: ClusterStore = {
       ...unchanged,
       instances,

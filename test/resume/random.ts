@@ -8,6 +8,8 @@ export interface Random {
   integer(min: number, max: number): number;
   /** True with this probability. */
   chance(probability: number): boolean;
+  /** One of these. */
+  pick<T>(among: readonly T[]): T;
   /** Another source that follows from this one. */
   fork(): Random;
 }
@@ -24,6 +26,7 @@ export function createRandom(seed: number): Random {
     next,
     integer: (min, max) => min + Math.floor(next() * (max - min + 1)),
     chance: (probability) => next() < probability,
+    pick: (among) => among[Math.floor(next() * among.length)] as never,
     fork: () => createRandom(Math.floor(next() * 2 ** 32)),
   };
 }

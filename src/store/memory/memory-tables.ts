@@ -4,7 +4,7 @@ import { createMemoryChanges, type MemoryChanges } from './memory-changes.ts';
 import { type LogContents, MemoryLog } from './memory-log.ts';
 import { createMemoryRates, type MemoryRates } from './memory-rates.ts';
 import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';
-import { createMemoryValues, type MemoryValues } from './memory-values.ts';
+import { createMemoryValues, type MemoryValues, type OnValueRemoved } from './memory-values.ts';
 
 /** The limits of each log and of all logs together, and the lifetime of sessions. */
 export interface MemoryLimits extends LogLimits {
@@ -14,6 +14,7 @@ export interface MemoryLimits extends LogLimits {
   readonly maxTotalBytes?: number;
   /** For how long an unused session is kept; an hour by default. Infinity keeps the session until it is ended. */
   readonly recordTtlMs?: number;
+  readonly onValueRemoved?: OnValueRemoved;
 }
 
 /** A session with the contents of its log, as another process stored it. */
@@ -50,7 +51,7 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
     totalBytes -= log.bytes;
   };
   const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
-  const values = createMemoryValues(now);
+  const values = createMemoryValues(now, limits.onValueRemoved);
   const changes = createMemoryChanges();
   const rates = createMemoryRates(now);
 

@@ -28,11 +28,14 @@ export interface MemoryValues extends Immediate<Values> {
   clear(): void;
 }
 
+/** Called for each value that is dropped or replaced. */
+export type OnValueRemoved = (kind: ValueKind, name: string) => void;
+
 /** Makes an empty table. */
-export function createMemoryValues(now: () => number): MemoryValues {
+export function createMemoryValues(now: () => number, onRemoved: OnValueRemoved = () => undefined): MemoryValues {
   const tables = new Map<ValueKind, BoundedMap<string, Value>>();
   for (const [kind, maxBytes] of Object.entries(maxValueBytes) as [ValueKind, number][])
-    tables.set(kind, new BoundedMap(Number.POSITIVE_INFINITY, budgetOf(maxBytes)));
+    tables.set(kind, new ValueTable(maxBytes, (name) => onRemoved(kind, name)));
   const tableOf = (kind: ValueKind): BoundedMap<string, Value> => tables.get(kind) as BoundedMap<string, Value>;
 
   const get = (kind: ValueKind, name: string): Buffer | undefined => {
@@ -62,6 +65,21 @@ export function createMemoryValues(now: () => number): MemoryValues {
       for (const table of tables.values()) table.clear();
     },
   };
+}
+
+class ValueTable extends BoundedMap<string, Value> {
+  readonly #onRemoved: (name: string) => void;
+
+  constructor(maxBytes: number, onRemoved: (name: string) => void) {
+    super(Number.POSITIVE_INFINITY, budgetOf(maxBytes));
+    this.#onRemoved = onRemoved;
+  }
+
+  override delete(name: string): boolean {
+    const isRemoved = super.delete(name);
+    if (isRemoved) this.#onRemoved(name);
+    return isRemoved;
+  }
 }
 
 const budgetOf = (maxBytes: number): ByteBudget<string, Value> => ({

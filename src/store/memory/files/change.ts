@@ -5,7 +5,7 @@ import type { Tombstone } from '../memory-sessions.ts';
 import type { StoredSession } from '../memory-tables.ts';
 
 /**
- * A change of the tables, as the journal keeps it. A change is an effect, not a request: whether a request may have its
+ * A change of the tables, as the files keep it. A change is an effect, not a request: whether a request may have its
  * effect was decided before. A change of an unknown session has no effect.
  */
 export type Change =
@@ -14,7 +14,6 @@ export type Change =
   | { readonly kind: 'append'; readonly key: string; readonly epoch: number; readonly events: readonly NewEvent[] }
   | { readonly kind: 'amend'; readonly key: string; readonly changes: RecordChanges }
   | ({ readonly kind: 'owner'; readonly key: string } & Ownership)
-  | { readonly kind: 'renew'; readonly keys: readonly string[] }
   | { readonly kind: 'end'; readonly key: string; readonly tombstone: Tombstone }
   | {
       readonly kind: 'value';
@@ -22,9 +21,7 @@ export type Change =
       readonly name: string;
       readonly value: Buffer;
       readonly ttlMs: number;
-    }
-  /** Everything that is valid stands in this file up to here. Older files are obsolete. */
-  | { readonly kind: 'base' };
+    };
 
 /** Who owns a session, and the takeovers that led there. */
 export type Ownership = Pick<SessionRecord, 'owner' | 'epoch'> &

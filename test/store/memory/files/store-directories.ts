@@ -1,12 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import {
-  type FileStore,
-  type FileStoreOptions,
-  openFileStore,
-} from '../../../../src/store/memory/journal/file-store.ts';
+import { type FileStore, type FileStoreOptions, openFileStore } from '../../../../src/store/memory/files/file-store.ts';
 
 /** A directory that does not exist yet, in one that is removed after the test. */
 export function freshDirectory(): string {
@@ -16,8 +12,8 @@ export function freshDirectory(): string {
 }
 
 /** Opens a store with wide limits. The test closes it, or it is closed after the test. */
-export function openStore(directory: string, options: Partial<FileStoreOptions> = {}): FileStore {
-  const store = openFileStore({
+export async function openStore(directory: string, options: Partial<FileStoreOptions> = {}): Promise<FileStore> {
+  const store = await openFileStore({
     directory,
     limits: { maxEvents: 1_000_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 },
     syncMs: 1_000,
@@ -30,9 +26,12 @@ export function openStore(directory: string, options: Partial<FileStoreOptions> 
   return store;
 }
 
-/** The paths of the journal's files, oldest first. */
+/** The paths of the files of a store, in the order of their numbers. */
 export const filesOf = (directory: string): string[] =>
-  readdirSync(directory)
-    .filter((name) => name.startsWith('journal-'))
+  readdirSync(join(directory, 'db'))
     .sort()
-    .map((name) => join(directory, name));
+    .map((name) => join(directory, 'db', name));
+
+/** How many bytes the files of a store have. */
+export const bytesIn = (directory: string): number =>
+  filesOf(directory).reduce((sum, path) => sum + statSync(path).size, 0);

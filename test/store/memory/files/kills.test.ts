@@ -1,12 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { FileStore } from '../../../../src/store/memory/journal/file-store.ts';
+import type { FileStore } from '../../../../src/store/memory/files/file-store.ts';
 import { eventsPerRead } from '../../../../src/store/read-pages.ts';
 import { textsOf } from '../../../contract/store-fixture.ts';
 import { createRandom, seedOfRun } from '../../../resume/random.ts';
@@ -23,8 +23,17 @@ const running = new Set<ChildProcess>();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gangway-writer-'));
+  symlinkSync(join(import.meta.dirname, '../../../../node_modules'), join(folder, 'node_modules'));
   const entryPoints = [join(import.meta.dirname, 'store-writer.ts')];
-  await build({ entryPoints, outfile: writerFile(), bundle: true, platform: 'node', format: 'esm', logLevel: 'error' });
+  await build({
+    entryPoints,
+    outfile: writerFile(),
+    bundle: true,
+    external: ['classic-level'],
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+  });
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -92,16 +101,15 @@ it(
     const directory = freshDirectory();
     const seed = seedOfRun();
     const random = createRandom(seed);
-    const totals = { events: 0, unreported: 0, tornBytes: 0 };
+    const totals = { events: 0, unreported: 0 };
     for (let run = 0; run < kills; run += 1) {
       const writer = startWriter([directory, `run${run}`, run % 2 === 0 ? 'yes' : 'no']);
       await waitFor(() => writer.stored.size === 4, { what: 'the first events', intervalMs: 1, deadlineMs: 20_000 });
       await delay(random.integer(0, 60)); // not a wait for anything: the moment of the kill
       await writer.kill();
 
-      const store = openStore(directory);
-      expect(store.found.damagedBytes, `RESUME_SEED=${seed}, run ${run}`).toBe(0);
-      totals.tornBytes += store.found.tornBytes;
+      const store = await openStore(directory);
+      expect(store.found.damaged, `RESUME_SEED=${seed}, run ${run}`).toBe(0);
       for (const [key, tail] of writer.stored) {
         expect(await store.sessions.find(key)).toBeDefined();
         const count = await requireWhole(store, key);
@@ -115,7 +123,7 @@ it(
     }
     process.stdout.write(`store kills, RESUME_SEED=${seed}: ${JSON.stringify({ kills, ...totals })}\n`);
     expect(totals.events).toBeGreaterThan(0);
-    expect(openStore(directory).found.sessions).toBe(0);
+    expect((await openStore(directory)).found.sessions).toBe(0);
   },
   30_000 + kills * 4_000,
 );
@@ -130,8 +138,8 @@ it('waits while there is no room, refuses new changes meanwhile, and goes on wit
   const isPast = ([key, tail]: readonly [string, number]): boolean => (writer.stored.get(key) ?? 0) > tail + 20;
   await waitFor(() => [...whenFull].every(isPast), { what: 'more events', deadlineMs: 20_000 });
   await writer.kill();
-  const store = openStore(directory);
-  expect(store.found).toMatchObject({ damagedBytes: 0, sessions: 4 });
+  const store = await openStore(directory);
+  expect(store.found).toMatchObject({ damaged: 0, isRepaired: false, sessions: 4 });
   for (const [key, tail] of writer.stored) expect(await requireWhole(store, key)).toBeGreaterThanOrEqual(tail);
 });
 
@@ -140,7 +148,7 @@ it('keeps what was stored if the process ends while there is no room', async () 
   const writer = startWriter([directory, 'full', 'yes'], ['prlimit', '--fsize=300000:unlimited']);
   await waitFor(() => writer.refusals.length > 5, { what: 'refusals', deadlineMs: 20_000 });
   await writer.kill();
-  const store = openStore(directory);
-  expect(store.found.damagedBytes).toBe(0);
+  const store = await openStore(directory);
+  expect(store.found.damaged).toBe(0);
   for (const [key, tail] of writer.stored) expect(await requireWhole(store, key)).toBeGreaterThanOrEqual(tail);
 });

@@ -2,30 +2,30 @@ import { singleEvents } from '../../event-run.ts';
 import type { SessionRecords } from '../../session-records.ts';
 import type { ClusterStore } from '../../store.ts';
 import type { MemoryTables } from '../memory-tables.ts';
-import type { Change } from './change.ts';
-import type { Journal } from './files/journal.ts';
+import type { Engine } from './engine.ts';
+import type { StoredChanges } from './stored-changes.ts';
 
 /**
- * Offers the tables as a store. Each change takes effect in the tables, is queued for the journal in the same turn, and
- * is reported when it is in the file. While the journal cannot be written, a change is refused before it takes effect.
- * A change whose write failed stays in the tables and in the queue: its repetition finds it done and waits for the file.
+ * Offers the tables as a store. Each change takes effect in the tables, is queued for the files in the same turn, and
+ * is reported when it is in the files. While the files cannot be written, a change is refused before it takes effect.
+ * A change whose write failed stays in the tables and in the queue: its repetition finds it done and waits for the files.
  *
  * Rates and announced changes are not kept. They matter for seconds, and nobody subscribes across a restart.
  */
-export function createJournaledStore(
+export function createDurableStore(
   tables: MemoryTables,
-  journal: Journal,
-  append: (change: Change) => void,
+  engine: Engine,
+  stored: StoredChanges,
 ): Pick<ClusterStore, 'log' | 'sessions' | 'values' | 'changes' | 'rates'> {
   const { sessions, values } = tables;
-  /** Sessions whose newest events may not be in the file yet. A reader waits for these (P5). */
+  /** Sessions whose newest events may not be in the files yet. A reader waits for these (P5). */
   const unsettled = new Set<string>();
 
-  /** Makes a change and waits until it is in the file, also if an earlier attempt made it. */
+  /** Makes a change and waits until it is in the files, also if an earlier attempt made it. */
   const change = async <T>(apply: () => T): Promise<Awaited<T>> => {
-    journal.requireWritable();
+    engine.requireWritable();
     const result = apply();
-    if (!journal.isSettled) await journal.settled();
+    if (!engine.isSettled) await engine.settled();
     return await result;
   };
 
@@ -33,17 +33,23 @@ export function createJournaledStore(
     const session = sessions.get(key);
     if (session === undefined) return;
     const { record, takeovers, term } = session;
-    append({ kind: 'owner', key, owner: record.owner, epoch: record.epoch, takeovers, term });
+    stored.add({ kind: 'owner', key, owner: record.owner, epoch: record.epoch, takeovers, term });
   };
 
   const appendSession = (key: string): void => {
     const session = sessions.get(key);
-    if (session !== undefined) append({ kind: 'session', key, session: { ...session, log: session.log.contents() } });
+    if (session !== undefined)
+      stored.add({ kind: 'session', key, session: { ...session, log: session.log.contents() } });
+  };
+
+  const appendExpiry = (key: string): void => {
+    const expiresAtMs = sessions.get(key)?.expiresAtMs;
+    if (expiresAtMs !== undefined && Number.isFinite(expiresAtMs)) stored.setExpiry(key, expiresAtMs);
   };
 
   const appendEnd = (key: string): void => {
     const tombstone = sessions.tombstone(key);
-    if (tombstone !== undefined) append({ kind: 'end', key, tombstone });
+    if (tombstone !== undefined) stored.add({ kind: 'end', key, tombstone });
   };
 
   const records: SessionRecords = {
@@ -57,7 +63,7 @@ export function createJournaledStore(
     amend: (key, epoch, changes) =>
       change(() => {
         const outcome = sessions.amend(key, epoch, changes);
-        if (outcome === 'done') append({ kind: 'amend', key, changes });
+        if (outcome === 'done') stored.add({ kind: 'amend', key, changes });
         return outcome;
       }),
     register: (key, record, tail, log, registrant) =>
@@ -89,7 +95,7 @@ export function createJournaledStore(
     renew: (keys) =>
       change(() => {
         sessions.renew(keys);
-        append({ kind: 'renew', keys });
+        for (const key of keys) appendExpiry(key);
       }),
     end: (key, epoch) =>
       change(() => {
@@ -105,14 +111,14 @@ export function createJournaledStore(
         change(() => {
           const result = tables.log.append(key, epoch, expectedTail, events);
           if (result.outcome === 'stored' && events.length > 0) {
-            if (journal.isSettled) unsettled.clear();
+            if (engine.isSettled) unsettled.clear();
             unsettled.add(key);
-            append({ kind: 'append', key, epoch, events: singleEvents(events) });
+            stored.add({ kind: 'append', key, epoch, events: singleEvents(events) });
           }
           return result;
         }),
       async read(key, stream, after, limit) {
-        if (!journal.isSettled && unsettled.has(key)) await journal.settled();
+        if (!engine.isSettled && unsettled.has(key)) await engine.settled();
         return tables.log.read(key, stream, after, limit);
       },
     },
@@ -121,12 +127,12 @@ export function createJournaledStore(
       set: (of, name, value, ttlMs) =>
         change(() => {
           values.set(of, name, value, ttlMs);
-          append({ kind: 'value', of, name, value, ttlMs });
+          stored.add({ kind: 'value', of, name, value, ttlMs });
         }),
       keep: (of, name, candidate, ttlMs) =>
         change(() => {
           const value = values.keep(of, name, candidate, ttlMs);
-          append({ kind: 'value', of, name, value, ttlMs });
+          stored.add({ kind: 'value', of, name, value, ttlMs });
           return value;
         }),
     },

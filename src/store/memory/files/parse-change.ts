@@ -53,8 +53,6 @@ export function parseChange(content: Buffer): Change | undefined {
       const [key, owner, epoch, takeovers, term] = fields;
       return { kind, key, owner, epoch, takeovers: takeoversFromJson(takeovers), term: term ?? undefined };
     }
-    case 'renew':
-      return { kind, keys: fields[0] };
     case 'end': {
       const [key, expiresAtMs, epoch, wornOutFrom] = fields;
       const tombstone = {
@@ -68,8 +66,6 @@ export function parseChange(content: Buffer): Change | undefined {
       const [of, name, ttlMs, length] = fields;
       return { kind, of, name, ttlMs, value: bytes.take(length) };
     }
-    case 'base':
-      return { kind };
     default:
       return undefined;
   }

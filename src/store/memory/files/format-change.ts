@@ -35,16 +35,12 @@ function toJson(change: Change, parts: Parts): Json {
       return ['amend', change.key, parts.add(change.changes.clientState), parts.add(change.changes.clientSaid)];
     case 'owner':
       return ['owner', change.key, change.owner, change.epoch, takeoversToJson(change.takeovers), change.term ?? null];
-    case 'renew':
-      return ['renew', change.keys];
     case 'end': {
       const { expiresAtMs, epoch, wornOutFrom = null } = change.tombstone;
       return ['end', change.key, finite(expiresAtMs), epoch, wornOutFrom];
     }
     case 'value':
       return ['value', change.of, change.name, change.ttlMs, parts.add(change.value)];
-    case 'base':
-      return ['base'];
   }
 }
 

@@ -19,14 +19,10 @@ export function applyChange(tables: MemoryTables, change: Change): void {
     }
     case 'owner':
       return setOwner(tables, change.key, change);
-    case 'renew':
-      return sessions.renew(change.keys);
     case 'end':
       return sessions.bury(change.key, change.tombstone);
     case 'value':
       return tables.values.set(change.of, change.name, change.value, change.ttlMs);
-    case 'base':
-      return;
   }
 }
 
@@ -39,18 +35,4 @@ function setOwner({ sessions }: MemoryTables, key: string, { owner, epoch, takeo
   if (term === undefined) delete session.term;
   else session.term = term;
   sessions.renew([key]);
-}
-
-/** The changes that make these tables from empty ones. They are made one by one, so that memory is not copied at once. */
-export function* allChanges(tables: MemoryTables): Generator<Change, void> {
-  const { sessions, values } = tables;
-  for (const [key, tombstone] of [...sessions.tombstones()]) {
-    // A session may have followed this end meanwhile.
-    if (sessions.get(key) === undefined) yield { kind: 'end', key, tombstone };
-  }
-  for (const key of [...sessions.keys()]) {
-    const session = sessions.get(key);
-    if (session !== undefined) yield { kind: 'session', key, session: { ...session, log: session.log.contents() } };
-  }
-  for (const [of, name, value, ttlMs] of [...values.all()]) yield { kind: 'value', of, name, value, ttlMs };
 }

@@ -1,4 +1,4 @@
-import { openFileStore } from '../../../../src/store/memory/journal/file-store.ts';
+import { openFileStore } from '../../../../src/store/memory/files/file-store.ts';
 import { StoreUnavailable } from '../../../../src/store/store-unavailable.ts';
 import { aRecord, epoch } from '../../../contract/log-writer.ts';
 
@@ -6,11 +6,11 @@ import { aRecord, epoch } from '../../../contract/log-writer.ts';
  * A process that writes to a store until it is killed, and prints each change that was reported as stored:
  * `<session> <events> <number of the newest event>`. While the store refuses, it prints `refused <reason>`.
  *
- * Arguments: the directory, the prefix of its sessions, and whether the files are written anew all the time.
+ * Arguments: the directory, the prefix of its sessions, and whether the files are tidied all the time.
  */
-const [directory = '', prefix = '', compacts = ''] = process.argv.slice(2);
+const [directory = '', prefix = '', tidies = ''] = process.argv.slice(2);
 const sessions = 4;
-const store = openFileStore({
+const store = await openFileStore({
   directory,
   limits: { maxEvents: 1_000_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 },
   syncMs: 20,
@@ -51,14 +51,14 @@ async function write(key: string): Promise<void> {
   }
 }
 
-async function compact(): Promise<void> {
+async function tidy(): Promise<void> {
   for (;;) {
-    await store.compact();
+    await store.tidy();
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
 await Promise.all([
   ...Array.from({ length: sessions }, (_, index) => write(`${prefix}-${index}`)),
-  ...(compacts === 'yes' ? [compact()] : []),
+  ...(tidies === 'yes' ? [tidy()] : []),
 ]);

@@ -1,0 +1,272 @@
+// src/store/memory/files: the memory store with files, from which the next process continues.
+
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { detach } from '../../../util/boundary.ts';
+import type { Emit } from '../../../util/telemetry/emit.ts';
+import type { ClusterStore } from '../../store.ts';
+import type { StoreEvent } from '../../store-events.ts';
+import { createMemoryInstances } from '../memory-instances.ts';
+import type { MemorySession } from '../memory-sessions.ts';
+import { createMemoryTables, type MemoryLimits, type MemoryTables, sweepEveryMs } from '../memory-tables.ts';
+import { applyChange } from './apply-change.ts';
+import { createDurableStore } from './durable-store.ts';
+import { Engine, type EngineOptions } from './engine.ts';
+import { isDamage } from './level-errors.ts';
+import { makeStoreDirectory, openingError } from './store-directory.ts';
+import { StoreDirectoryError } from './store-directory-error.ts';
+import {
+  changePrefix,
+  decodeChange,
+  expiryPrefix,
+  parseChangeKey,
+  StoredChanges,
+  valueKey,
+  valuePrefix,
+} from './stored-changes.ts';
+
+/** Options of `openFileStore`. */
+export interface FileStoreOptions {
+  readonly directory: string;
+  readonly limits: MemoryLimits;
+  /** The longest time before written data are on the disk itself; 0 for before each change is reported as stored. */
+  readonly syncMs: number;
+  /** The duration of a lease after a renewal. No other instance shares the store, so a lease may be long. */
+  readonly leaseMs: number;
+  /** How many bytes a mailbox may have unread (P8). */
+  readonly mailboxMaxBytes: number;
+  readonly emit: Emit<StoreEvent>;
+  /** Milliseconds of a clock that never jumps; the monotonic clock by default. */
+  readonly now?: () => number;
+  /** Milliseconds of the system clock. It tells how long no process used the directory. */
+  readonly systemNow?: () => number;
+}
+
+/** What was found in the directory. */
+export interface FoundState {
+  readonly sessions: number;
+  /** The size of the files. */
+  readonly bytes: number;
+  /** How many changes could not be read, because something has damaged the files. */
+  readonly damaged: number;
+  /** True if the engine had to repair its files. It cannot tell what was lost. */
+  readonly isRepaired: boolean;
+}
+
+/** A store in the memory of this process, with files from which the next process continues. */
+export interface FileStore extends ClusterStore {
+  readonly found: FoundState;
+  /** Removes from the disk what is not valid any more: contents of ended sessions, and evicted events. Never rejects. */
+  tidy(): Promise<void>;
+}
+
+/** Contents that are not valid any more leave the disk after about this time, even if little is written. */
+const tidyMs = 3_600_000;
+
+/**
+ * Opens the store in a directory and reads what an earlier process left there. Rejects with `StoreDirectoryError` if the
+ * directory cannot be used.
+ *
+ * Durability: a change that was reported as done is in the files, so the end of this process loses nothing. A loss of
+ * power loses at most the changes of the last `syncMs`.
+ */
+export async function openFileStore(options: FileStoreOptions): Promise<FileStore> {
+  const { directory, leaseMs, mailboxMaxBytes, limits } = options;
+  const files = makeStoreDirectory(directory);
+  const { tables, engine, stored, now, found } = await openTables(options, files).catch(async (cause: unknown) => {
+    if (cause instanceof StoreDirectoryError) throw cause;
+    // Some damage is seen only when the files are read.
+    if (!isDamage(cause)) throw openingError(directory, cause);
+    return openTables(options, files, true).catch((again: unknown) => {
+      throw openingError(directory, again);
+    });
+  });
+  const { sessions } = tables;
+  const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now, createdMs: 0 });
+
+  const sweep = setInterval(() => {
+    tables.sweep();
+    instances.sweep();
+    for (const key of stored.keys)
+      if (sessions.get(key) === undefined && sessions.tombstone(key) === undefined) stored.remove(key);
+  }, sweepEveryMs(limits)).unref();
+
+  const tidy = async (): Promise<void> => {
+    for (const key of [...stored.keys]) {
+      if (engine.isFailing) return;
+      stored.renewWhole(key);
+      // One session at a time: the changes of clients do not wait behind all sessions, and few copies are in memory.
+      await engine.settled().catch(() => undefined);
+    }
+    await engine.compact().catch(() => undefined); // a failed write is reported, and repeated
+  };
+  const tidying = setInterval(() => detach('store', tidy()), tidyMs).unref();
+  let closing: Promise<void> | undefined;
+
+  const close = async (): Promise<void> => {
+    clearInterval(sweep);
+    clearInterval(tidying);
+    instances.clear();
+    await engine.close();
+    tables.clear();
+  };
+
+  return {
+    ...createDurableStore(tables, engine, stored),
+    instances,
+    found,
+    tidy,
+    healthyForMs: () => (engine.isFailing ? 0 : Number.POSITIVE_INFINITY),
+    onRecovered: () => undefined, // an outage of the disk loses nothing, so nobody has to write again
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** Opens the files, and makes the tables that they describe. Rejects if that is not possible. */
+async function openTables(options: FileStoreOptions, files: string, mustRepair = false) {
+  const { directory, syncMs, emit } = options;
+  const clock = new StoreClock(options.now ?? (() => performance.now()));
+  const { now } = clock;
+  let isLoaded = false;
+  const tables = createMemoryTables(
+    {
+      ...options.limits,
+      // The events that an earlier process evicted were counted by that process.
+      evicted: { add: (count) => isLoaded && options.limits.evicted?.add(count) },
+      onValueRemoved: (kind, name) => engine.write([{ type: 'del', key: valueKey(kind, name) }]),
+    },
+    now,
+  );
+  const { sessions, values } = tables;
+  const writeAll = (): void => {
+    for (const key of [...stored.keys]) stored.renewWhole(key, true);
+    for (const [of, name, value, ttlMs] of values.all()) stored.add({ kind: 'value', of, name, value, ttlMs });
+  };
+  const engineOptions: EngineOptions = {
+    directory: files,
+    syncMs,
+    onFailed: (cause) => emit({ type: 'store-failed', cause }),
+    onWorking: () => emit({ type: 'store-joined' }),
+    onUnsynced: writeAll,
+  };
+  const { engine, isRepaired } = await Engine.open(engineOptions, mustRepair);
+  const stored = new StoredChanges({
+    engine,
+    now,
+    wholeOf(key) {
+      const [session, tombstone] = [sessions.get(key), sessions.tombstone(key)];
+      if (session !== undefined) return { kind: 'session', key, session: { ...session, log: session.log.contents() } };
+      return tombstone && { kind: 'end', key, tombstone };
+    },
+  });
+  try {
+    await requireFormat(engine, directory);
+    const bytes = sizeOf(files);
+    const damaged = await load(engine, tables, stored, clock);
+    isLoaded = true;
+    clock.start((options.systemNow ?? Date.now)());
+    const found: FoundState = { sessions: [...sessions.keys()].length, bytes, damaged, isRepaired };
+    return { tables, engine, stored, now, found };
+  } catch (cause) {
+    await engine.close();
+    throw cause;
+  }
+}
+
+/**
+ * Applies all stored changes, each session's at their times.
+ * @returns how many were damaged
+ */
+async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges, clock: StoreClock): Promise<number> {
+  const { sessions } = tables;
+  const loaded = new Map<string, MemorySession>();
+  let damaged = 0;
+  let previous = { digest: '', slot: -1 };
+  const drop = (key: string): void => {
+    damaged += 1;
+    engine.write([{ type: 'del', key }]);
+  };
+  for await (const [key, value] of engine.entries(changePrefix)) {
+    const { digest, slot } = parseChangeKey(key);
+    const timed = decodeChange(value);
+    if (timed === undefined) {
+      drop(key);
+      continue;
+    }
+    const { atMs, change } = timed;
+    if (change.kind === 'value' || !stored.noteStored(digest, slot, timed, value.length)) continue;
+    if (slot > 0 && (digest !== previous.digest || slot !== previous.slot + 1)) damaged += 1;
+    previous = { digest, slot };
+    clock.replayAt(atMs);
+    // The time of a session that was in use was set again and again.
+    const known = loaded.get(digest);
+    if (known !== undefined) known.expiresAtMs = Number.POSITIVE_INFINITY;
+    applyChange(tables, change);
+    const session = sessions.get(change.key);
+    if (session !== undefined) loaded.set(digest, session);
+  }
+  for await (const [key, value] of engine.entries(expiryPrefix)) {
+    const session = loaded.get(key.slice(expiryPrefix.length));
+    // A damaged time is no number, or a wrong time of one session.
+    const expiresAtMs = value.length === 8 ? value.readDoubleLE() : Number.NaN;
+    if (session !== undefined && expiresAtMs > session.expiresAtMs) session.expiresAtMs = expiresAtMs;
+  }
+  for await (const [key, value] of engine.entries(valuePrefix)) {
+    const timed = decodeChange(value);
+    if (timed === undefined) {
+      drop(key);
+      continue;
+    }
+    clock.replayAt(timed.atMs);
+    applyChange(tables, timed.change);
+  }
+  return damaged;
+}
+
+/** The format that this version writes, and the newest one that it reads. */
+const format = 1;
+const formatKey = 'format';
+
+/** Throws `StoreDirectoryError` for files of a newer version. */
+async function requireFormat(engine: Engine, directory: string): Promise<void> {
+  const found = await engine.get(formatKey);
+  if (found === undefined) return engine.write([{ type: 'put', key: formatKey, value: Buffer.from(`${format}`) }]);
+  if (Number(found) <= format) return;
+  throw new StoreDirectoryError(
+    `${directory} was written by a newer mcp-gangway (format ${found}; this version reads up to ${format}). ` +
+      'Use the newer version, or another directory.',
+  );
+}
+
+const sizeOf = (directory: string): number =>
+  readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+
+/**
+ * The time of the store in milliseconds. It begins with the system clock and then follows the monotonic clock. A later
+ * process continues it, so it never goes back, even if the system clock was set back.
+ */
+class StoreClock {
+  readonly #monotonic: () => number;
+  #offsetMs: number | undefined;
+  #replayedMs = 0;
+  #newestMs = 0;
+
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  readonly now = (): number => (this.#offsetMs === undefined ? this.#replayedMs : this.#monotonic() + this.#offsetMs);
+
+  /** Sets the time of the stored changes that are applied next. */
+  replayAt(atMs: number): void {
+    this.#replayedMs = atMs;
+    this.#newestMs = Math.max(this.#newestMs, atMs);
+  }
+
+  start(systemMs: number): void {
+    this.#offsetMs = Math.max(this.#newestMs, systemMs) - this.#monotonic();
+  }
+}
