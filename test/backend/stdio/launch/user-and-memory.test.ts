@@ -42,7 +42,7 @@ describe.runIf(isRoot)('a server of another user', () => {
     for (const launcher of [[], ...(setpriv === undefined ? [] : [launcherOf(setpriv, 'SIGTERM')])]) {
       chmodSync(folder, 0o755);
       const opened = openProgram({ command, uid: 12345, gid: 23456, launcher });
-      const said = expect.stringContaining('The user of "uid" may not run the command');
+      const said = expect.stringContaining('The user of "user" may not run the command');
       expect(await opened.end()).toMatchObject({ reason: 'failed', detail: said });
     }
   });
