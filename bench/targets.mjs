@@ -52,6 +52,7 @@ export function ours({
   transport = 'stdio',
   server = 'same',
   isNode = false,
+  keeping = inMemory,
   more = [],
   ...rest
 } = {}) {
@@ -64,7 +65,7 @@ export function ours({
       const prefix = ['--cluster.prefix', `bench-${group}`];
       return [
         ...[...nodeFlags, program, '--port', port, '--admin-port', adminPort],
-        ...(store === 'memory' ? [] : [...redis, ...prefix]),
+        ...(store === 'memory' ? keeping() : [...redis, ...prefix]),
         ...eraOptions[server],
         ...(typeof more === 'function' ? more(places) : more),
         ...(transport === 'stdio'
@@ -119,6 +120,8 @@ const withLogin = ({ issuer }) => [
   ...['--auth.oauth.issuers', issuer, '--public-url', publicUrl, '--defaults.scopes.required', 'mcp:use'],
   ...['--limits.user.sessions', '1000'],
 ];
+const inMemory = () => ['--replay.store', 'memory'];
+
 /** Keeps sessions in a folder of its own, which is removed at the end of the run. */
 function withFiles() {
   const folder = mkdtempSync(path.join(tmpdir(), 'gangway-bench-store-'));
@@ -162,7 +165,7 @@ export const targets = {
     ],
   }),
   // The sessions of a single instance in files (docs/store.md).
-  'ours-files': ours({ only: isSmallEcho, reference: 'ours', more: withFiles }),
+  'ours-files': ours({ only: isSmallEcho, reference: 'ours', keeping: withFiles }),
   // A client that opens a session for each call, behind a login and in front of a server in Node.js, as hosted clients do.
   'ours-login-node': ours({ ...loginNode, reference: 'ours-login-node-apart' }),
   'ours-login-node-apart': ours({ ...loginNode, server: 'same' }),

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { longestLineBytes } from '../backend/backend.ts';
 import type { GatewayConfig } from '../config/config.ts';
-import { storeDirectoryOf } from '../config/store-directory-option.ts';
+import type { Environment } from '../config/sources/environment-variables.ts';
+import { type StorePlace, storePlaceOf } from '../config/store-place.ts';
 import type { StoreState } from '../ops/admin/console-hook.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
@@ -22,17 +23,19 @@ export interface OpenStore {
   readonly shared: ClusterStore | undefined;
   /** The same store if it can outlive this process, so that sessions of lost instances can be taken over. */
   readonly lasting: ClusterStore | undefined;
+  /** The directory of the store; undefined if it is in memory or in Redis. */
+  readonly directory: string | undefined;
 }
 
 /** Returns the function that reports where sessions are kept, and whether they can be. */
-export function storeStateOf(
-  config: GatewayConfig,
-  { shared, lasting }: Pick<OpenStore, 'shared' | 'lasting'>,
-): () => StoreState {
+export function storeStateOf({
+  shared,
+  lasting,
+  directory,
+}: Pick<OpenStore, 'shared' | 'lasting' | 'directory'>): () => StoreState {
   const isUp = (store: ClusterStore): boolean => store.healthyForMs() > 0;
   if (shared !== undefined) return () => ({ kind: 'redis', isUp: isUp(shared) });
   if (lasting === undefined) return () => ({ kind: 'memory', isUp: true });
-  const directory = storeDirectoryOf(config);
   return () => ({ kind: 'files', isUp: isUp(lasting), directory });
 }
 
@@ -44,7 +47,12 @@ type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
  * that cannot be read, and for a directory that cannot be used. The Redis client is loaded only when needed, because
  * loading it takes a large part of a start.
  */
-export async function createStore(config: GatewayConfig, logger: Logger, telemetry: StoreReports): Promise<OpenStore> {
+export async function createStore(
+  config: GatewayConfig,
+  environment: Environment,
+  logger: Logger,
+  telemetry: StoreReports,
+): Promise<OpenStore> {
   const { replay, derived } = config;
   const { redis } = config.cluster;
   const { meterOf } = telemetry;
@@ -54,14 +62,14 @@ export async function createStore(config: GatewayConfig, logger: Logger, telemet
   if (redis === undefined) {
     const { recordTtlMs } = derived;
     const memoryLimits = { ...limits, maxTotalBytes: replay.totalMaxSizeBytes, recordTtlMs };
-    const directory = storeDirectoryOf(config);
-    if (directory === undefined)
-      return { store: counted(createMemoryStore(memoryLimits)), shared: undefined, lasting: undefined };
-    const lasting = counted(await openFiles(directory, memoryLimits, derived.mailboxMaxBytes, logger, telemetry));
-    return { store: lasting, shared: undefined, lasting };
+    const place = storePlaceOf(config, environment);
+    const files = place && (await openFiles(place, memoryLimits, derived.mailboxMaxBytes, logger, telemetry));
+    const lasting = files && counted(files);
+    const store = lasting ?? counted(createMemoryStore(memoryLimits));
+    return { store, shared: undefined, lasting, directory: lasting && place?.directory };
   }
   const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
-  return { store: shared, shared, lasting: shared };
+  return { store: shared, shared, lasting: shared, directory: undefined };
 }
 
 /** No other instance shares the store in files, so a lease ends only with the process. */
@@ -73,28 +81,31 @@ const leaseInFilesMs = 365 * 86_400_000;
  */
 const storeSyncMs = 1_000;
 
+/** Opens the store in files; undefined if that is not possible, and memory will do. */
 async function openFiles(
-  directory: string,
+  { directory, isOptional }: StorePlace,
   limits: MemoryLimits,
   mailboxMaxBytes: number,
   logger: Logger,
   { emit }: StoreReports,
-): Promise<FileStore> {
+): Promise<FileStore | undefined> {
   const { openFileStore } = await import('../store/memory/files/file-store.ts');
-  const store = await openFileStore({
-    directory,
-    limits,
-    syncMs: storeSyncMs,
-    leaseMs: leaseInFilesMs,
-    mailboxMaxBytes,
-    emit,
+  const options = { directory, limits, syncMs: storeSyncMs, leaseMs: leaseInFilesMs, mailboxMaxBytes, emit };
+  const store = await openFileStore(options).catch((cause: Error) => {
+    if (!isOptional) throw cause;
+    logger.warn({ detail: cause.message, help: memoryHelp }, 'sessions are kept in memory, and are lost on a restart');
+    return undefined;
   });
+  if (store === undefined) return undefined;
   const { sessions, bytes, damaged, isRepaired } = store.found;
   logger.info({ store: directory, sessions, bytes }, 'the store resumes with the state in its files');
   if (damaged > 0 || isRepaired)
     logger.warn({ store: directory, damaged, isRepaired, detail: damageDetail }, 'the files of the store are damaged');
   return store;
 }
+
+const memoryHelp =
+  'Name another directory with --replay.store file:DIRECTORY, or set --replay.store memory to keep sessions in memory without this line.';
 
 const damageDetail =
   'Something has changed the files, or the disk is failing. Damaged parts were skipped: a few sessions or events may be missing.';

@@ -3,7 +3,6 @@ import { type DecorateBackends, decorateBackends } from '../backend/backend-deco
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
-import { storeDirectoryOf } from '../config/store-directory-option.ts';
 import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { createAudit } from '../ops/audit/audit.ts';
 import type { GatewayEvent, GatewaySink } from '../ops/gateway-events.ts';
@@ -123,7 +122,6 @@ function withConsole(find: FindMeter<MetricKey>, consoleHook: ConsoleHook | unde
 function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
   const isAtTerminal = process.stderr.isTTY === true && config.observe.logFormat !== 'json';
   const redis = config.cluster.redis && addressOf(config.cluster.redis);
-  const directory = storeDirectoryOf(config);
   const processes = new SessionByProcess();
   const helps = new RepeatedHelp();
   return [
@@ -131,9 +129,8 @@ function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
       processes,
       isAtTerminal,
       helps,
-      storeName: directory === undefined ? 'Redis' : 'the store in files',
-      explainOutage: (cause) =>
-        directory === undefined ? { redis, ...explainTrouble(cause) } : { store: directory, ...explainDisk(cause) },
+      storeName: redis === undefined ? 'the store in files' : 'Redis',
+      explainOutage: (cause) => (redis === undefined ? explainDisk(cause) : { redis, ...explainTrouble(cause) }),
     }),
     createSharedServerLog(log.modern, isAtTerminal, helps),
     createServerLog(log, processes, helps),

@@ -77,6 +77,8 @@ export interface Gateway {
   readonly localUrl: string | undefined;
   /** The URL of the status page with its secret token, for the operator only. Undefined if there is no page. */
   readonly statusPage: string | undefined;
+  /** The directory of the sessions; undefined if they are kept in memory or in Redis. */
+  readonly storeDirectory: string | undefined;
   /** One sentence: which clients share server processes. */
   readonly sharing: string;
   /** Reads configuration, keys and certificates again, and reopens the audit file. */
@@ -131,7 +133,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { limits, timeouts, sse, derived } = config;
-  const { store, shared, lasting } = await createStore(config, log.store, telemetry);
+  const opened = await createStore(config, environment, log.store, telemetry);
+  const { store, shared, lasting } = opened;
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
@@ -212,7 +215,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 
   const originRules = createOriginRules(originOptionsOf(config));
-  const storeState = storeStateOf(config, { shared, lasting });
+  const storeState = storeStateOf(opened);
   const readinessNow = () => {
     const { kind, isUp } = storeState();
     return readinessReport(sessions.readiness, health.statuses, sessions.peerLinks, kind !== 'files' || isUp);
@@ -337,6 +340,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ca: publicBase.ca,
     localUrl: publicBase.local,
     sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.listen.host)),
+    storeDirectory: opened.directory,
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
       return urls();

@@ -20,8 +20,7 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
   const config = {
     listen: { adminPort },
     observe: { logFormat: 'json' },
-    replay: { store: 'memory' },
-    cluster: {},
+    cluster: { redis: 'redis://localhost' },
   } as unknown as GatewayConfig;
   const health = new ServerHealth();
   health.add('s', { transport: 'stdio', isRequired: false, era: () => undefined });

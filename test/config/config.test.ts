@@ -187,7 +187,7 @@ describe('the order of sources', () => {
 
   it('has defaults for what instances share', () => {
     expect(configOf({ argv: ['--', 'x'] })).toMatchObject({
-      replay: { store: 'memory' },
+      replay: { store: 'auto' },
       cluster: { prefix: 'gangway', tls: { ca: undefined }, leaseMs: 6_000 },
       derived: {
         storeWaitMs: 6_000,

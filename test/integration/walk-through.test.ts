@@ -116,11 +116,17 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
 });
 
 it('README.md: the gateway prints what "Try it" shows, and the command in it works', async () => {
-  const banner = blocksOf('README.md').find(({ text }) => text.startsWith('Ready:'))?.text ?? '';
+  const state = mkdtempSync(join(tmpdir(), 'gangway-state-'));
+  onTestFinished(() => rmSync(state, { recursive: true, force: true }));
+  const printed = blocksOf('README.md').find(({ text }) => text.startsWith('Ready:'))?.text ?? '';
+  const banner = printed.replace('/home/ada/.local/state', state);
   const gateway = await startGateway({
     command: ['mcp-server-everything'],
     adminPort: await findFreePort(),
-    env: { PATH: `${root}node_modules/.bin:${process.env['PATH']}`, GANGWAY_SHARE: undefined },
+    env: {
+      PATH: `${root}node_modules/.bin:${process.env['PATH']}`,
+      ...{ GANGWAY_SHARE: undefined, GANGWAY_REPLAY_STORE: undefined, XDG_STATE_HOME: state },
+    },
   });
   expect(gateway.stdout().trim()).toMatch(patternOf(banner));
   const [, command = ''] = /^Try it: (.*)$/m.exec(gateway.stdout()) ?? [];

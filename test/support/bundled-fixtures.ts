@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 
 /**
- * Bundles the servers that most tests start, once for each run: with the SDK in one file, a server starts in half the
+ * Sets the environment of all tests, and bundles the servers that most tests start, once for each run: with the SDK in one file, a server starts in half the
  * time. `gateway.ts` finds them by `TEST_FIXTURES`.
  */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
@@ -26,5 +26,7 @@ export default async function bundleFixtures(): Promise<() => Promise<void>> {
     minifyWhitespace: true,
   });
   process.env['TEST_FIXTURES'] = folder;
+  // Gateways that run side by side would meet in the directory of this user.
+  process.env['GANGWAY_REPLAY_STORE'] = 'memory';
   return () => rm(folder, { recursive: true, force: true });
 }

@@ -90,6 +90,9 @@ function separateSessions(args: readonly string[]): Record<string, string> {
   return isModern && isRemote ? {} : { GANGWAY_SHARE: 'session' };
 }
 
+/** Gateways that run side by side would meet in the directory of this user. */
+const inMemory = { GANGWAY_REPLAY_STORE: 'memory' };
+
 const defaultProgram = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
 
 /** Pids of running gateways, so that they end with this test process in any case. */
@@ -128,7 +131,7 @@ export async function startGateway({
     ],
     {
       cwd,
-      env: definedOnly({ ...process.env, ...separateSessions([...args, ...command]), ...carried, ...env }),
+      env: definedOnly({ ...process.env, ...inMemory, ...separateSessions([...args, ...command]), ...carried, ...env }),
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

@@ -2,7 +2,6 @@ import { basename, relative } from 'node:path';
 import { quote } from 'shell-quote';
 import type { GatewayConfig } from '../../config/config.ts';
 import { flagOf } from '../../config/options/option-names.ts';
-import { storeDirectoryOf } from '../../config/store-directory-option.ts';
 import type { ServerUrls } from '../addresses/server-urls.ts';
 
 /** The scope that shows the status page. */
@@ -87,9 +86,8 @@ function describeOthers({ named, sse, ws }: ServerUrls): string {
 }
 
 /** Describes where the sessions of a gateway are kept, and what their loss would take. */
-export function describeKeeping(config: Pick<GatewayConfig, 'replay' | 'cluster'>): string {
-  if (config.cluster.redis !== undefined) return 'kept in Redis.';
-  const directory = storeDirectoryOf(config);
+export function describeKeeping({ cluster }: Pick<GatewayConfig, 'cluster'>, directory: string | undefined): string {
+  if (cluster.redis !== undefined) return 'kept in Redis.';
   return directory === undefined
     ? `kept in memory, and lost on restart (${flagOf('replay.store')} file:DIRECTORY keeps them).`
     : `kept in ${directory}.`;

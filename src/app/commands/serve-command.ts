@@ -62,7 +62,7 @@ export async function serveUntilSignal(
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
   // An audit log on stdout must not be mixed with other text.
   const output = config.observe.audit === 'stdout' ? process.stderr : process.stdout;
-  const { urls, statusPage, ca, localUrl, sharing } = gateway;
+  const { urls, statusPage, ca, localUrl, sharing, storeDirectory } = gateway;
   const details = {
     program: programOf(process.argv[1] ?? '', process.cwd()),
     needsKey: hasAuthentication(config),
@@ -71,7 +71,7 @@ export async function serveUntilSignal(
     localUrl,
     statusPage,
     file: source.file,
-    sessions: `${describeKeeping(config)} ${sharing}`,
+    sessions: `${describeKeeping(config, storeDirectory)} ${sharing}`,
   };
   output.write(renderBanner(urls, details));
   if (opensPage) detach('admin', openStatusPage(statusPage, logger));

@@ -129,12 +129,12 @@ export const gatewayOptions = {
   },
   replay: {
     store: text(
-      'memory',
+      'auto',
       matching(
-        /^(?:memory|file(?:-if-writable)?:[^\0]*[^\0/ ][^\0]*)$/,
-        'must be memory, or file: followed by a directory, such as file:/var/lib/mcp-gangway',
+        /^(?:auto|memory|file(?:-if-writable)?:[^\0]*[^\0/ ][^\0]*)$/,
+        'must be auto, memory, or file: followed by a directory, such as file:/var/lib/mcp-gangway',
       ),
-      'Where a gateway without Redis keeps its sessions: memory, or file:DIRECTORY. With a directory, sessions, streams and pending calls survive a restart. file-if-writable:DIRECTORY means memory if the directory is missing or cannot be written.',
+      'Where a gateway without Redis keeps its sessions: auto, memory, or file:DIRECTORY. In a directory, sessions, streams and pending calls survive a restart. auto means the directory mcp-gangway in $XDG_STATE_HOME or ~/.local/state, or memory if that cannot be used. file-if-writable:DIRECTORY means memory if the directory is missing or cannot be written.',
     ),
     maxSize: size(
       '8MiB',

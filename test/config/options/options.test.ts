@@ -93,6 +93,7 @@ describe('schemas', () => {
     ['defaults.env', { '': 'x' }, false],
     ['defaults.env', { 'A=B': 'x' }, false],
     ['defaults.env', ['A=1'], false],
+    ['replay.store', 'auto', true],
     ['replay.store', 'memory', true],
     ['replay.store', 'file:/var/lib/mcp-gangway', true],
     ['replay.store', 'file:sessions', true],

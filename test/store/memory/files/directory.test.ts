@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { describe, expect, it, vi } from 'vitest';
 import type { GatewayConfig } from '../../../../src/config/config.ts';
-import { storeDirectoryOf } from '../../../../src/config/store-directory-option.ts';
+import { storePlaceOf } from '../../../../src/config/store-place.ts';
 import { aRecord } from '../../../contract/log-writer.ts';
 import { freshDirectory, openStore } from './store-directories.ts';
 
@@ -78,9 +78,9 @@ describe('a directory that cannot be used', () => {
       /The directory .* belongs to the user with the id 12345, not to the user/,
     );
     const config = { replay: { store: `file-if-writable:${directory}` }, cluster: {} } as unknown as GatewayConfig;
-    expect(storeDirectoryOf(config)).toBeUndefined();
+    expect(storePlaceOf(config, {})).toBeUndefined();
     vi.restoreAllMocks();
-    expect(storeDirectoryOf(config)).toBe(directory);
+    expect(storePlaceOf(config, {})?.directory).toBe(directory);
   });
 
   it('is refused if a newer version wrote it, and can then be used by that version', async () => {
