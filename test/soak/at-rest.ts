@@ -15,6 +15,14 @@ const ofSessions = ({ redis }: Sample): number =>
     .filter(([kind]) => kind.startsWith('session') && !lasting.has(kind))
     .reduce((sum, [, count]) => sum + count, 0);
 
+/** The mailbox of an instance that was killed lives for two minutes after its last renewal. */
+const mailboxMs = 120_000;
+
+const ofInstances = ({ redis }: Sample): number =>
+  [...(redis?.keys ?? [])]
+    .filter(([kind]) => kind.startsWith('instance') && kind !== deadMarks)
+    .reduce((sum, [, count]) => sum + count, 0);
+
 /**
  * Resolves when nothing is left of clients that are gone, or when it should be: sessions that they left end when they have been
  * idle, and what Redis keeps of those that nobody asks for later still.
@@ -24,10 +32,11 @@ export async function comeToRest(
   { samples }: ReturnType<typeof createSampler>,
   base: Sample,
 ): Promise<void> {
-  const until = performance.now() + 2 * idleMs + keptMs + 30_000;
+  const until = performance.now() + Math.max(2 * idleMs + keptMs, mailboxMs) + 30_000;
   const isAtRest = async (): Promise<boolean> => {
     const last = samples.at(-1);
     if (last?.redis === undefined || ofSessions(last) > ofSessions(base)) return false;
+    if (ofInstances(last) > ofInstances(base)) return false;
     if ((await stage.upstream.descendants()).length > 0) return false;
     return last.gateways.every((used, index) => (used?.children ?? 0) <= (base.gateways[index]?.children ?? 0));
   };
