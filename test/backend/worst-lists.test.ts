@@ -82,3 +82,15 @@ it.each([
   const edit = () => editCall(call, 't1', { arguments: { a: 1 } } as never);
   expect(costOf(edit, maxCost)).toBeLessThan(maxCost);
 });
+
+/** The edit costs 0.8 units. When it decoded all keys, it cost 2.3. */
+const maxCostOfEdit = 1.5;
+
+it('[P8] a large call of a tool with fixed arguments does not block the gateway: many names that are not ASCII', () => {
+  const given = Array.from({ length: 8_000 }, (_, n) => `"${n}${'𝒳'.repeat(120)}":1`).join();
+  const call = readGatewayMessage(
+    Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t1","arguments":{${given}}}}`),
+  );
+  const edit = () => editCall(call, 't1', { arguments: { fixed: 1 } } as never);
+  expect(costOf(edit, maxCostOfEdit, 10)).toBeLessThan(maxCostOfEdit);
+});

@@ -14,6 +14,7 @@ import {
   scanMember,
   scanMessages,
   scanObject,
+  scanShortKeys,
 } from '../../src/protocol/json/scan.ts';
 import { type ReadMessage, readBody } from '../../src/protocol/message/message.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
@@ -157,6 +158,9 @@ const parts = createFuzzer({
   seeds: corpus,
   check(bytes) {
     const [object, list] = [scanObject(bytes), scanList(bytes)];
+    const short = scanShortKeys(bytes, 8);
+    if (typeof object !== 'object' || typeof short !== 'object') assert.equal(short, object);
+    else assert.deepEqual({ ...short, keys: short.keys.map((key, at) => key ?? object.keys[at]) }, object);
     const text = bytes.toString();
     if (!Buffer.from(text).equals(bytes) || !parses(text)) {
       assert.ok(object === undefined || object === 'duplicate_key');

@@ -1,7 +1,7 @@
 import type { ByteRange } from '../../protocol/json/byte-range.ts';
 import { foldKey } from '../../protocol/json/fold-key.ts';
 import { readScalar } from '../../protocol/json/scalar.ts';
-import { scanList, scanObject } from '../../protocol/json/scan.ts';
+import { scanList, scanShortKeys } from '../../protocol/json/scan.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
 import { findList, readItems, readNextCursor } from '../../protocol/list-page.ts';
 import {
@@ -12,7 +12,7 @@ import {
   withoutMember,
 } from '../../protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
-import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn } from '../../util/timing/work-meter.ts';
+import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn, spend } from '../../util/timing/work-meter.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
 
 /** The outcome of filtering a list: its new text, the visible items, the hidden names, and the cursor of the next page. */
@@ -199,17 +199,21 @@ export function editCall(call: Message, own: string, change: ToolChange | undefi
   return replacements.length === 0 ? call : changedMessage(call, replaceParts(call.text, replacements), {});
 }
 
+/** The bytes of `\u0041`: no unit of a key takes more. */
+const bytesOfEscape = 6;
+
 /**
  * Puts the fixed arguments into those of the client. Arguments of the client that a careless server could read as a fixed
  * one are removed.
  */
 function mergeArguments(text: Buffer, { start, end }: ByteRange, fixed: NewMembers): Replacement[] | undefined {
   const given = text.subarray(start, end);
-  const members = scanObject(given);
-  if (members === undefined || members === 'duplicate_key') return undefined;
+  spend(given.length);
   const folded = new Set(fixed.map(([key]) => foldKey(key)));
   // Folding keeps the number of characters, so a much longer key cannot be equal.
   const maxLength = 2 * Math.max(...[...folded].map(({ length }) => length));
+  const members = scanShortKeys(given, maxLength * bytesOfEscape);
+  if (members === undefined || members === 'duplicate_key') return undefined;
   const isFixed = (key: string): boolean => key.length <= maxLength && folded.has(foldKey(key));
   const changes = replaceMembers(given, members, isFixed, fixed);
   return changes.map((part) => ({ start: start + part.start, end: start + part.end, by: part.by }));

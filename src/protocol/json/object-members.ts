@@ -8,6 +8,12 @@ export interface Members {
   readonly ends: readonly number[];
 }
 
+/** The members of one object, some without their keys: what `scanShortKeys` returns. */
+export interface MembersWithShortKeys extends Omit<Members, 'keys'> {
+  /** Undefined for a key that was too long to be decoded. */
+  readonly keys: readonly (string | undefined)[];
+}
+
 /** The index of a member in `members`, or -1 if the object has no such key. */
 export const memberIndex = (members: Members | undefined, key: string): number => members?.keys.indexOf(key) ?? -1;
 

@@ -5,7 +5,7 @@ import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
 import { maxTableMembers, type RoutingLevel, type ValueKernel } from './kernel/value-kernel.ts';
 import { isKey, type KnownKeys, keyText, knownKeys, routedKeys } from './known-keys.ts';
-import { FoundMembers, type Members } from './object-members.ts';
+import { FoundMembers, type Members, type MembersWithShortKeys } from './object-members.ts';
 import {
   closeBrace,
   closeBracket,
@@ -197,6 +197,17 @@ export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined 
 }
 
 /**
+ * The members of an object, for a caller that looks for short keys; otherwise like `scanObject`. In an object with many
+ * members, longer keys are read but not decoded, which takes several times as long as reading them (P8).
+ * @param maxKeyBytes keys with more bytes in the text may be undefined in the result
+ */
+export function scanShortKeys(text: Buffer, maxKeyBytes: number): MembersWithShortKeys | 'duplicate_key' | undefined {
+  if (!isUtf8(text)) return undefined;
+  const members = partScanner.readShortKeys(text, maxKeyBytes);
+  return members ?? (partScanner.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
+}
+
+/**
  * The elements of a list that the gateway looks at (P8). Each costs an object, and a walk of its own by whoever filters,
  * changes or merges the list in one turn. No server offers nearly as many tools.
  */
@@ -279,11 +290,50 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   readObject(text: Buffer): Members | undefined {
+    return this.#readWholeObject(text, true)?.copy();
+  }
+
+  readShortKeys(text: Buffer, maxKeyBytes: number): MembersWithShortKeys | undefined {
+    const members = this.#readWholeObject(text, false);
+    return members?.isPartial === true ? this.#collectShortKeys(text, maxKeyBytes) : members?.copy();
+  }
+
+  /** @param keepsAll false if the kernel may skip members, whose keys it only compares */
+  #readWholeObject(text: Buffer, keepsAll: boolean): FoundMembers | undefined {
     this.begin(text, Number.POSITIVE_INFINITY);
     this.#limits = defaultLimits;
     this.skipSpace();
-    const members = this.text[this.at] === openBrace ? this.#readMembers(2, true) : undefined;
-    return this.#finish(members !== undefined) ? members?.copy() : undefined;
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2, keepsAll) : undefined;
+    return this.#finish(members !== undefined) ? members : undefined;
+  }
+
+  /** Collects the members of an object that has been read before: it is valid, and has members. */
+  #collectShortKeys(text: Buffer, maxKeyBytes: number): MembersWithShortKeys | undefined {
+    const keys: (string | undefined)[] = [];
+    const starts: number[] = [];
+    const ends: number[] = [];
+    const collectMember = (): boolean => {
+      const keyStart = this.at + 1;
+      if (!this.skipString()) return false;
+      const keyEnd = this.at - 1;
+      keys.push(keyEnd - keyStart > maxKeyBytes ? undefined : keyText(text, keyStart, keyEnd));
+      if (!this.skipColon()) return false;
+      starts.push(this.at);
+      if (!this.skipValue(1)) return false;
+      ends.push(this.at);
+      return true;
+    };
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.skipSpace();
+    let isRead: boolean;
+    do {
+      this.at += 1; // the brace, or a comma
+      this.skipSpace();
+      isRead = collectMember();
+      this.skipSpace();
+    } while (isRead && this.text[this.at] === comma);
+    this.at += 1;
+    return this.#finish(isRead) ? { keys, starts, ends } : undefined;
   }
 
   readMember(text: Buffer, key: string, foldsKey: boolean): ByteRange | 'absent' | 'duplicate_key' {

@@ -1,6 +1,6 @@
 import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { ByteRange } from '../json/byte-range.ts';
-import { type Members, memberIndex } from '../json/object-members.ts';
+import { type MembersWithShortKeys, memberIndex } from '../json/object-members.ts';
 import { scanList, scanObject } from '../json/scan.ts';
 import { findRange, type Replacement, replaceParts } from '../json/splice.ts';
 import { type Message, type MessageLevel, memberRange } from './message.ts';
@@ -97,7 +97,14 @@ export function findRemovals(message: Message, level: MessageLevel, keys: readon
  * @param open the position of the opening brace of their object in the text
  * @param offset the number to subtract from the ranges of the members
  */
-function findRun(text: Buffer, members: Members, first: number, last: number, open: number, offset = 0): ByteRange {
+function findRun(
+  text: Buffer,
+  members: MembersWithShortKeys,
+  first: number,
+  last: number,
+  open: number,
+  offset = 0,
+): ByteRange {
   const endAt = (at: number): number => (members.ends[at] as number) - offset;
   if (first > 0) return { start: endAt(first - 1), end: endAt(last) };
   const isAll = last === members.keys.length - 1;
@@ -137,18 +144,18 @@ const openBracket = 0x5b;
 /**
  * Removes members from an object, and puts new ones at its start. The text of all others stays (P1), and is copied once
  * with the whole message: it can have megabytes.
- * @param members those of the object
+ * @param members those of the object; one without its key stays
  * @returns what to replace in the object's text
  */
 export function replaceMembers(
   object: Buffer,
-  members: Members,
+  members: MembersWithShortKeys,
   isRemoved: (key: string) => boolean,
   added: NewMembers,
 ): Replacement[] {
   const open = object.indexOf('{');
   const { keys } = members;
-  const removed = keys.flatMap((key, index) => (isRemoved(key) ? [index] : []));
+  const removed = keys.flatMap((key, index) => (key !== undefined && isRemoved(key) ? [index] : []));
   const isEmpty = removed.length === keys.length;
   const by = added.map(formatMember).join() + (isEmpty || added.length === 0 ? '' : ',');
   const replacements: Replacement[] = [{ start: open + 1, end: open + 1, by }];

@@ -28,6 +28,13 @@ describe('a filtered list', () => {
   });
 });
 
+/** Arguments with long names, more than are read one by one. */
+const long = (character: string): string => character.repeat(200);
+const numbered = (from: number): string =>
+  Array.from({ length: 20 }, (_, n) => `"${long('é')}${from + n}" : [${n}, {"x":0}]`).join(' , ');
+const many = numbered(0);
+const more = numbered(100);
+
 describe('a call with fixed arguments', () => {
   const change = { name: 'shown', arguments: { x: 1, y: 'é' } };
   const edited = (params: string) => {
@@ -48,6 +55,17 @@ describe('a call with fixed arguments', () => {
     ],
     ['with no object', '{"name":"shown","arguments":[]}', 'bad_arguments'],
     ['with a key twice', '{"name":"shown","arguments":{"a":1,"a":2}}', 'bad_arguments'],
+    ['with a key twice among many', `{"name":"shown","arguments":{${many},${many}}}`, 'bad_arguments'],
+    [
+      'with a key twice among many, once with an escape',
+      `{"name":"shown","arguments":{${many},"${long('\\u00e9')}0":2}}`,
+      'bad_arguments',
+    ],
+    [
+      'with all of them before, among and behind many others',
+      `{"name":"shown","arguments":{ "X" : 2 , "y":3,${many}, "\\u0059":4 , ${more} , "\\u0078": {} }}`,
+      { name: 'own', arguments: { x: 1, y: 'é', ...JSON.parse(`{${many},${more}}`) } },
+    ],
   ])('%s', (_, params, expected) => {
     expect(edited(params)).toEqual(expected);
   });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { chooseKernel, setKernel } from '../../../../src/protocol/json/kernel/choose-kernel.ts';
 import { ValueKernel } from '../../../../src/protocol/json/kernel/value-kernel.ts';
-import { defaultLimits } from '../../../../src/protocol/json/scan.ts';
+import { defaultLimits, scanObject, scanShortKeys } from '../../../../src/protocol/json/scan.ts';
 import { maxServerDepth, memberRange, memberValue, readBody } from '../../../../src/protocol/message/message.ts';
 
 const kernels = [16, 40, 64, 257, 65_536].map((windowBytes) => new ValueKernel({ minBytes: 1, windowBytes }));
@@ -29,6 +29,27 @@ function faultsOf(text: Buffer, limits = defaultLimits): string[] {
 afterEach(() => chooseKernel('auto'));
 
 describe('an object with many members', () => {
+  it.each([
+    ['some of them long', [`"${'é'.repeat(300)}":{"a":[1, 2]}`, '"a" : 1 ', `"${'x'.repeat(900)}":0`]],
+    ['a key twice', ['"a":1', '"\\u0061":2']],
+    ['a long key twice', [`"${'é'.repeat(300)}":1`, `"\\u00e9${'é'.repeat(299)}":2`]],
+    ['a key that is longer than any', [`"${'x'.repeat(5_000)}":1`]],
+    ['a key that is looked at', ['"traceparent":1', '"trac\\u0065state":2']],
+    ['no end', ['"a":1', '"b":[}']],
+  ])('is read as without a kernel, but for its long keys: %s', (_, members) => {
+    const text = Buffer.from(
+      `{ ${[...others, ...members, ...others.map((member) => member.replace('k', 'l'))].join()} }`,
+    );
+    setKernel(undefined);
+    const all = scanObject(text);
+    for (const kernel of kernels) {
+      setKernel(kernel);
+      const found = scanShortKeys(text, 20);
+      if (typeof all !== 'object') expect(found).toEqual(all);
+      else expect(found).toEqual({ ...all, keys: all.keys.map((key) => (key.length > 20 ? undefined : key)) });
+    }
+  });
+
   it.each([
     ['the same text', 'key', 'key'],
     ['an escape', 'key', 'k\\u0065y'],
