@@ -4,7 +4,6 @@ import type { Principal } from '../protocol/principal.ts';
 import { anonymous, isSameUser } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import type { Rates } from '../store/shared/rates.ts';
-import { allHeldBytes } from '../util/held-bytes.ts';
 import { type AccountLimits, type AccountReasons, QuotaAccount } from './account.ts';
 import { QuotaAccounts } from './accounts.ts';
 import type { RequestRate } from './rate.ts';
@@ -18,6 +17,8 @@ export interface QuotasOptions {
   readonly own: AccountLimits;
   /** The limits of all principals together on this instance, including anonymous ones. */
   readonly all: AccountLimits;
+  /** The bytes that wait for servers, also those of clients that have left; none by default. */
+  heldBytes?(): number;
   /** The rates that all instances count together: the requests of each principal. */
   readonly rates: Rates;
   /** Receives a fault of the gateway itself. */
@@ -97,14 +98,14 @@ const hasRequestLimit = ({ streams, bytes, requests }: AccountLimits): boolean =
   hasLimit({ streams, bytes, requests });
 
 /** Makes quotas with these limits. Without any limit nothing is counted. */
-export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quotas {
+export function createQuotas({ own, all, heldBytes, rates, onFailed }: QuotasOptions): Quotas {
   if (!hasLimit(own) && !hasLimit(all)) return noQuotas;
   const shared = new SharedRate(rates, onFailed);
   const accounts = new QuotaAccounts((key) => {
     const onRequests = own.requests && ((rate: RequestRate) => shared.note(`requests ${key}`, rate));
     return new QuotaAccount(own, ownReasons, onRequests);
   });
-  const totalAccount = new QuotaAccount(all, allReasons, undefined, allHeldBytes);
+  const totalAccount = new QuotaAccount(all, allReasons, undefined, heldBytes);
   const onlyTotal = [totalAccount];
 
   /** The anonymous principal has no account of its own: all anonymous users would share it and throttle each other. */

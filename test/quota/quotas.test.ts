@@ -8,7 +8,6 @@ import type { RequestPermit } from '../../src/quota/request-permit.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Rates } from '../../src/store/shared/rates.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
-import { HeldBytes } from '../../src/util/held-bytes.ts';
 
 const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [
   Principal,
@@ -20,18 +19,19 @@ const ping = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"p
 const pingBytes = ping.text.length;
 
 interface FixtureOptions {
+  readonly heldBytes?: () => number;
   readonly own?: AccountLimits;
   readonly all?: AccountLimits;
   readonly rates?: Rates;
 }
 
-function createFixture({ own = {}, all = {}, rates }: FixtureOptions = {}) {
+function createFixture({ own = {}, all = {}, rates, heldBytes = () => 0 }: FixtureOptions = {}) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const store = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
   onTestFinished(() => store.close());
   const failed = vi.fn();
-  const open = (): Quotas => createQuotas({ own, all, rates: rates ?? store.rates, onFailed: failed });
+  const open = (): Quotas => createQuotas({ own, all, heldBytes, rates: rates ?? store.rates, onFailed: failed });
   return { quotas: open(), open, failed };
 }
 
@@ -73,15 +73,11 @@ describe('[S-21] [P8] the bytes of all principals', () => {
   });
 
   it('also count what waits for servers, when its clients have left', () => {
-    const { quotas } = createFixture({ all });
-    const held = new HeldBytes();
-    held.bytes = 740_000;
-    onTestFinished(() => {
-      held.bytes = 0;
-    });
+    let held = 740_000;
+    const { quotas } = createFixture({ all, heldBytes: () => held });
     expect(quotas.admitRequest(alice, 20_000)).toBe('gateway_busy');
     enter(quotas, alice, 10_000);
-    held.bytes = 0;
+    held = 0;
     enter(quotas, alice, 700_000);
   });
 });

@@ -4,6 +4,7 @@ import { mebibyte, minute, second } from '../../config/units.ts';
 import { createQuotas, type Quotas } from '../../quota/quotas.ts';
 import type { RateLimit } from '../../quota/rate.ts';
 import type { Rates } from '../../store/shared/rates.ts';
+import { allHeldBytes } from '../../util/held-bytes.ts';
 
 /** A client that starts makes a few requests at once, and then fewer than its user's rate for a while. */
 const burstS = 10;
@@ -12,6 +13,7 @@ const burstS = 10;
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
   const { user, total } = config.limits;
   return createQuotas({
+    heldBytes: allHeldBytes,
     own: {
       sessions: user.sessions ?? ownSessions(config),
       processes: user.processes,
