@@ -96,3 +96,14 @@ export function clientFloodRows(): readonly (readonly string[])[] {
     ...['', ' from sse', ' from ws', ' from modern'].map((client) => highestOf(byPlace, `stdio${client}`)),
   ]);
 }
+
+/** The processor time of one `/healthz` that no flood may reach, in milliseconds. */
+const maxHealthMs = 50;
+
+/** A sentence that names the floods which reached the limit when the figures were written. */
+export function floodsAtLimit(): string {
+  const atLimit = Object.entries(readFigures().healthMs).flatMap(([kind, byPlace]) =>
+    Object.entries(byPlace).flatMap(([where, ms]) => (ms < maxHealthMs ? [] : [`${kind}, ${where} (${ms} ms)`])),
+  );
+  return atLimit.length === 0 ? 'No figure reaches it.' : `These floods reach it: ${atLimit.join('; ')}.`;
+}
