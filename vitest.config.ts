@@ -51,8 +51,14 @@ const mocking = readdirSync('test', { recursive: true, encoding: 'utf8' })
       name.endsWith('.test.ts') && /\bvi\.(?:doM|m)ock\(|(?:load|find)-tracing\.ts'/.test(readFileSync(name, 'utf8')),
   );
 
-/** What depends on how JSON is read. It runs once more with the kernel forced on, in small windows, and once with it off. */
+/** What depends on how JSON is read. It runs with the kernel forced on, in small windows, and with it off. */
 const scanners = ['test/protocol/{json,message}/**/*.test.ts', 'test/protocol/stepped-scan.test.ts'];
+/** Those of them that say the same whether the kernel is chosen by the size of a text, or forced. */
+const forced = [
+  'test/protocol/json/{byte-pairs,splice,string-run,worst-inputs}.test.ts',
+  'test/protocol/message/{progress-fast-path,stand-in}.test.ts',
+  'test/protocol/stepped-scan.test.ts',
+];
 const scannerProject = (mode: 'on' | 'off') => ({
   test: {
     name: `kernel-${mode}`,
@@ -82,7 +88,7 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: 'unit',
       include: units,
-      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long],
+      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long, ...forced],
       // Files share a process, since loading all modules anew for each file costs as much as the tests.
       isolate: false,
       setupFiles: 'test/support/no-processes.ts',
