@@ -75,6 +75,23 @@ describe('pages', () => {
     expect(links.map(faultOf).filter((fault) => fault !== undefined)).toEqual([]);
   });
 
+  it('have tables whose rows have as many cells as their head', () => {
+    const cellsOf = (row: string): number => row.replaceAll('\\|', '').split('|').length;
+    const tables = pages.flatMap((page) =>
+      [
+        ...read(page)
+          .replace(/^```.*?^```$/gms, '')
+          .matchAll(/(?:^\|.*\n)+/gm),
+      ].map(([table]) => ({ page, table })),
+    );
+    expect(tables.length).toBeGreaterThan(100);
+    const faults = tables.flatMap(({ page, table }) => {
+      const [head = '', ...rows] = table.trimEnd().split('\n');
+      return rows.filter((row) => cellsOf(row) !== cellsOf(head)).map((row) => `${page}: ${row.slice(0, 60)}`);
+    });
+    expect(faults).toEqual([]);
+  });
+
   it('are each reached from README.md', () => {
     const seen = new Set(['README.md']);
     for (const page of seen) {
