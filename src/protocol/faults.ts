@@ -589,7 +589,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'Unauthorized: the MCP server requires an access token, or did not accept this one. Get a token as WWW-Authenticate describes.',
+      'Unauthorized: the MCP server requires an access token, or did not accept this one. The header WWW-Authenticate of this answer says where to get one.',
   },
   upstream_forbidden: {
     status: 403,
@@ -801,7 +801,8 @@ const catalogue = {
   subscription_refused: {
     status: 200,
     code: -32602,
-    message: 'The MCP server does not send notifications about changes to this resource.',
+    message:
+      'The MCP server does not send notifications about changes to this resource. Read the resource again to see a change.',
   },
   too_many_subscriptions: {
     status: 429,

@@ -24,7 +24,11 @@ export async function cleanUpProcesses(logger: Logger): Promise<boolean> {
     for (const file of ignored)
       logger.warn({ file }, 'ignored a process record that another user may have written; remove it');
     const isClean = groups.survived.length + groups.unknown.length === 0;
-    const text = 'cleaned up the server processes that a killed gateway left running';
+    const found = Object.values(groups).flat().length;
+    const text =
+      found === 0
+        ? 'a gateway was killed before; none of its server processes is left'
+        : 'cleaned up the server processes that a killed gateway left running';
     if (gateways > 0) logger[isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
     return true;
   } catch (error) {

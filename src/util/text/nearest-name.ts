@@ -7,10 +7,12 @@ const maxComparedLength = 64;
 export function nearestName(unknown: string, known: Iterable<string>): string | undefined {
   if (unknown.length > maxComparedLength) return undefined;
   let nearest: string | undefined;
-  // The distance must be smaller than 2, plus 1 for every three letters: two mistakes, as in `prot`, are allowed.
-  let limit = Math.floor(normalize(unknown).length / 3) + 2;
+  // The distance must be smaller than 2, plus 1 for every three letters: two mistakes, as in `prot`, are allowed. Of three
+  // letters or fewer, only one may be wrong: `url` is not `era`.
+  const { length } = normalize(unknown);
+  let limit = length > 3 ? Math.floor(length / 3) + 2 : 2;
   for (const name of known) {
-    if (Math.abs(normalize(name).length - normalize(unknown).length) >= limit) continue;
+    if (Math.abs(normalize(name).length - length) >= limit) continue;
     const distance = editDistance(normalize(unknown), normalize(name));
     if (distance < limit) [nearest, limit] = [name, distance];
   }

@@ -157,4 +157,9 @@ describe('names', () => {
   ])('nearest to %s is %s', (unknown, nearest) => {
     expect(nearestName(unknown, [...options.keys()])).toBe(nearest);
   });
+
+  it('a name of three letters allows one mistake', () => {
+    expect(nearestName('--url', ['--era'])).toBeUndefined();
+    expect(nearestName('--ear', ['--era'])).toBe('--era');
+  });
 });
