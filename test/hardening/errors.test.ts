@@ -283,10 +283,11 @@ describe('[S15] an error of a limit', () => {
   });
 
   it.each([
-    ['quota_bytes', 'user'],
-    ['gateway_busy', 'total'],
-  ])('%s', async (reason, whose) => {
-    const gateway = await startForUsers([`--limits.${whose}.inFlight`, '60000B', '--limits.request.body', '60000B']);
+    ['quota_bytes', ['--limits.user.inFlight', '60000B']],
+    // By default, one user may have half of all bytes, and so is refused first.
+    ['gateway_busy', ['--limits.total.inFlight', '60000B', '--limits.user.inFlight', '1MiB']],
+  ])('%s', async (reason, limits) => {
+    const gateway = await startForUsers([...limits, '--limits.request.body', '60000B']);
     const upload = await connectRaw(gateway.port);
     const lines = ['Host: 127.0.0.1', `Authorization: ${alice.Authorization}`, 'Content-Type: application/json'];
     upload.write(['POST /mcp HTTP/1.1', ...lines, 'Content-Length: 60000', '', '{'].join('\r\n'));

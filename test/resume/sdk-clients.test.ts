@@ -82,11 +82,15 @@ describe.each(clients)('the official client %s, whose connections break', (_, co
 
   test('[F22] [P4] gets the answer of a call that ended while it was away', async () => {
     const before = resumedFrom(proxy).length;
-    const { steps, text } = counted({ count: 5, burst: 1, gapMs: 5 }, (step) => {
-      if (step === 1) proxy.cutAll();
-    });
-    expect(await text).toBe('{"counted":5}');
-    expect(steps).toEqual(countTo(5));
+    // On a busy machine, the client can have received the whole answer when it is told of the first step.
+    for (let tries = 0; tries < 20 && resumedFrom(proxy).length === before; tries += 1) {
+      const { steps, text } = counted({ count: 5, burst: 1, gapMs: 5 }, (step) => {
+        if (step === 1) proxy.cutAll();
+      });
+      expect(await text).toBe('{"counted":5}');
+      expect(steps).toEqual(countTo(5));
+      await delay(10 * retryMs); // the client must see that its other connections are cut, too
+    }
     expect(resumedFrom(proxy).length).toBeGreaterThan(before);
   });
 
