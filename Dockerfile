@@ -1,15 +1,17 @@
-# mcp-gangway in a container; docs/docker.md says how to run it. Needs BuildKit, which docker build is since Docker 23
-# (DOCKER_BUILDKIT=1 before). Without a `# syntax=` line, so that a build fetches no frontend.
+# mcp-gangway in a container. docs/docker.md says how to run it. The build needs BuildKit, which Docker uses by default
+# since version 23. For older versions, set DOCKER_BUILDKIT=1. There is no `# syntax=` line, so a build fetches no
+# frontend.
 
-# 1: `uvx` and a Python are in the image too, for servers written in Python. Anything else than 0 and 1 ends the build.
+# 1 adds `uvx` and Python to the image, for servers that are written in Python. Other values than 0 and 1 fail the
+# build.
 ARG WITH_UV=0
 
-# Debian and not Alpine: npm packages and Python wheels with native parts are often built for glibc alone.
+# Debian instead of Alpine, because many npm packages and Python wheels with native parts are built only for glibc.
 FROM node:24-bookworm-slim AS base
 
-# What to install. A registry that wants a login: docker build --secret id=npmrc,src=<file>; it stays out of all layers.
-# The cache is shared, so that the second `npm ci`, and a later build with the same lock file, download nothing. No
-# package has a script to run at its installation that the gateway needs.
+# The list of packages. If the registry requires a login, use docker build --secret id=npmrc,src=<file>. No layer
+# contains the file. The cache is shared, so the second `npm ci`, and a later build with the same lock file, download
+# nothing. The gateway needs no package's installation script.
 FROM base AS manifest
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -26,9 +28,10 @@ FROM manifest AS packages
 RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --omit=dev --ignore-scripts --prefer-offline
 
-# tini as PID 1. A server that runs below `npx` or `sh` loses its parent when its group is ended; the kernel then hands it
-# to PID 1, which must reap it. Node.js does not reap processes that it did not start: they would stay as zombies until the
-# container's pids run out. And PID 1 has no default reaction to SIGTERM, should it come before the gateway listens to it.
+# tini as PID 1. A server that runs below `npx` or `sh` loses its parent when its group is ended; the kernel then hands
+# it to PID 1, which must reap it. Node.js does not reap processes that it did not start: they would stay as zombies
+# until the container's pids run out. And PID 1 has no default reaction to SIGTERM, should it come before the gateway
+# listens to it.
 FROM base AS with-uv-0
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends tini \
@@ -51,33 +54,32 @@ COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --chmod=444 package.json LICENSE ./
 
-# All that servers write goes below the home directory (~/.npm of npx, ~/.cache and ~/.local of uvx) or to /tmp. The
-# folders exist so that a new volume mounted there belongs to the user. It is also where servers start: in /app, npx would
-# take the gateway's own packages for the project's.
+# Servers write below the home directory (~/.npm for npx, ~/.cache and ~/.local for uvx) or to /tmp. The folders exist,
+# so a new volume that is mounted there belongs to the user. Servers also start in the home directory, because in /app,
+# npx would use the gateway's own packages.
 RUN install --directory --owner=node --group=node /home/node/.npm /home/node/.cache /home/node/.local \
  && install --directory --owner=node --group=node --mode=700 /var/lib/mcp-gangway
 WORKDIR /home/node
 
-# By number, so that Kubernetes' runAsNonRoot can tell that it is not root.
+# A number, so that runAsNonRoot of Kubernetes can check that the user is not root.
 USER 1000:1000
 
-# Inside of a container, 127.0.0.1 would be reachable from nowhere else. On this address the gateway does not check Host
-# unless --allow-host names some: see docs/docker.md. The port for operators would be reachable for tools alone, so it is off until
-# an address is given (docs/status-page.md).
-# Sessions survive a restart of the container, and with a named volume also a new container: docs/store.md. With Redis, the
-# volume is not used.
+# Nothing outside of the container can reach its 127.0.0.1, so the gateway listens on all addresses. There, it checks
+# Host only if --allow-host names some: docs/docker.md. On 127.0.0.1, only servers could reach the operator port. The
+# port is off until it has an address: docs/status-page.md. Sessions survive a restart of the container. With a named
+# volume, they also survive a new container: docs/store.md. With Redis, the gateway does not use the volume.
 ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0 GANGWAY_LISTEN_ADMIN_HOST=off \
     GANGWAY_REPLAY_STORE=file-if-writable:/var/lib/mcp-gangway
 VOLUME /var/lib/mcp-gangway
 EXPOSE 8080
 
-# It takes the port, the address and the certificate from the options of the gateway in the container.
+# The check takes the port, the address and the certificate from the options of the gateway in the container.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/dist/main.js", "health"]
 
-# -s: reaps also where it is not PID 1 (docker run --init, --pid host, shareProcessNamespace of Kubernetes).
-# The first flag stops V8's space for new objects at half of what it takes by itself: docs/decisions/0073. With the second
-# one, the gateway collects the buffers of large messages in time (docs/decisions/0091), and returns memory at rest. The third
-# one returns the memory of V8's compilers: docs/decisions/0129.
+# -s: reaps also where it is not PID 1 (docker run --init, --pid host, shareProcessNamespace of Kubernetes). The first
+# flag stops V8's space for new objects at half of what it takes by itself: docs/decisions/0073. With the second one,
+# the gateway collects the buffers of large messages in time (docs/decisions/0091), and returns memory at rest. The
+# third one returns the memory of V8's compilers: docs/decisions/0129.
 ENTRYPOINT ["/usr/bin/tini", "-s", "--", "node", "--max-semi-space-size=32", "--expose-gc", "--no-maglev-destroy-on-background", "/app/dist/main.js"]
 
 ARG VERSION=0.1.0
