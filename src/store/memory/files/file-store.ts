@@ -165,9 +165,10 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair =
   try {
     await requireFormat(engine, directory);
     const bytes = sizeOf(files);
-    const damaged = await load(engine, tables, stored, clock);
+    const { damaged, incomplete } = await load(engine, tables, stored, clock);
     isLoaded = true;
     clock.start((options.systemNow ?? Date.now)());
+    for (const key of incomplete) stored.renewWhole(key, true); // so that the damage is reported once
     const found: FoundState = { sessions: [...sessions.keys()].length, bytes, damaged, isRepaired };
     return { tables, engine, stored, now, found };
   } catch (cause) {
@@ -178,11 +179,12 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair =
 
 /**
  * Applies all stored changes, each session's at their times.
- * @returns how many were damaged
+ * @returns how many were damaged, and the sessions that miss a change
  */
-async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges, clock: StoreClock): Promise<number> {
+async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges, clock: StoreClock) {
   const { sessions } = tables;
   const loaded = new Map<string, MemorySession>();
+  const incomplete = new Set<string>();
   let damaged = 0;
   let previous = { digest: '', slot: -1 };
   const drop = (key: string): void => {
@@ -198,7 +200,7 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
     }
     const { atMs, change } = timed;
     if (change.kind === 'value' || !stored.noteStored(digest, slot, timed, value.length)) continue;
-    if (slot > 0 && (digest !== previous.digest || slot !== previous.slot + 1)) damaged += 1;
+    if (slot > 0 && (digest !== previous.digest || slot !== previous.slot + 1)) incomplete.add(change.key);
     previous = { digest, slot };
     clock.replayAt(atMs);
     // The time of a session that was in use was set again and again.
@@ -223,7 +225,7 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
     clock.replayAt(timed.atMs);
     applyChange(tables, timed.change);
   }
-  return damaged;
+  return { damaged, incomplete };
 }
 
 /** The format that this version writes, and the newest one that it reads. */

@@ -1,5 +1,6 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { ClassicLevel } from 'classic-level';
 import { describe, expect, it } from 'vitest';
 import type { FileStore } from '../../../../src/store/memory/files/file-store.ts';
 import { StoreDirectoryError } from '../../../../src/store/memory/files/store-directory-error.ts';
@@ -108,6 +109,24 @@ describe('files that something has damaged', () => {
     }
     expect(shortest).toBe(0);
   });
+});
+
+it('a damaged change is skipped and reported once, readers see the gap, and what follows is kept', async () => {
+  const directory = await fill();
+  const database = new ClassicLevel<string, Buffer>(join(directory, 'db'), { valueEncoding: 'buffer' });
+  const second = (await database.keys({ gte: 'c/', lt: 'c/~' }).all())[2] as string; // after the session and the first event
+  await database.put(second, Buffer.from('damaged'));
+  await database.close();
+  const store = await openStore(directory);
+  expect(store.found).toMatchObject({ sessions: 1, damaged: 1, isRepaired: false });
+  expect(await eventsOf(store)).toEqual(['first']);
+  const behind = await store.log.read('s', 1, { epoch, seq: 1 }, 10);
+  expect(behind).toMatchObject({ outcome: 'ok', broken: true, atTail: true });
+  expect(textsOf(behind)).toEqual(['third']);
+  await store.close();
+  const next = await openStore(directory);
+  expect(next.found).toMatchObject({ sessions: 1, damaged: 0 });
+  expect(textsOf(await next.log.read('s', 1, { epoch, seq: 1 }, 10))).toEqual(['third']);
 });
 
 it('reads changes that are large', async () => {
