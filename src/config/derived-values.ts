@@ -29,8 +29,11 @@ export function deriveValues({ cluster: { leaseMs }, limits, replay, sse, timeou
     maxQueuedBytes: Math.max(16 * mebibyte, limits.request.bodyBytes),
     /** Sessions of a replaced server end like the longest of their requests, or within an hour. */
     replacedServerMs: Math.min(60 * minute, timeouts.requestTotalMs),
-    /** A session has a stream, a few requests and their retries; an HTTP/1.1 connection carries one at a time. */
-    maxConnections: 10 * limits.total.sessions,
+    /**
+     * A session has a stream, a few requests and their retries; an HTTP/1.1 connection carries one at a time. Clients that
+     * are refused a session need connections, too.
+     */
+    maxConnections: Math.max(1_000, 10 * limits.total.sessions),
     /**
      * What each log keeps of a session. An event costs memory of its own, however small it is, so their number follows
      * from the size.
