@@ -152,6 +152,7 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair =
     onWorking: () => emit({ type: 'store-joined' }),
     onUnsynced: writeAll,
   };
+  const bytes = sizeOf(files); // before the engine merges files
   const { engine, isRepaired } = await Engine.open(engineOptions, mustRepair);
   const stored = new StoredChanges({
     engine,
@@ -164,7 +165,6 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair =
   });
   try {
     await requireFormat(engine, directory);
-    const bytes = sizeOf(files);
     const { damaged, incomplete } = await load(engine, tables, stored, clock);
     isLoaded = true;
     clock.start((options.systemNow ?? Date.now)());
@@ -243,8 +243,11 @@ async function requireFormat(engine: Engine, directory: string): Promise<void> {
   );
 }
 
+/** The bytes of the files in a directory. Another process that uses it may remove files meanwhile. */
 const sizeOf = (directory: string): number =>
-  readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+  readdirSync(directory)
+    .map((name) => statSync(join(directory, name), { throwIfNoEntry: false }))
+    .reduce((sum, found) => sum + (found?.size ?? 0), 0);
 
 /**
  * The time of the store in milliseconds. It begins with the system clock and then follows the monotonic clock. A later
