@@ -30,7 +30,7 @@ const units = [
   'test/simulation/simulation.test.ts',
 ];
 
-/** Those of them that start processes: programs, Redis, or `flock` for a store in files. The others fail if they start one. */
+/** Those of them that start processes: programs, or Redis. The others fail if they start one. */
 const processes = [
   'test/app/{v8-flags,addresses/public-base-url}.test.ts',
   'test/backend/{large-messages,noise-floods,odd-answers,socket/socket-backend,sse/tls,websocket/tls,stdio/**/*}.test.ts',

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../src/backend/socket/socket-backend.ts';
@@ -10,6 +9,7 @@ import { openSse } from '../../src/backend/sse/sse-backend.ts';
 import { openStdio } from '../../src/backend/stdio/stdio-backend.ts';
 import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
+import { listenHttp, listening } from './local-servers.ts';
 import { type Opened, openBackend } from './open-backend.ts';
 
 const note = (data: string): string =>
@@ -21,21 +21,6 @@ const answer = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
 const texts = [first, large, behind, answer];
 /** Messages as a failed test can show them. */
 const shortened = (message: string): string => (message === large ? 'large' : message);
-
-async function listening<T extends Server>(server: T): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
-async function listenHttp(answerWith: (outgoing: ServerResponse, method: string) => void): Promise<URL> {
-  const server = createHttpServer((incoming, outgoing) => {
-    incoming.resume().on('end', () => answerWith(outgoing, incoming.method ?? ''));
-  });
-  const port = await listening(server);
-  onTestFinished(() => server.closeAllConnections());
-  return new URL(`http://127.0.0.1:${port}/`);
-}
 
 const asEvents = (outgoing: ServerResponse, before = ''): void =>
   void outgoing

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Server } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { createServer } from 'node:net';
+import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import type { BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
@@ -10,6 +9,7 @@ import { openSse } from '../../src/backend/sse/sse-backend.ts';
 import { openStdio } from '../../src/backend/stdio/stdio-backend.ts';
 import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
+import { listenHttp, listening } from './local-servers.ts';
 import { openBackend } from './open-backend.ts';
 
 /** A flood of texts of one letter, which are no messages. Each reader of texts is flooded (P8). */
@@ -17,21 +17,6 @@ const count = 50_000;
 const answer = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
 const lines = `${'x\n'.repeat(count)}${answer}\n`;
 const events = `${'data: x\n\n'.repeat(count)}data: ${answer}\n\n`;
-
-async function listening<T extends Server>(server: T): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
-async function listenHttp(answerWith: (outgoing: ServerResponse, method: string) => void): Promise<URL> {
-  const server = createHttpServer((incoming, outgoing) => {
-    incoming.resume().on('end', () => answerWith(outgoing, incoming.method ?? ''));
-  });
-  const port = await listening(server);
-  onTestFinished(() => server.closeAllConnections());
-  return new URL(`http://127.0.0.1:${port}/`);
-}
 
 const writeEvents = (outgoing: ServerResponse, before = ''): void =>
   void outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).end(before + events);

@@ -36,20 +36,9 @@ export function createDurableStore(
     stored.add({ kind: 'owner', key, owner: record.owner, epoch: record.epoch, takeovers, term });
   };
 
-  const appendSession = (key: string): void => {
-    const session = sessions.get(key);
-    if (session !== undefined)
-      stored.add({ kind: 'session', key, session: { ...session, log: session.log.contents() } });
-  };
-
   const appendExpiry = (key: string): void => {
     const expiresAtMs = sessions.get(key)?.expiresAtMs;
     if (expiresAtMs !== undefined && Number.isFinite(expiresAtMs)) stored.setExpiry(key, expiresAtMs);
-  };
-
-  const appendEnd = (key: string): void => {
-    const tombstone = sessions.tombstone(key);
-    if (tombstone !== undefined) stored.add({ kind: 'end', key, tombstone });
   };
 
   const records: SessionRecords = {
@@ -57,7 +46,7 @@ export function createDurableStore(
       change(() => {
         const before = sessions.get(key);
         sessions.create(key, record, how);
-        if (before === undefined) appendSession(key);
+        if (before === undefined) stored.addWhole(key);
       }),
     find: async (key) => sessions.find(key),
     amend: (key, epoch, changes) =>
@@ -70,14 +59,14 @@ export function createDurableStore(
       change(() => {
         const isKnown = sessions.get(key)?.record.epoch === record.epoch;
         const outcome = sessions.register(key, record, tail, log, registrant);
-        if (outcome === 'registered') isKnown ? appendOwner(key) : appendSession(key);
+        if (outcome === 'registered') isKnown ? appendOwner(key) : stored.addWhole(key);
         return outcome;
       }),
     takeOver: (key, from, owner) =>
       change(() => {
         const outcome = sessions.takeOver(key, from, owner);
         if (outcome.outcome === 'taken') appendOwner(key);
-        else if (outcome.outcome === 'worn_out') appendEnd(key);
+        else if (outcome.outcome === 'worn_out') stored.addWhole(key);
         return outcome;
       }),
     confirmTakeover: (key, epoch) =>
@@ -100,7 +89,7 @@ export function createDurableStore(
     end: (key, epoch) =>
       change(() => {
         sessions.end(key, epoch);
-        appendEnd(key);
+        stored.addWhole(key);
       }),
   };
 

@@ -66,8 +66,14 @@ export class StoredChanges {
     return this.#chains.keys();
   }
 
-  /** Stores a change that the tables already have. */
-  add(change: Change): void {
+  /** Stores a session whole, or the mark of its end, as the tables have it now. */
+  addWhole(key: string): void {
+    const whole = this.#options.wholeOf(key);
+    if (whole !== undefined) this.#putWhole(whole);
+  }
+
+  /** Stores a change that the tables already have, and that is not whole. */
+  add(change: Exclude<Change, WholeChange>): void {
     const { engine, now, wholeOf } = this.#options;
     if (change.kind === 'value') {
       const { of, name } = change;
@@ -75,7 +81,6 @@ export class StoredChanges {
         { type: 'put', key: valueKey(of, name), value: encodeChange({ atMs: now(), generation: 0, change }) },
       ]);
     }
-    if (change.kind === 'session' || change.kind === 'end') return this.#putWhole(change);
     const chain = this.#chains.get(change.key);
     const whole = chain === undefined || isTooLong(chain) ? wholeOf(change.key) : undefined;
     if (whole !== undefined) return this.#putWhole(whole);
