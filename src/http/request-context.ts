@@ -58,7 +58,7 @@ export abstract class RequestContext {
   tracedMessages: readonly Message[] | undefined;
   /** The id for an error response: that of the single request, or none. */
   answerId: RequestId | null = null;
-  /** The scopes that the messages need, which the session remembers (`UsedScopes`); undefined for none. */
+  /** The scopes that the messages need; undefined for none. */
   needs: readonly string[] | undefined;
   /** The time at which the body had arrived whole, on the monotonic clock in ms; undefined before, and on a WebSocket. */
   receivedAt: number | undefined;

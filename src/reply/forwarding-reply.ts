@@ -17,14 +17,6 @@ export abstract class ForwardingReply implements Reply {
     return this.reply.forwarded;
   }
 
-  get scopes(): Reply['scopes'] {
-    return this.reply.scopes;
-  }
-
-  get needs(): Reply['needs'] {
-    return this.reply.needs;
-  }
-
   get receivedAt(): Reply['receivedAt'] {
     return this.reply.receivedAt;
   }

@@ -13,10 +13,6 @@ export interface Reply {
   readonly accepts: Accepts;
   /** The headers of the client's request for the session's server; absent for none. */
   readonly forwarded?: ForwardedHeaders | undefined;
-  /** The scopes of the client's credentials; absent if the credentials allow everything. */
-  readonly scopes?: ReadonlySet<string> | undefined;
-  /** The scopes that the request needs. The client has all of them. Absent for none. */
-  readonly needs?: readonly string[] | undefined;
   /** The time at which the request had arrived completely, on the monotonic clock in ms; absent if nobody needs it. */
   readonly receivedAt?: number | undefined;
   /** The id that names the client's request in the logs of several services; absent if the request has none. */

@@ -11,8 +11,6 @@ export interface SessionLookup extends ClientKind {
   readonly principal: Principal;
   /** The protocol revision that the request names, if any. */
   readonly version?: string | undefined;
-  /** The scopes of the request's credentials; absent if they allow everything. */
-  readonly scopes?: ReadonlySet<string> | undefined;
   /** The headers that the request forwards to the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }

@@ -1,21 +1,19 @@
 // Session: one legacy client and its backend, with its requests, event streams, restores and record.
 
-import type { Reason } from '../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { sessionRevision } from '../protocol/known-revisions.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import type { Registration, SessionRecords } from '../store/session-records.ts';
+import type { Registration } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
 import { SessionProcessHolder } from './backend/holder.ts';
-import { endCall, faultBeforeStart, isFinal, mayKeepProcess, type SessionEndReason } from './end-reason.ts';
+import { endCall, isFinal, mayKeepProcess, type SessionEndReason } from './end-reason.ts';
 import { Idleness } from './idleness.ts';
 import { SessionPipeline } from './pipeline.ts';
 import type { Adoption } from './record/adoption.ts';
 import { TakeoverProof } from './record/takeover-proof.ts';
-import { type ScopedSession, UsedScopes } from './record/used-scopes.ts';
 import { type ContextOwner, SessionContext, type SessionStart } from './session-context.ts';
 import type { HibernationReason, SessionName } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
@@ -32,13 +30,11 @@ export interface SessionHost {
   onEnded(session: Session): void;
 }
 
-const noScopes: ReadonlySet<string> = new Set();
-
 /**
  * One client of a legacy revision and its backend, from `initialize` or a takeover until the end. The session owns the
  * record and the end; its `SessionPipeline` carries the messages.
  */
-export class Session implements SessionHandle, ContextOwner, ScopedSession {
+export class Session implements SessionHandle, ContextOwner {
   readonly key: string;
   /** The fencing token of this owner (P6). */
   readonly epoch: number;
@@ -53,8 +49,6 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
   readonly #context: SessionContext;
   readonly #pipeline: SessionPipeline;
   readonly #host: SessionHost;
-  /** Undefined until a request needs scopes. */
-  #usedScopes: UsedScopes | undefined;
   #ending: Promise<void> | undefined;
   #recordRemoved: Promise<void> | undefined;
 
@@ -71,7 +65,6 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     this.#host = host;
     this.#context = context;
     this.#pipeline = new SessionPipeline(context);
-    if (context.client.usedScopes !== undefined) this.#usedScopes = this.#createScopes();
     this.idleness = new Idleness(context, this.#pipeline);
     if (!context.policy.isShared) context.holder = new SessionProcessHolder(context, this.#pipeline, this.idleness);
     if (start.adoption !== undefined) this.#adopt(start.adoption);
@@ -95,30 +88,24 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     reply.onGone(() => {
       if (context.handshake === undefined) context.end('client_gone');
     });
-    if (reply.needs !== undefined) {
-      this.#usedScopes = this.#createScopes();
-      this.#usedScopes.begin(reply.needs);
-    }
     this.noteActivity(reply);
     this.#pipeline.opening.start(reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: ClientPost, reply: Reply): void {
-    this.#admit(reply, post, () => {
-      if (post.isBatch && !sessionRevision(this.protocolVersion).allowsBatches)
-        return reply.fault('batch_not_allowed', null);
-      this.#pipeline.requests.post(post, reply);
-    });
+    this.noteActivity(reply);
+    if (post.isBatch && !sessionRevision(this.protocolVersion).allowsBatches)
+      return reply.fault('batch_not_allowed', null);
+    this.#pipeline.requests.post(post, reply);
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
     const { streams } = this.#pipeline.delivery;
-    this.#admit(reply, undefined, () => {
-      if (lastEventId === undefined) streams.listen(reply);
-      else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
-    });
+    this.noteActivity(reply);
+    if (lastEventId === undefined) streams.listen(reply);
+    else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
   }
 
   /** Ends an unused backend until the next message, if its server is configured so (docs/decisions/0045). */
@@ -173,11 +160,6 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     await this.#pipeline.opening.whenCompleted();
   }
 
-  /** The scopes that its requests needed. A request with fewer must not use the session. */
-  get usedScopes(): ReadonlySet<string> {
-    return this.#usedScopes?.stored ?? noScopes;
-  }
-
   /** True from the answer to `initialize` until the session ends. Only then other requests may see the session. */
   get isReady(): boolean {
     const { handshake, endReason } = this.#context;
@@ -203,16 +185,6 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     this.#host.onReady(this);
   }
 
-  amendRecord(): ReturnType<SessionRecords['amend']> {
-    return this.#context.record.amended();
-  }
-
-  /** The fault for a request that never began because the session has ended; undefined while it has not. */
-  get endFault(): Reason | undefined {
-    const { endReason } = this.#context;
-    return endReason && faultBeforeStart(endReason);
-  }
-
   /** Registers the session and the state of its log again; see `SessionRecords.register`. */
   register(): Promise<Registration> {
     return this.#pipeline.delivery.register();
@@ -235,13 +207,12 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
 
   /** As `end`. Answers when no instance knows the session any more; the backend may still be ending. */
   remove(reply: Reply): void {
-    this.#admit(reply, undefined, () => {
-      detach('session', this.end('deleted'));
-      detach(
-        'session',
-        this.#recordRemoved?.then(() => reply.removed()),
-      );
-    });
+    this.noteActivity(reply);
+    detach('session', this.end('deleted'));
+    detach(
+      'session',
+      this.#recordRemoved?.then(() => reply.removed()),
+    );
   }
 
   async #end(reason: SessionEndReason): Promise<void> {
@@ -266,21 +237,6 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     const { refusalCode: errorCode } = this.#pipeline.opening;
     telemetry.emit({ type: 'session-ended', name: this.name, reason, dropped, errorCode });
     this.#host.onEnded(this);
-  }
-
-  #createScopes(): UsedScopes {
-    const { client, limits } = this.#context;
-    return new UsedScopes(client, limits.storeWaitMs, this);
-  }
-
-  /** As `UsedScopes.admit`. */
-  #admit(reply: Reply, post: ClientPost | undefined, run: () => void): void {
-    if (this.#usedScopes === undefined && reply.needs === undefined) {
-      this.noteActivity(reply);
-      return run();
-    }
-    this.#usedScopes ??= this.#createScopes();
-    this.#usedScopes.admit(reply, post, run);
   }
 
   #recordStep(reason: SessionEndReason): (() => Promise<void>) | undefined {

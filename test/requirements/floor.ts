@@ -86,7 +86,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'C-02',
-    text: 'A request that waited for its scopes to be stored does not continue in a session that has ended.',
+    text: 'Each request in a session needs its own scopes, whatever the requests before it needed.',
   },
   { id: 'C-03', text: 'The amount of output that a server can write during the era probe is limited.' },
   { id: 'C-04', text: 'initialize has its own size limit.' },
@@ -120,7 +120,7 @@ export const floor: readonly Requirement[] = [
     text: 'The listeners of a forwarded request are removed when the attempt ends.',
   },
   { id: 'C-16', text: 'Session data that changes with each GET is stored separately from large data.' },
-  { id: 'C-17', text: 'A refused request does not add scopes to a session, and stored scopes are never removed.' },
+  { id: 'C-17', text: 'Changes of a session during a write of its record make one more write, with the newest state.' },
   {
     id: 'C-18',
     text: "Timers are unref'd and end with the object that created them. The lease check does not change the HTTP status of a reply.",

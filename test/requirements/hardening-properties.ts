@@ -12,7 +12,7 @@ export const properties: readonly Requirement[] = [
   },
   {
     id: 'S02',
-    text: 'Only the principal that opened a session can use it, and only with all scopes that the session has used. For all others, the session is unknown.',
+    text: 'Only the principal that opened a session can use it. For all others, the session is unknown. Each request needs its own scopes, also in an open session.',
   },
   {
     id: 'S03',

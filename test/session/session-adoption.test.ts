@@ -1,11 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Reason } from '../../src/protocol/faults.ts';
 import { parseEventId } from '../../src/protocol/wire/event-id.ts';
-import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { epoch } from '../contract/log-writer.ts';
 import { asMessage } from '../support/as-message.ts';
-import { readMessage } from '../support/fake-backend.ts';
-import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adopt, key, progress } from './record/adoption-fixture.ts';
 import * as fixture from './session-fixture.ts';
@@ -317,25 +314,5 @@ describe('the end of a session that was taken over', () => {
     expect(vi.getTimerCount()).toBe(1); // the end that was to come
     await session.end('deleted');
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it.each<[SessionEndReason, Reason]>([
-    ['deleted', 'unknown_session'],
-    ['server_exited', 'unknown_session'],
-    ['released', 'draining'],
-    ['moved', 'store_unavailable'],
-  ])('[C-02] [P3] answers a request that waits for its scopes (%s), and passes nothing on', async (end, reason) => {
-    const { session, store, fake, restored } = await adopt();
-    await restored();
-    const before = fake.backend.sent.items.length;
-    let answerStore: (said: 'done') => void = () => undefined;
-    vi.spyOn(store.sessions, 'amend').mockImplementation(() => new Promise((resolve) => (answerStore = resolve)));
-    const reply = Object.assign(createFakeReply(acceptsJson), { needs: ['write'] });
-    session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
-    const ended = session.end(end);
-    answerStore('done');
-    expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 'w' });
-    await ended;
-    expect(fake.backend.sent.items.length).toBe(before);
   });
 });

@@ -70,11 +70,9 @@ export function messageToOwner(
   return { message: { kind: 'post', n, key, isBatch, ...head }, body };
 }
 
-function contextOf({ forwarded = noHeaders, scopes, needs, requestId }: ClientReply): ForwardedContext {
+function contextOf({ forwarded = noHeaders, requestId }: ClientReply): ForwardedContext {
   return {
     ...(forwarded !== noHeaders && { forwarded }),
-    ...(scopes && { scopes: [...scopes] }),
-    ...(needs && { needs }),
     ...(requestId !== undefined && { requestId }),
   };
 }

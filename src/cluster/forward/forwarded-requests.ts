@@ -126,17 +126,14 @@ export class ForwardedRequests {
 
   #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
     const { limits, directory, noticeMs } = this.#options;
-    const lookup = { ...client, forwarded: reply.forwarded, scopes: reply.scopes };
-    // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
-    const isFresh = operation.kind === 'listen';
+    const lookup = { ...client, forwarded: reply.forwarded };
     // A stream would keep this instance from stopping. Its client finds another one by itself.
     const passesOn = operation.kind !== 'listen';
     // A lost owner may seem to live for a lease.
     const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
     const retryOptions = { waitMs, isClosed: () => this.#isClosed };
     this.#run(lookup, operation, reply, (request) => ({
-      admit: async (to) =>
-        (await retryLookup(() => directory.admits(lookup, isFresh), request(), to, retryOptions)) === 'yes',
+      admit: async (to) => (await retryLookup(() => directory.admits(lookup), request(), to, retryOptions)) === 'yes',
       locate: async (to, failed) =>
         (await retryLookup(() => directory.locate(lookup, failed, passesOn), request(), to, retryOptions)) ?? 'none',
     }));

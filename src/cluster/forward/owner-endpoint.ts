@@ -150,7 +150,7 @@ export class OwnerEndpoint {
   }
 
   #replyTo(from: string, message: RequestToOwner, accepts: Accepts): RemoteReply {
-    const { n, forwarded, scopes, needs, requestId } = message;
+    const { n, forwarded, requestId } = message;
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
@@ -162,8 +162,6 @@ export class OwnerEndpoint {
     const context: RemoteReplyContext = {
       accepts,
       forwarded,
-      scopes: scopes && new Set(scopes),
-      needs,
       requestId,
       isContinued: message.kind === 'listen' && message.continues,
       name: attemptId(from, n),

@@ -17,10 +17,7 @@ export interface PeerReplyChannel {
 }
 
 /** The context of a request as its ingress reports it. */
-export type RemoteReplyContext = Pick<
-  Reply,
-  'accepts' | 'forwarded' | 'scopes' | 'needs' | 'requestId' | 'isContinued'
-> & {
+export type RemoteReplyContext = Pick<Reply, 'accepts' | 'forwarded' | 'requestId' | 'isContinued'> & {
   /** The id of this attempt; see `RequestAttempt`. */
   readonly name: string;
   readonly earlier?: readonly string[] | undefined;
@@ -30,8 +27,6 @@ export type RemoteReplyContext = Pick<
 export class RemoteReply implements Reply, RequestAttempt {
   readonly accepts: Accepts;
   readonly forwarded: ForwardedHeaders | undefined;
-  readonly scopes: ReadonlySet<string> | undefined;
-  readonly needs: readonly string[] | undefined;
   readonly requestId: string | undefined;
   readonly isContinued: boolean;
   readonly id: string;
@@ -49,14 +44,12 @@ export class RemoteReply implements Reply, RequestAttempt {
   readonly #drainListeners: (() => void)[] = [];
 
   constructor(n: number, context: RemoteReplyContext, channel: PeerReplyChannel) {
-    const { accepts, forwarded, scopes, needs, requestId, isContinued = false, name, earlier = [] } = context;
+    const { accepts, forwarded, requestId, isContinued = false, name, earlier = [] } = context;
     this.id = name;
     this.previousIds = earlier;
     this.#n = n;
     this.accepts = accepts;
     this.forwarded = forwarded;
-    this.scopes = scopes;
-    this.needs = needs;
     this.requestId = requestId;
     this.isContinued = isContinued;
     this.#channel = channel;

@@ -64,8 +64,6 @@ export interface RemoteOpening {
 /** The context that a request carries beside its operation; see `Reply`. */
 export interface ForwardedContext {
   readonly forwarded?: ForwardedHeaders;
-  readonly scopes?: readonly string[];
-  readonly needs?: readonly string[];
   readonly requestId?: string;
   /**
    * Nobody owns the session, and the sender is about to stop: the receiver takes it over first. An instance of an

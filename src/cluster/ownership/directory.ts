@@ -5,8 +5,6 @@ import { ownsOrShares } from '../../protocol/principal.ts';
 import type { Server } from '../../server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../../session/lookup.ts';
 import { type Adoption, prepareAdoption } from '../../session/record/adoption.ts';
-import { readUsedScopes } from '../../session/record/client-state.ts';
-import { coversAll } from '../../session/record/used-scopes.ts';
 import type { Session } from '../../session/session.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
@@ -65,30 +63,21 @@ const maxRemembered = 10_000;
 /** What requests need of a record. The rest of it, which the client and the server have said, can be large. */
 type KnownRecord = ReturnType<typeof knownRecord>;
 
-const knownRecord = ({
+const knownRecord = ({ server, serverDigest, principal, owner, epoch, protocolVersion }: SessionRecord) => ({
   server,
   serverDigest,
   principal,
   owner,
   epoch,
   protocolVersion,
-  clientState,
-}: SessionRecord) => ({
-  server,
-  serverDigest,
-  principal,
-  owner,
-  epoch,
-  protocolVersion,
-  usedScopes: readUsedScopes(clientState),
 });
 
-/** A longer name of a user, or more scopes, are not cached. */
+/** A longer name of a user is not cached. */
 const recordBudget: ByteBudget<string, KnownRecord> = {
   maxBytes: 16 * 1024 * 1024,
   maxEntryBytes: 64 * 1024,
-  bytesOf: (key, { server, principal, usedScopes }) => {
-    const texts = [key, server, principal.issuer, principal.subject, principal.client, ...usedScopes];
+  bytesOf: (key, { server, principal }) => {
+    const texts = [key, server, principal.issuer, principal.subject, principal.client];
     return texts.reduce((sum, { length }) => sum + length + emptyEntryBytes, 0);
   },
 };
@@ -123,17 +112,13 @@ export class Directory {
     this.#options = options;
   }
 
-  /**
-   * Whether the session exists and the client may use it.
-   * @param isFresh the scopes that the session has used by now count, not those in a cached record
-   */
-  async admits(lookup: SessionLookup, isFresh = false): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+  /** Whether the session exists and the client may use it. */
+  async admits(lookup: SessionLookup): Promise<'yes' | { readonly fault: Reason } | 'later'> {
     const { key, server, version } = lookup;
     const session = this.#options.find(key);
     const here = session && admissionSubject(session);
-    const isCurrent = !isFresh || lookup.scopes === undefined;
     const matches = (known: AdmissionSubject): boolean => isAdmitted(known, lookup);
-    const record = here !== undefined && matches(here) ? here : await this.#findRecord(key, matches, isCurrent);
+    const record = here !== undefined && matches(here) ? here : await this.#findRecord(key, matches);
     if (record === 'later') return 'later';
     if (record === undefined) return { fault: 'unknown_session' };
     if (!isRevisionOf(record, version)) return { fault: 'unsupported_version' };
@@ -221,14 +206,12 @@ export class Directory {
   /**
    * The record of a session if it matches. A record of another principal takes the same time to refuse as a missing
    * one, even if it is cached here (P11).
-   * @param isCurrent a cached record is good enough
    */
   async #findRecord(
     key: string,
     matches: (record: KnownRecord) => boolean = () => true,
-    isCurrent = true,
   ): Promise<KnownRecord | undefined | 'later'> {
-    const known = isCurrent ? this.#records.get(key) : undefined;
+    const known = this.#records.get(key);
     if (known !== undefined && matches(known)) return known;
     try {
       const record = await this.#options.store.sessions.find(key);
@@ -321,19 +304,15 @@ export class Directory {
 }
 
 /** The values of a session of this instance that decide admission. */
-const admissionSubject = ({ server, principal, protocolVersion, usedScopes }: Session) => ({
+const admissionSubject = ({ server, principal, protocolVersion }: Session) => ({
   server: server.name,
   serverDigest: server.digest,
   principal,
   protocolVersion,
-  usedScopes,
 });
 
 /** A session of this instance or a record, for the decision whether a client may use the session. */
 type AdmissionSubject = KnownRecord | ReturnType<typeof admissionSubject>;
 
-function isAdmitted(subject: AdmissionSubject, { server, principal, scopes }: SessionLookup): boolean {
-  const { authorizesClients } = server;
-  if (subject.server !== server.name || !ownsOrShares(subject.principal, principal, authorizesClients)) return false;
-  return scopes === undefined || coversAll(scopes, subject.usedScopes);
-}
+const isAdmitted = (subject: AdmissionSubject, { server, principal }: SessionLookup): boolean =>
+  subject.server === server.name && ownsOrShares(subject.principal, principal, server.authorizesClients);

@@ -102,16 +102,21 @@ class ModernRequest {
   readonly #report: CallReport | undefined;
   readonly #answer: Answer;
 
-  constructor(endpoint: ModernEndpointOptions, { headers, sender }: RequestContext, message: Message, reply: Reply) {
+  constructor(
+    endpoint: ModernEndpointOptions,
+    { headers, sender, needs }: RequestContext,
+    message: Message,
+    reply: Reply,
+  ) {
     const { modern, calls, commitAfterMs, slowReaderMs } = endpoint;
-    const { principal } = sender;
-    const { forwarded, scopes, needs } = reply;
+    const { principal, identity } = sender;
+    const { forwarded } = reply;
     const callOrigin: CallOrigin = { server: modern.name, era: 'modern', principal };
     this.#endpoint = endpoint;
     this.#message = message;
     this.#headers = headers;
     this.#reply = reply;
-    this.#origin = { principal, forwarded, scopes, needs };
+    this.#origin = { principal, forwarded, scopes: identity.scopes, needs };
     this.#report = calls && new CallReport(calls, callOrigin, message, reply);
     this.#answer = new Answer(new LiveTarget(slowReaderMs), {
       policy: message.method === 'server/discover' ? discoveryPolicy : modernPolicy,

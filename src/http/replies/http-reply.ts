@@ -48,14 +48,6 @@ export class HttpReply implements Reply {
     return this.context.sender.forwarded;
   }
 
-  get scopes(): Reply['scopes'] {
-    return this.context.sender.identity.scopes;
-  }
-
-  get needs(): Reply['needs'] {
-    return this.context.needs;
-  }
-
   get receivedAt(): Reply['receivedAt'] {
     return this.context.receivedAt;
   }

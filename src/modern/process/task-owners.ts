@@ -7,7 +7,6 @@ import { findRange, replaceParts, valueAt } from '../../protocol/json/splice.ts'
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import { coversAll } from '../../session/record/used-scopes.ts';
 
 /** The sender of a request, where the gateway knows its users. */
 export interface TaskRequester {
@@ -201,3 +200,7 @@ function stringAt(text: Buffer, range: ByteRange | undefined): string | undefine
 const quote = 0x22;
 /** Each character may be written as an escape of six bytes. */
 const longestEscaped = 6 * maxIdLength + 2;
+
+/** True if the allowed scopes cover all needed ones; undefined allows everything. */
+const coversAll = (allowed: ReadonlySet<string> | undefined, needed: readonly string[]): boolean =>
+  allowed === undefined || needed.every((scope) => allowed.has(scope));

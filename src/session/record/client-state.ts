@@ -50,8 +50,6 @@ export class ClientState {
   cookies: CookieState | undefined;
   /** The backend's checkpoint, if another backend can resume from it. */
   backend: BackendCheckpoint | undefined;
-  /** The scopes that the client's requests needed; undefined if none did. See `UsedScopes`. */
-  usedScopes: Set<string> | undefined;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new SparseMap<string, Buffer>();
@@ -71,7 +69,6 @@ export class ClientState {
     this.isOneStream = isOneStream;
     this.isGroup = isGroup;
     this.topic = topic;
-    if (state?.usedScopes !== undefined) this.usedScopes = new Set(state.usedScopes);
     // Always set, in case the instance that opened the group's session was lost before it sent the notification.
     if (isGroup) this.#initialized = initializedNotification;
     this.getCursor = state?.getCursor;
@@ -108,8 +105,7 @@ export class ClientState {
   save(): SavedClient {
     const { topic, getCursor, backend, cookies } = this;
     const kind = { isOneStream: this.isOneStream || undefined, isGroup: this.isGroup || undefined, topic };
-    const usedScopes = this.usedScopes?.size ? [...this.usedScopes] : undefined;
-    const state: SavedState = { getCursor, ...kind, backend, usedScopes, cookies };
+    const state: SavedState = { getCursor, ...kind, backend, cookies };
     this.#savedSettings ??= this.#serializeSettings();
     return { clientState: shareUsual(JSON.stringify(state)), clientSaid: this.#savedSettings };
   }
@@ -200,7 +196,6 @@ export type SavedClient = Pick<SessionRecord, 'clientState' | 'clientSaid'>;
 interface SavedState extends ClientKind {
   readonly getCursor?: LogPosition | undefined;
   readonly backend?: BackendCheckpoint | undefined;
-  readonly usedScopes?: readonly string[] | undefined;
   readonly cookies?: CookieState | undefined;
 }
 
@@ -218,16 +213,7 @@ const usualBuffers = new Map(usualTexts.map((text) => [text, detachedCopy(text)]
 /** Most clients save the same texts, and thousands of idle sessions share one buffer for each. */
 const shareUsual = (text: string): Buffer => usualBuffers.get(text) ?? detachedCopy(text);
 
-/** Parsed states of cached records. An instance needs them for each request that it forwards. */
-const parsedStates = new WeakMap<Buffer, SavedState>();
-
-function parseState(saved: Buffer): SavedState {
-  const known = parsedStates.get(saved);
-  if (known !== undefined) return known;
-  const state = saved.length === 0 ? {} : (parseOwn(saved) as SavedState);
-  parsedStates.set(saved, state);
-  return state;
-}
+const parseState = (saved: Buffer): SavedState => (saved.length === 0 ? {} : (parseOwn(saved) as SavedState));
 
 /** The checkpoint of a backend, from which the next owner can resume the server's session (docs/design.md, D5). */
 export interface BackendCheckpoint {
@@ -242,6 +228,3 @@ export interface BackendCheckpoint {
 /** The backend's checkpoint in a record; undefined if the server's session cannot be resumed. */
 export const readBackendCheckpoint = (clientState: Buffer): BackendCheckpoint | undefined =>
   parseState(clientState).backend;
-
-/** The used scopes in a record. */
-export const readUsedScopes = (clientState: Buffer): readonly string[] => parseState(clientState).usedScopes ?? [];

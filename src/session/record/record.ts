@@ -1,5 +1,6 @@
 import { retryWhileUnavailable, type StopSignal } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../../store/session-records.ts';
+import { detach } from '../../util/boundary.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';
 import type { SessionParts } from '../session-options.ts';
 import type { ClientState } from './client-state.ts';
@@ -18,8 +19,6 @@ export interface RecordSession {
   report(cause: unknown): void;
 }
 
-type Amendment = Awaited<ReturnType<SessionRecords['amend']>>;
-
 /** Keeps one session's record as its owner: its content, and when it is written. */
 export class SessionRecordKeeper {
   readonly #session: RecordSession;
@@ -28,9 +27,9 @@ export class SessionRecordKeeper {
   /** The `clientSaid` that the record is known to have. Another one is written with the next amendment. */
   #storedSettings: Buffer | undefined;
   readonly #stop = (): AbortSignal => this.#session.storeGone;
-  #amending: Promise<Amendment> | undefined;
-  /** The amendment after that one, if it is needed. */
-  #nextAmendment: Promise<Amendment> | undefined;
+  #isWriting = false;
+  /** True if the state has changed since the running write began. */
+  #isOutdated = false;
 
   constructor(session: RecordSession) {
     this.#session = session;
@@ -40,7 +39,7 @@ export class SessionRecordKeeper {
     return this.#session.parts.store.sessions;
   }
 
-  /** Takes clearWriting the record of an earlier owner. */
+  /** Takes over the record of an earlier owner. */
   adopt({ initialized, protocolVersion }: SessionRecord): void {
     this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
@@ -61,17 +60,8 @@ export class SessionRecordKeeper {
 
   /** Notes that the client's state has changed. The record follows as soon as possible, and the newest state wins. */
   amend(): void {
-    // A failure is reported where the record is written.
-    if (this.#initialized !== undefined) this.amended().catch(() => undefined);
-  }
-
-  /** As `amend`. Resolves with the store's answer to a state at least as new as the client's state now. */
-  amended(): Promise<Amendment> {
-    if (this.#nextAmendment !== undefined) return this.#nextAmendment;
-    if (this.#amending === undefined) return this.#write();
-    const write = (): Promise<Amendment> => this.#write();
-    this.#nextAmendment = this.#amending.then(write, write);
-    return this.#nextAmendment;
+    if (this.#isWriting) this.#isOutdated = true;
+    else if (this.#initialized !== undefined) detach('session', this.#write());
   }
 
   /** Registers the session again: in a new term, or at a store that lost it. */
@@ -103,26 +93,23 @@ export class SessionRecordKeeper {
     await retryWhileUnavailable(() => this.#sessions.end(key, epoch), parts.storeSignal);
   }
 
-  #write(): Promise<Amendment> {
+  /** Writes the client's state, and again if it changes meanwhile. Never rejects. */
+  async #write(): Promise<void> {
     const { key, epoch, client } = this.#session;
-    const { clientState, clientSaid } = client.save();
-    const changes = { clientState, ...(clientSaid !== this.#storedSettings && { clientSaid }) };
-    this.#nextAmendment = undefined;
-    // An owner that fenced this one off has the state. A missing record is registered with the next event or term.
-    const writing = retryWhileUnavailable(() => this.#sessions.amend(key, epoch, changes), this.#stop);
-    this.#amending = writing;
-    const clearWriting = (): void => {
-      if (this.#amending === writing) this.#amending = undefined;
-    };
-    const onDone = (outcome: Amendment): void => {
-      clearWriting();
-      if (outcome === 'done') this.#storedSettings = clientSaid;
-    };
-    writing.then(onDone, (cause: unknown) => {
-      clearWriting();
-      this.#session.report(cause);
-    });
-    return writing;
+    this.#isWriting = true;
+    do {
+      this.#isOutdated = false;
+      const { clientState, clientSaid } = client.save();
+      const changes = { clientState, ...(clientSaid !== this.#storedSettings && { clientSaid }) };
+      try {
+        // An owner that fenced this one off has the state. A missing record is registered with the next event or term.
+        const outcome = await retryWhileUnavailable(() => this.#sessions.amend(key, epoch, changes), this.#stop);
+        if (outcome === 'done') this.#storedSettings = clientSaid;
+      } catch (cause) {
+        this.#session.report(cause);
+      }
+    } while (this.#isOutdated);
+    this.#isWriting = false;
   }
 
   #record(): SessionRecord {

@@ -65,35 +65,6 @@ describe('the directory’s check of who may use a session', () => {
     ]);
   });
 
-  it('[S02] requires all scopes that the session has used, according to its record', async () => {
-    const usedScopes = ['read', 'write'];
-    const clientState = Buffer.from(JSON.stringify({ subscriptions: [], usedScopes }));
-    const { directory, here } = await createDirectory({ clientState });
-    const admits = (...scopes: string[]) => directory.admits({ ...visitor, scopes: new Set(scopes) });
-    expect([await admits('write', 'read'), await admits('write', 'read', 'more'), await admits('read')]).toEqual([
-      'yes',
-      'yes',
-      { fault: 'unknown_session' },
-    ]);
-    expect(await directory.admits(visitor)).toBe('yes'); // credentials that do not speak of scopes allow everything
-    const session = { server, principal, protocolVersion: '2025-11-25', usedScopes: new Set(['admin']) };
-    here.set(key, session as unknown as Session);
-    expect([await admits('admin'), await admits('write')]).toEqual(['yes', { fault: 'unknown_session' }]);
-  });
-
-  it('[S02] reads the record again for a request with fewer scopes if a stream is read without an owner', async () => {
-    const { directory, find, store } = await createDirectory();
-    const scopes = new Set(['read']);
-    expect(await directory.admits({ ...visitor, scopes })).toBe('yes');
-    const state = Buffer.from(JSON.stringify({ subscriptions: [], usedScopes: ['write'] }));
-    expect(await store.sessions.amend(key, aRecord().epoch, { clientState: state })).toBe('done');
-    expect(await directory.admits({ ...visitor, scopes })).toBe('yes'); // the owner knows better, and is asked
-    expect(await directory.admits({ ...visitor, scopes }, true)).toEqual({ fault: 'unknown_session' });
-    find.mockClear();
-    expect(await directory.admits(visitor, true)).toBe('yes');
-    expect(find).not.toHaveBeenCalled();
-  });
-
   it('knows the revision, which says whether streams are primed', async () => {
     for (const [protocolVersion, primes] of [
       ['2025-11-25', true],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ClientState, readUsedScopes } from '../../../src/session/record/client-state.ts';
+import { ClientState } from '../../../src/session/record/client-state.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -180,14 +180,6 @@ describe('the client state that another owner restores', () => {
     expect(state.save().clientSaid.length).toBeLessThan(1_000);
     const replayed = state.replay().messages.map((message) => JSON.parse(message.text.toString()).params);
     expect(replayed).toEqual([{ level: 'error' }, { uri: 'test://a' }]);
-  });
-
-  it('[C-16] parses the scopes of a cached record once, however many requests need them', () => {
-    const { state } = createFixture();
-    state.usedScopes = new Set(['write']);
-    const { clientState } = state.save();
-    expect(readUsedScopes(clientState)).toEqual(['write']);
-    expect(readUsedScopes(clientState)).toBe(readUsedScopes(clientState));
   });
 
   it('shows whether a message changed anything, so that the record is written only then', () => {

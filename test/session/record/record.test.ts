@@ -190,7 +190,7 @@ describe('the record of a session', () => {
 });
 
 describe('a change of the client state in a session record', () => {
-  it('is written as an amendment, and changes during it make one more, of which the newest wins', async () => {
+  it('[C-17] is written as an amendment, and changes during it make one more, of which the newest wins', async () => {
     const { client, asked, nth, create, change } = createFixture();
     await create();
     change('a:1');
