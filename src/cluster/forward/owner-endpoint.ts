@@ -3,10 +3,10 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
-import type { Reply } from '../../reply/reply.ts';
+import type { Headers, Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
+import { BoundedMap, emptyEntryBytes } from '../../util/bounded-map.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import type { MessageToIngress, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
@@ -32,8 +32,20 @@ type RequestToOwner = Extract<MessageToOwner, { readonly key: string }>;
  */
 const maxDetached = 1_024;
 
+/**
+ * The newest answers in JSON, which may be lost on their way (P8). An instance asks again within seconds. A larger answer
+ * is not kept: its request runs again if that is harmless.
+ */
+const keptAnswers = { maxEntries: 4_096, maxBytes: 8 * 1024 * 1024, maxEntryBytes: 256 * 1024 };
+
 /** The most bytes of requests that wait for takeovers at once (P8). Each may have 4 MiB. */
 const maxWaitingBytes = 64 * 1024 * 1024;
+
+/** An answer in JSON that was sent to an ingress. */
+interface KeptAnswer {
+  readonly headers: Headers | undefined;
+  readonly text: Buffer;
+}
 
 const streamOnly: Accepts = { json: false, sse: true };
 
@@ -44,6 +56,11 @@ export class OwnerEndpoint {
   readonly #replies = new Map<string, Map<number, RemoteReply>>();
   /** Replies without a connection, whose clients may ask again, by attempt. */
   readonly #detached = new BoundedMap<string, RemoteReply>(maxDetached);
+  /** Answers in JSON, by attempt. An instance that asks again gets the same answer, and no second run. */
+  readonly #answers = new BoundedMap<string, KeptAnswer>(keptAnswers.maxEntries, {
+    ...keptAnswers,
+    bytesOf: (_, { text }) => text.length + emptyEntryBytes,
+  });
   /** The requests that wait for takeovers (P8). */
   readonly #held = new HeldBytes();
   /** The takeovers that requests have asked for, by session. */
@@ -120,8 +137,15 @@ export class OwnerEndpoint {
     } else {
       const { isBatch, accepts, again, lengths, group } = message;
       const reply = this.#replyTo(from, message, accepts);
+      const known = again ? this.#answerTo(message.earlier) : undefined;
+      if (known !== undefined) return reply.json(known.text, known.headers);
       session.post({ messages: readMessages(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
+  }
+
+  /** The answer to one of these attempts; undefined if none was answered in JSON. */
+  #answerTo(attempts: readonly string[] = []): KeptAnswer | undefined {
+    return attempts.map((attempt) => this.#answers.get(attempt)).find((answer) => answer !== undefined);
   }
 
   #open(from: string, message: Extract<RequestToOwner, { kind: 'post' }>, opening: RemoteOpening, body: Buffer): void {
@@ -168,7 +192,12 @@ export class OwnerEndpoint {
       earlier: message.kind === 'remove' ? undefined : message.earlier,
     };
     const channel = {
-      send: (answer: MessageToIngress, text?: Buffer) => this.#options.send(from, answer, text),
+      send: (answer: MessageToIngress, text?: Buffer) => {
+        // A copy: the text may be a part of a much larger buffer.
+        if (answer.kind === 'json' && text !== undefined && text.length <= keptAnswers.maxEntryBytes)
+          this.#answers.set(attemptId(from, n), { headers: answer.headers, text: Buffer.from(text) });
+        this.#options.send(from, answer, text);
+      },
       forget,
     };
     const reply = new RemoteReply(n, context, channel);

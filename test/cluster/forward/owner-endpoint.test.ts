@@ -119,6 +119,59 @@ describe('requests that come in a peer message', () => {
     expect(sent).toEqual([['in', 'json', 7, '{}']]);
   });
 
+  describe('again', () => {
+    const text = JSON.stringify(request('a', 'tools/list'));
+    const post: MessageToOwner = {
+      ...{ kind: 'post', n: 7, key: 'k', isBatch: false },
+      ...{ accepts, again: false, lengths: [text.length] },
+    };
+    const again = { ...post, n: 8, again: true, earlier: ['in 5', 'in 7'] };
+
+    it('[P4] get the answer that was lost on its way, and do not run a second time', () => {
+      const { letters, sent, posts, take } = createFixture();
+      take(post, text);
+      posts[0]?.reply.json(Buffer.from('{"id":"a"}'), { 'x-of': 'answer' });
+      take({ kind: 'gone', n: 7, asksAgain: true });
+      take(again, text);
+      expect(posts).toHaveLength(1);
+      expect(sent.map(([, kind, n, body]) => [kind, n, body])).toEqual([
+        ['json', 7, '{"id":"a"}'],
+        ['json', 8, '{"id":"a"}'],
+      ]);
+      expect(letters[1]).toEqual({ kind: 'json', n: 8, headers: { 'x-of': 'answer' } });
+    });
+
+    it('reach the session if no earlier attempt was answered, or the session is not here any more', () => {
+      const { letters, posts, take } = createFixture();
+      take(post, text);
+      posts[0]?.reply.json(Buffer.from('{"id":"a"}'));
+      take({ ...again, earlier: ['in 5', 'other 7'] }, text);
+      expect(posts[1]?.post.again).toBe(true);
+      take({ ...again, n: 9, key: 'other' }, text);
+      expect(letters.at(-1)).toEqual({ kind: 'moved', n: 9 });
+    });
+
+    it('[P8] reach the session if the answer was large, or many answers came after it', () => {
+      const { posts, take } = createFixture();
+      const runsAgain = (n: number): boolean => {
+        const before = posts.length;
+        take({ ...again, n: 1_000_000 + n, earlier: [`in ${n}`] }, text);
+        return posts.length > before;
+      };
+      const answer = (n: number, bytes: number): void => {
+        take({ ...post, n }, text);
+        posts.at(-1)?.reply.json(Buffer.alloc(bytes, 'x'));
+      };
+      answer(1, 256 * 1024);
+      answer(2, 100_000);
+      expect([runsAgain(1), runsAgain(2)]).toEqual([true, false]);
+      for (let n = 3; n < 100; n += 1) answer(n, 100_000);
+      expect([runsAgain(2), runsAgain(99)]).toEqual([true, false]);
+      for (let n = 100; n < 4_200; n += 1) answer(n, 10);
+      expect([runsAgain(99), runsAgain(100), runsAgain(4_199)]).toEqual([true, true, false]);
+    });
+  });
+
   it('of a GET and a DELETE reach the session too', () => {
     const { sent, listens, take } = createFixture();
     take(listen);
