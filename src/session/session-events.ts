@@ -102,6 +102,8 @@ export type SessionEvent = Readonly<
     }
   /** A fault of the gateway itself. */
   | { type: 'session-failed'; name: SessionName; cause: unknown }
+  /** A client did not read its stream for too long, so its connection was cut. */
+  | { type: 'session-client-cut'; name: SessionName }
   /** A client has asked to continue a stream. The session is unknown if this instance answered for its lost owner. */
   | { type: 'stream-resumed'; server: string; session?: string | undefined; outcome: ResumeOutcome }
 >;

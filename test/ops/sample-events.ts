@@ -120,6 +120,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
     { type: 'session-message-dropped', name, reason: 'history_lost', text: undefined, isAtStart: false },
   ],
   'session-failed': [{ type: 'session-failed', name, cause: new Error('slip') }],
+  'session-client-cut': [{ type: 'session-client-cut', name }],
   'stream-resumed': [
     { type: 'stream-resumed', server, session: 'abcd1234', outcome: 'resumed' },
     { type: 'stream-resumed', server, outcome: 'complete' },

@@ -5,7 +5,7 @@ import { assumedRevision, sessionRevision } from '../../protocol/known-revisions
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionLookup } from '../../session/lookup.ts';
-import type { ResumeOutcome, SessionTelemetry } from '../../session/session-events.ts';
+import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../session/session-events.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -163,7 +163,9 @@ export class ForwardedRequests {
           outcome = 'resumed';
           delivered.replayed.add(count);
         };
-        const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
+        const onSlowReader = (): void => emit({ type: 'session-client-cut', name: sessionName(key, server.name) });
+        const options = { log: store.log, key, primes, onWritten, onSlowReader, ...limits };
+        const reached = await replay(options, after, to);
         // otherwise the owner continues the stream and reports it
         if (reached === 'complete') emit({ type: 'stream-resumed', server: server.name, outcome });
         return reached;

@@ -16,6 +16,8 @@ export interface ReplayOptions {
   readonly primes: boolean;
   /** Called with the number of events that were written. */
   onWritten?(count: number): void;
+  /** Called before a client that does not read is cut off. */
+  onSlowReader?(): void;
 }
 
 /**
@@ -24,7 +26,7 @@ export interface ReplayOptions {
  * @returns the position that was reached, or `complete` if the whole stream was sent or the client is gone
  */
 export async function replay(
-  { log: eventLog, key, reconnectDelayMs, slowReaderMs, primes, onWritten }: ReplayOptions,
+  { log: eventLog, key, reconnectDelayMs, slowReaderMs, primes, onWritten, onSlowReader }: ReplayOptions,
   after: EventId,
   reply: ClientReply,
 ): Promise<EventId | 'complete'> {
@@ -71,6 +73,7 @@ export async function replay(
       if (isAtTail) return position;
     }
     if (!(await reply.drains(slowReaderMs))) {
+      if (!reply.isDone) onSlowReader?.();
       reply.cutStream();
       return 'complete';
     }

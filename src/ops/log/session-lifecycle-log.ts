@@ -121,6 +121,8 @@ export function createSessionLifecycleLog(
         const { name, reason: what, text } = event;
         return logger.debug({ ...name, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
       }
+      case 'session-client-cut':
+        return logger.warn(event.name, 'disconnected a client that does not read its stream');
       case 'session-failed':
         return logger.error({ ...event.name, ...faultField(logger, event.cause) }, 'session failed');
       case 'store-joined':

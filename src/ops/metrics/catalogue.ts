@@ -183,11 +183,9 @@ export const catalogue = {
   takeovers: counter('session_takeovers_total', 'Sessions taken over from another instance.', [server]),
   streams: gauge('streams', 'Open event streams to clients.', [server]),
   webSockets: gauge('websockets', 'Open WebSockets of clients.', [server]),
-  clientsCut: counter(
-    'clients_cut_total',
-    'Modern clients that were disconnected because they did not read their stream.',
-    [server],
-  ),
+  clientsCut: counter('clients_cut_total', 'Clients that were disconnected because they did not read their stream.', [
+    server,
+  ]),
 
   backends: gauge('backends', 'Processes of a server or connections to a server, including spare processes.', [server]),
   backendStarts: counter('backend_starts_total', 'Started processes and opened connections.', [server]),

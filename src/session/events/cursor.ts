@@ -23,6 +23,8 @@ export interface CursorOwner {
   noteCaughtUp(): void;
   /** This many events were written, live or from the log. */
   noteWritten(count: number, source: 'live' | 'replayed'): void;
+  /** The client did not read for too long, and its connection is about to be cut. */
+  noteSlowReader(): void;
   /** The log could not be read, so this cursor is of no further use. */
   endFailed(cursor: StreamCursor, cause: unknown): void;
   /** The connection is gone; called once. */
@@ -178,8 +180,13 @@ export class StreamCursor {
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';
-      this.#slowTimer = new TimeLimit(() => this.sink.cut(), slowReaderMs);
+      this.#slowTimer = new TimeLimit(() => this.#cutOff(), slowReaderMs);
     }
+  }
+
+  #cutOff(): void {
+    this.#owner.noteSlowReader();
+    this.sink.cut();
   }
 
   #withHeldText(event: StoredEntry): StoredEntry {

@@ -385,6 +385,11 @@ export class Streams implements CursorOwner {
     this.#context.parts.telemetry.delivered[source].add(count);
   }
 
+  noteSlowReader(): void {
+    const { name, parts } = this.#context;
+    parts.telemetry.emit({ type: 'session-client-cut', name });
+  }
+
   endFailed(cursor: StreamCursor, cause: unknown): void {
     this.#context.report(cause);
     if (isUnresumable(cursor)) this.#end(cursor);

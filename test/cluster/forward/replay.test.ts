@@ -22,13 +22,14 @@ async function createFixture(
     await writer.append({ stream: 3, text: `${n}`.padEnd(size), last: isEnded && n === count });
   const client = createFakeReply();
   const reply = new ClientReply(client, []);
+  const onSlowReader = vi.fn();
   const from = (seq: number) =>
     replay(
-      { log: store.log, key, reconnectDelayMs: 1_000, slowReaderMs, primes },
+      { log: store.log, key, reconnectDelayMs: 1_000, slowReaderMs, primes, onSlowReader },
       { stream: 3, epoch: told, seq },
       reply,
     );
-  return { client, reply, from };
+  return { client, reply, from, onSlowReader };
 }
 
 const place = (seq: number) => ({ stream: 3, epoch, seq });
@@ -126,6 +127,7 @@ describe('the replay of a stream from the log', () => {
     await settled();
     gone.client.leave();
     expect(await done).toBe('complete');
+    expect([slow.onSlowReader, gone.onSlowReader].map(({ mock }) => mock.calls.length)).toEqual([1, 0]);
   });
 
   it('[C-15] adds no further listeners to its reply, however often it is read again', async () => {

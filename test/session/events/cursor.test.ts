@@ -242,6 +242,7 @@ describe('an event cursor', () => {
         reportBroken: () => true,
         noteCaughtUp: nothing,
         noteWritten: nothing,
+        noteSlowReader: nothing,
         endFailed: nothing,
         detach: nothing,
       },

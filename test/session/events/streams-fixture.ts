@@ -71,6 +71,7 @@ export async function createStreamsFixture({
   const waiting: (() => void)[] = [];
   const pressure: boolean[] = [];
   const failures: unknown[] = [];
+  const reported: string[] = [];
   const cursors: (LogPosition | undefined)[] = [];
   let emitted = earlierEvents;
   let underWay = 0;
@@ -101,7 +102,7 @@ export async function createStreamsFixture({
 
   const { context } = createContext({
     limits: { maxAgeMs, slowReaderMs, logLimits: { maxEvents: maxLag.events * 8, maxBytes: maxLag.bytes * 2 } },
-    parts: { key, store, telemetry: silentTelemetry },
+    parts: { key, store, telemetry: { ...silentTelemetry, emit: (event) => void reported.push(event.type) } },
     start: { epoch },
   });
   context.protocolVersion = isPriming ? '2025-11-25' : '2025-03-26';
@@ -146,6 +147,8 @@ export async function createStreamsFixture({
     streams,
     pressure,
     failures,
+    /** The types of the reported events. */
+    reported,
     /** How far the GET stream was delivered to listeners that went. */
     cursors,
     /** Ids that were written before they were in the log. */

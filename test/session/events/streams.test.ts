@@ -372,16 +372,16 @@ describe('[P8] a reader that does not keep up', () => {
 
   it('is disconnected after slowReaderMs, and can resume the unsent events', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const { open, emit, resume } = await createStreamsFixture({ slowReaderMs: 1_000 });
+    const { open, emit, resume, reported } = await createStreamsFixture({ slowReaderMs: 1_000 });
     const { stream, sink } = open();
     sink.keepsUp = false;
     emit(stream, 1);
     await settled();
     emit(stream, 1);
     vi.advanceTimersByTime(999);
-    expect(sink.state).toBe('open');
+    expect([sink.state, reported]).toEqual(['open', []]);
     vi.advanceTimersByTime(1);
-    expect(sink.state).toBe('cut');
+    expect([sink.state, reported]).toEqual(['cut', ['session-client-cut']]);
     await settled();
     const reply = resume(sink.ids.at(-1) ?? '');
     await settled();

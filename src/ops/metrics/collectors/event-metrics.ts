@@ -51,6 +51,8 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('crashLoops', event.member);
       case 'client-cut':
         return add('clientsCut', event.server);
+      case 'session-client-cut':
+        return add('clientsCut', event.name.server);
       case 'shared-message-dropped':
         return addDropped(event.server, event.reason, event.count);
       case 'shared-server-failed':
