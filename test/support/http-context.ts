@@ -10,6 +10,8 @@ export interface FakeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** The parts in which the body arrives; undefined for a body that does not end. */
   readonly body?: readonly string[] | undefined;
+  /** The port that the gateway listens on; undefined for none. */
+  readonly localPort?: number | undefined;
 }
 
 /** The response of a request without a connection. */
@@ -20,11 +22,17 @@ export interface FakeResponse {
 }
 
 /** Creates the context of a request, and a function that returns its response once there is one. */
-export function createHttpContext({ method = 'GET', url = '/mcp', headers = {}, body = [] }: FakeRequest = {}): {
+export function createHttpContext({
+  method = 'GET',
+  url = '/mcp',
+  headers = {},
+  body = [],
+  localPort,
+}: FakeRequest = {}): {
   readonly context: HttpContext;
   readonly response: () => FakeResponse | undefined;
 } {
-  const incoming = new IncomingMessage(new Socket());
+  const incoming = new IncomingMessage(Object.defineProperty(new Socket(), 'localPort', { value: localPort }));
   incoming.method = method;
   incoming.url = url;
   incoming.httpVersion = '1.1';

@@ -57,8 +57,9 @@ export async function openOldStream(
     events.push(event);
     if (event.id !== undefined) lastEventId = event.id;
     if (event.event === 'endpoint') {
-      endpoint = event.data ?? '';
-      noteIssued(new URL(endpoint, baseUrl).searchParams.get('token'));
+      const { pathname, search, searchParams } = new URL(event.data ?? '', `${baseUrl}${prefix}/sse`);
+      endpoint = pathname + search;
+      noteIssued(searchParams.get('token'));
     }
     if (event.event !== 'message') return;
     texts.push(event.data ?? '');

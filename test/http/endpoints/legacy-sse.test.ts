@@ -107,8 +107,21 @@ describe('the stream', () => {
   });
 
   const forwarded = { 'x-forwarded-for': '192.0.2.1' };
+  const agent = (name: string) => ({ 'user-agent': name });
   it.each<[string, Record<string, string>, string | undefined, string]>([
     ['no proxy', {}, undefined, '/messages'],
+    ['no proxy, as its port shows', { host: '[::1]:8080', ...agent('curl/8') }, undefined, '/messages'],
+    ['a proxy that adds no header, to an SDK', agent('python-httpx/0.28.1'), undefined, 'messages'],
+    ['a proxy that adds no header, to Node.js', agent('node'), undefined, 'messages'],
+    ['a proxy that keeps the Host', { host: '127.0.0.1:9000' }, undefined, 'messages'],
+    ['a proxy that keeps a Host without a port', { host: 'mcp.example.com' }, undefined, 'messages'],
+    [
+      'a published port, to a client that appends it',
+      { host: 'h:9000', ...agent('ReactorNetty/1') },
+      undefined,
+      '/messages',
+    ],
+    ['a proxy that adds only its path', { 'x-forwarded-prefix': '/gw' }, undefined, '/gw/messages'],
     ['a proxy', forwarded, undefined, 'messages'],
     ['a proxy that names its path', { ...forwarded, 'x-forwarded-prefix': '/gw/' }, undefined, '/gw/messages'],
     [
@@ -120,7 +133,8 @@ describe('the stream', () => {
     ['a public URL', {}, 'https://mcp.example.com', '/messages'],
     ['a public URL with a path', forwarded, 'https://mcp.example.com/gw/', '/gw/messages'],
   ])('names an endpoint that is right behind %s', async (_, headers, publicUrl, endpoint) => {
-    const { context, response } = send(LegacySseStream, { headers }, undefined, false, publicUrl);
+    const request = { headers, localPort: headers['host'] === undefined ? undefined : 8_080 };
+    const { context, response } = send(LegacySseStream, request, undefined, false, publicUrl);
     await new Promise((resolve) => setImmediate(resolve));
     context.outgoing.destroy();
     expect(response()?.text).toContain(`data: ${endpoint}?token=`);
