@@ -23,8 +23,6 @@ export interface CursorOwner {
   noteCaughtUp(): void;
   /** This many events were written, live or from the log. */
   noteWritten(count: number, source: 'live' | 'replayed'): void;
-  /** The client did not read for too long, and its connection is about to be cut. */
-  noteSlowReader(): void;
   /** The log could not be read, so this cursor is of no further use. */
   endFailed(cursor: StreamCursor, cause: unknown): void;
   /** The connection is gone; called once. */
@@ -58,6 +56,8 @@ export class StreamCursor {
   cursor: LogPosition | undefined;
   /** True once the client has closed the connection, or a slow client was cut off. */
   isClosedByClient = false;
+  /** True once the client was cut off because it did not read. */
+  isTooSlow = false;
   /** Events and bytes stored since the client stopped keeping up. */
   lagEvents = 0;
   lagBytes = 0;
@@ -185,7 +185,7 @@ export class StreamCursor {
   }
 
   #cutOff(): void {
-    this.#owner.noteSlowReader();
+    this.isTooSlow = true;
     this.sink.cut();
   }
 

@@ -385,11 +385,6 @@ export class Streams implements CursorOwner {
     this.#context.parts.telemetry.delivered[source].add(count);
   }
 
-  noteSlowReader(): void {
-    const { name, parts } = this.#context;
-    parts.telemetry.emit({ type: 'session-client-cut', name });
-  }
-
   endFailed(cursor: StreamCursor, cause: unknown): void {
     this.#context.report(cause);
     if (isUnresumable(cursor)) this.#end(cursor);
@@ -398,6 +393,8 @@ export class Streams implements CursorOwner {
 
   detach(cursor: StreamCursor): void {
     const { stream } = cursor;
+    const { name, parts } = this.#context;
+    if (cursor.isTooSlow) parts.telemetry.emit({ type: 'session-client-cut', name });
     if (stream === getStream) {
       this.#unreadSince = performance.now();
       this.#hasLeft = cursor.isClosedByClient;

@@ -242,7 +242,6 @@ describe('an event cursor', () => {
         reportBroken: () => true,
         noteCaughtUp: nothing,
         noteWritten: nothing,
-        noteSlowReader: nothing,
         endFailed: nothing,
         detach: nothing,
       },
