@@ -2,15 +2,8 @@
 
 import type { ApiKey } from '../auth/api-keys.ts';
 import { isLoopback } from '../auth/origin-rules.ts';
-import { docsPage } from '../util/docs-page.ts';
 import { checkClearKeys, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
-import {
-  checkAuthentication,
-  hasAuthentication,
-  isOnlyLocal,
-  type PlaceOfServer,
-} from './access/authentication-config.ts';
-import { checkAuthorization } from './access/authorization-config.ts';
+import { hasAuthentication, isOnlyLocal } from './access/authentication-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { type KeyRequest, readKeyRequest } from './access/key-request.ts';
 import { type DerivedValues, deriveValues } from './derived-values.ts';
@@ -18,15 +11,9 @@ import { findDuplicatePath } from './endpoint-paths.ts';
 import { type ConfigurationIssue, type ReportIssue, renderIssue, renderIssueMessage } from './issues.ts';
 import { limitOptions } from './options/limit-options.ts';
 import { defaultsBranch, environmentNameOf, flagOf, flagsOf, namesAt } from './options/option-names.ts';
-import {
-  type GatewayOptions,
-  gatewayLeaves,
-  gatewayOptions,
-  type OptionPath,
-  orderedPairs,
-  type ServerOptions,
-  serverOptions,
-} from './options/options.ts';
+import { type GatewayOptions, gatewayOptions, type ServerOptions, serverOptions } from './options/options.ts';
+import { type Access, accessRules, gatewayRules } from './rules/gateway-rules.ts';
+import { checkRules, type PlaceOf } from './rules/rules.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
 import {
@@ -133,12 +120,12 @@ export function readConfiguration({
   const faults: ConfigurationIssue[] = [];
   const positions = new Map<string, JsoncPositions>();
   let hasFile = false;
-  const report: ReportIssue = (path, message) =>
-    faults.push({
-      path,
-      message: renderIssueMessage(message, namesAt(path, hasFile)),
-      position: positionOf(path, positions),
-    });
+  const report: ReportIssue = (path, given) => {
+    const message = renderIssueMessage(given, namesAt(path, hasFile));
+    // What is wrong for all servers is found once for each of them.
+    if (faults.some((fault) => fault.path === path && fault.message === message)) return;
+    faults.push({ path, message, position: positionOf(path, positions) });
+  };
   const notes: ConfigurationIssue[] = [];
   const disabled: string[] = [];
   const context: FileContext = {
@@ -177,7 +164,6 @@ export function readConfiguration({
   const sources = [line.given, givenByEnvironment(env, { env: undefined, readFile, report }), file?.given ?? new Map()];
   const options = resolveOptions(gatewayOptions, sources, report);
   const { listen, auth } = options;
-  checkPairs(options, sources, report);
   checkCertificate(options, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, report, { prefix: `${defaultsBranch}.` });
   if (line.name !== undefined && line.serverCommand === undefined && line.url === undefined)
@@ -197,18 +183,11 @@ export function readConfiguration({
   const atKeysFile = optionLocation(sources, 'auth.apiKeysFile');
   const keysOfFile =
     apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
-  const placeOf = placeOfServer(file, sources);
-  const isLocal = isLoopback(listen.host) && isOnlyLocal(options);
-  checkAuthentication({ auth, apiKeys }, servers, sources, isLocal, report, placeOf);
   const isAuthenticated = hasAuthentication({ auth, apiKeys });
-  checkAuthorization({ ...options, servers }, isAuthenticated, sources, report, placeOf);
-  if (auth.required && !isAuthenticated) {
-    report(
-      optionLocation(sources, 'auth.required'),
-      (nameOf) =>
-        `requires authentication, but none is configured; set ${nameOf('auth.apiKeysFile')}, ${nameOf('auth.oauth.issuers')} or ${nameOf('auth.proxy.addresses')}, or remove this option; see ${docsPage('authentication.md')}`,
-    );
-  }
+  const isLocal = isLoopback(listen.host) && isOnlyLocal(options);
+  const gateway: Access = { ...options, isAuthenticated, isLocal };
+  for (const server of servers) checkRules(accessRules, { server, gateway }, placesOf(server, file, sources), report);
+  checkRules(gatewayRules, gateway, (paths) => optionLocation(sources, ...paths), report);
   if (faults.length > 0) return { ok: false, command, faults: inOrder(faults) };
   const knowsUsers = isAuthenticated || servers.some((server) => server.auth === 'upstream');
   const warnings = [
@@ -284,12 +263,13 @@ function checkKeysFile(file: NamedFile, context: FileContext): readonly ApiKey[]
   return text === undefined ? undefined : readKeysFile(text, file.name, context.report, context.onPositions);
 }
 
-/** The locations of the options of servers: in the entry of the server, or where all servers have their values. */
-const placeOfServer =
-  (file: ConfigFile | undefined, sources: readonly Given[]): PlaceOfServer =>
-  (name, path) => {
+/** The locations of the options of a server: in its entry, or where all servers have their values. */
+const placesOf =
+  ({ name }: ServerConfig, file: ConfigFile | undefined, sources: readonly Given[]): PlaceOf =>
+  (paths) => {
     const entry = file?.servers.find((server) => server.name === name);
-    return entry?.given.get(path)?.path ?? firstGiven(sources, path)?.path ?? entry?.path ?? `server ${name}`;
+    const found = paths.map((path) => entry?.given.get(path) ?? firstGiven(sources, path));
+    return found.find((each) => each !== undefined)?.path ?? entry?.path ?? `server ${name}`;
   };
 
 const expiredKeysWarning = `All keys in the file of ${flagOf('auth.apiKeysFile')} have expired. Create a key with mcp-gangway key.`;
@@ -318,27 +298,6 @@ function limitWarnings({ limits: { user } }: GatewayOptions, knowsUsers: boolean
     : [
         `Without authentication the gateway cannot tell users apart, so these options have no effect: ${flags.join(', ')}.`,
       ];
-}
-
-function checkPairs(options: GatewayOptions, sources: readonly Given[], report: ReportIssue): void {
-  const numberAt = (path: OptionPath): number | undefined => {
-    const option = gatewayLeaves.get(path);
-    const value = option && leafValue(options, path, option);
-    return typeof value === 'number' ? value : undefined;
-  };
-  for (const [smaller, larger, reason] of orderedPairs) {
-    const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
-    const [low, high] = [numberAt(smaller) ?? 0, numberAt(larger) ?? Number.POSITIVE_INFINITY];
-    if (given === undefined || low <= high) continue;
-    const relation = given === firstGiven(sources, smaller) ? 'larger' : 'smaller';
-    const [other, value] = relation === 'larger' ? ([larger, high] as const) : ([smaller, low] as const);
-    const { format = String } = gatewayLeaves.get(other) ?? {};
-    report(
-      given.path,
-      (nameOf) =>
-        `must not be ${relation} than ${nameOf(other)}, which is ${format(value)}: ${reason}; change one of the two`,
-    );
-  }
 }
 
 function checkCertificate(

@@ -230,7 +230,7 @@ describe('the order of sources', () => {
         'defaults.era': 'legacy',
         'defaults.share': 'all',
         'defaults.sessionless': 'serve',
-        'defaults.transport': 'sse',
+        'defaults.transport': 'auto', // a command ignores the others
         'defaults.auth': 'gateway', // a command ignores `upstream`
       };
       const units: Partial<Record<typeof kind, string>> = { duration: '70ms', size: '70B', integer: '70' };
@@ -518,7 +518,7 @@ describe('faults', () => {
     ['a url a number', { file: server({ url: 1 }) }, ['config.json: mcpServers.git.url']],
     [
       'headers without a url',
-      { file: server({ command: 'x', headers: {}, transport: 'sse' }) },
+      { file: server({ command: 'x', headers: { a: 'b' }, transport: 'sse' }) },
       ['config.json: mcpServers.git.headers', 'config.json: mcpServers.git.transport'],
     ],
     [

@@ -280,10 +280,3 @@ export const serverOptions = {
 export const gatewayLeaves = new Map(leavesOf(gatewayOptions));
 /** The options of a server by the path in its entry. */
 export const serverLeaves = new Map(leavesOf(serverOptions));
-
-/** Pairs of options: the first must not be larger than the second, for the reason that follows. */
-export const orderedPairs = [
-  ['timeouts.requestIdle', 'timeouts.requestTotal', 'the time limit without progress would never be reached'],
-  ['limits.request.body', 'limits.user.inFlight', 'the gateway would accept messages that it can never process'],
-  ['limits.request.body', 'limits.total.inFlight', 'the gateway would accept messages that it can never process'],
-] as const satisfies readonly (readonly [OptionPath, OptionPath, string])[];

@@ -2,22 +2,17 @@
 
 import { isAbsolute, join } from 'node:path';
 import type { ReportIssue } from '../issues.ts';
-import { checkCredentials } from '../options/client-credential-options.ts';
 import { rootPathOf } from '../options/option-names.ts';
-import { type OptionPath, type ServerOptions, serverOptions } from '../options/options.ts';
-import { remoteOnlyOptions } from '../options/remote-options.ts';
+import { type ServerOptions, serverOptions } from '../options/options.ts';
+import type { PlaceOf } from '../rules/rules.ts';
+import { checkServer } from '../rules/server-rules.ts';
 import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
 import { splitCommandText } from '../sources/command-text.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
 import { type Given, resolveOptions } from '../sources/given-values.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
-import { checkForwarding } from './header-forwarding.ts';
-import { checkHibernation } from './hibernation.ts';
-import { checkIdentity } from './identity-options.ts';
-import { checkSharing, type PlaceOf } from './process-sharing.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
-import { checkPassthrough } from './upstream-authorization.ts';
 
 interface NamedServer extends ServerOptions {
   /** The name in the paths of the server's endpoints and in the logs. */
@@ -73,14 +68,6 @@ function readSingleServer(
   context: EntryContext,
 ): ServerConfig[] {
   if (serverCommand === undefined) return [];
-  for (const key of remoteOnlyOptions) {
-    const own = given.get(rootPathOf(key));
-    if (own !== undefined)
-      context.report(
-        own.path,
-        `is only for servers at a URL, but this server is a command; remove it${key === 'headers' ? ', or use --env' : ''}`,
-      );
-  }
   const [command = '', ...args] = serverCommand;
   if (command.trim() === '' || command.includes('\0')) {
     context.report('--', "must be followed by the server's command");
@@ -95,7 +82,7 @@ function readSingleServer(
     context.readFile(cwd === undefined || isAbsolute(file) ? file : join(cwd, file));
   const name = ownName ?? deriveServerName(words, path, readFile);
   const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
-  return [checkClientOptions(server, ['credentials', 'affinity'], placesIn(given, '--'), context.report)];
+  return [checkServer(server, () => true, placesIn(given, '--'), context.report)];
 }
 
 function readRemoteServer(
@@ -106,12 +93,10 @@ function readRemoteServer(
 ): RemoteServer[] {
   if (url === undefined) return [];
   reportName(name, path, report);
-  const placeOf = placesIn(given, url.path);
-  const address = readAddress(url, common, placeOf, report);
+  const address = readAddress(url, common, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: name ?? nameOfAddress(address, path), address };
-  const own = ['auth', 'forwardHeaders', 'credentials', 'identity', 'share', 'affinity'];
-  return [checkClientOptions(server, own, placeOf, report)];
+  return [checkServer(server, () => true, placesIn(given, url.path), report)];
 }
 
 function reportName(name: string | undefined, path: string, report: ReportIssue): void {
@@ -119,59 +104,23 @@ function reportName(name: string | undefined, path: string, report: ReportIssue)
   if (fault !== undefined) report('--name', fault);
 }
 
-/**
- * Checks the options of a server that depend on its clients: forwarding, credentials, identity, sharing and hibernation.
- * @param own the options that are set on this server
- * @param placeOf the location of an option, or of the server
- */
-const checkClientOptions = <T extends ServerConfig>(
-  server: T,
-  own: readonly string[],
-  placeOf: PlaceOf,
-  report: ReportIssue,
-): T => {
-  const at = (path: OptionPath): [isOwn: boolean, place: string] => [own.includes(path), placeOf(path)];
-  const passthrough = checkPassthrough(server, ...at('auth'), report);
-  const forwarding = checkForwarding(passthrough, ...at('forwardHeaders'), report);
-  const withCredentials = checkCredentials(forwarding, ...at('credentials'), report);
-  const withIdentity = checkIdentity(withCredentials, ...at('identity'), report);
-  const sharing = checkSharing(withIdentity, own, placeOf, report);
-  return checkHibernation(sharing, own, placeOf, report);
-};
-
 /** The locations of the options that a source sets, and the location of the server for all others. */
 const placesIn =
   (given: Given, place: string): PlaceOf =>
-  (path) =>
-    (given.get(path) ?? given.get(rootPathOf(path)))?.path ?? place;
+  (paths) => {
+    const found = paths.map((path) => given.get(path) ?? given.get(rootPathOf(path)));
+    return found.find((each) => each !== undefined)?.path ?? place;
+  };
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
-  { transport, era, tls: { cert, key } }: ServerOptions,
-  placeOf: PlaceOf,
+  { transport }: ServerOptions,
   report: ReportIssue,
 ): ServerAddress | undefined {
-  if ((cert === undefined) !== (key === undefined)) {
-    report(
-      placeOf(cert === undefined ? 'tls.key' : 'tls.cert'),
-      (nameOf) => `needs both ${nameOf('tls.cert')} and ${nameOf('tls.key')}, or neither`,
-    );
-  }
   const read = readServerUrl(text, transport);
-  if (!read.ok) {
-    report(path, read.message);
-    return undefined;
-  }
-  const { address } = read;
-  const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
-  if (era === 'modern' && hasSessionsOnly) {
-    report(
-      placeOf('era'),
-      (nameOf) =>
-        `has ${nameOf('era')} modern, but HTTP+SSE and WebSocket exist only in older revisions; use legacy or auto`,
-    );
-  }
-  return address;
+  if (read.ok) return read.address;
+  report(path, read.message);
+  return undefined;
 }
 
 function resolveFileServers(
@@ -184,21 +133,16 @@ function resolveFileServers(
     const fault = serverNameFault(name, gatewayPath);
     if (fault !== undefined) report(path, fault);
     const own = resolveOptions(serverOptions, [given], report, { fallbacks: common });
-    const placeOf = placesIn(given, path);
+    const check = <T extends ServerConfig>(server: T): T =>
+      checkServer(server, (option) => given.has(option), placesIn(given, path), report);
     if (url !== undefined) {
-      const address = readAddress(url, own, placeOf, report);
-      if (address === undefined) return [];
-      return checkClientOptions<RemoteServer>({ ...own, name, address }, [...given.keys()], placeOf, report);
+      const address = readAddress(url, own, report);
+      return address === undefined ? [] : check<RemoteServer>({ ...own, name, address });
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
     // Merged, so that a server with a token of its own keeps the proxy that is set for all servers.
     const env = { ...common.env, ...own.env };
-    return checkClientOptions<LocalServer>(
-      { ...own, forwardHeaders: [], env, name, command, args },
-      [...given.keys()],
-      placeOf,
-      report,
-    );
+    return check<LocalServer>({ ...own, env, name, command, args });
   });
 }

@@ -2,9 +2,7 @@ import * as z from 'zod/mini';
 import { isLoopback } from '../../auth/origin-rules.ts';
 import { readSigningKey } from '../../backend/identity/signing-key.ts';
 import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.ts';
-import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { members, object } from '../options/option-kinds.ts';
-import { hasHeaders, type ServerAddress } from '../server-url.ts';
 
 const text = z
   .string({ error: 'must have only strings as values' })
@@ -90,54 +88,9 @@ export const hasLiteralSecret = (value: unknown): boolean =>
     ([key, member]) => secretMembers.includes(key) && !/^\$\{file:[^{}]*\}$/.test(String(member)),
   );
 
-interface Configured {
-  readonly identity: UpstreamIdentity | undefined;
-  readonly address?: ServerAddress | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly forwardHeaders: readonly string[];
-  readonly credentials: Readonly<Record<string, string>>;
-  readonly warm: number;
-  readonly share: string;
-}
-
 /** True for a server that gets a token of each user in exchange for the user's token. */
-export const exchangesTokens = ({ identity: configured }: Pick<Configured, 'identity'>): boolean =>
-  configured?.grant === 'token_exchange';
-
-/**
- * Checks the identity of the gateway at a server. A connection with the token of one user must not serve another.
- * @param isOwn true if the option is set on this server. Servers that cannot have tokens ignore a common default.
- * @param path the location of the option in the configuration
- * @returns the server with the options that apply to it
- */
-export function checkIdentity<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
-  const { address, headers, forwardHeaders, credentials, warm, share } = server;
-  if (server.identity === undefined) return server;
-  if (!hasHeaders(address)) {
-    if (isOwn)
-      report(
-        path,
-        (nameOf) => `has ${nameOf('identity')}, which is only for servers at http(s):// or ws(s):// URLs; remove it`,
-      );
-    return { ...server, identity: undefined };
-  }
-  const reportFault = (message: IssueMessage): void => report(path, message);
-  const others = [...Object.keys(headers), ...forwardHeaders, ...Object.keys(credentials)];
-  if (others.some((name) => name.toLowerCase() === 'authorization'))
-    reportFault(
-      (nameOf) =>
-        `has ${nameOf('identity')} and also Authorization in ${nameOf('headers')}, ${nameOf('forwardHeaders')} or ${nameOf('credentials')}; remove one of them`,
-    );
-  if (!exchangesTokens(server)) return server;
-  if (warm > 0)
-    reportFault(
-      (nameOf) =>
-        `has ${nameOf('identity')} token_exchange and ${nameOf('warm')}, but a spare connection has no user yet; set ${nameOf('warm')} to 0`,
-    );
-  if (share === 'all')
-    reportFault(
-      (nameOf) =>
-        `has ${nameOf('identity')} token_exchange and ${nameOf('share')} all, with which users share sessions; use ${nameOf('share')} user`,
-    );
-  return server;
-}
+export const exchangesTokens = ({
+  identity: configured,
+}: {
+  readonly identity: UpstreamIdentity | undefined;
+}): boolean => configured?.grant === 'token_exchange';

@@ -1,16 +1,11 @@
 import type { Reuse, SharedBy } from '../../backend/reuse/kept-processes.ts';
-import { parseAffinity } from '../../protocol/affinity.ts';
 import type { Isolation } from '../../server/isolation.ts';
-import type { IssueMessage, ReportIssue } from '../issues.ts';
-import type { OptionPath, ServerOptions } from '../options/options.ts';
+import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
-interface Configured extends Pick<ServerOptions, 'share' | 'era' | 'sessionless'> {
+interface Configured extends Pick<ServerOptions, 'share'> {
   readonly address?: ServerAddress | undefined;
 }
-
-/** The location of an option in the configuration, for a fault. Options that are not set there have that of the server. */
-export type PlaceOf = (path: OptionPath) => string;
 
 /**
  * What the gateway knows of its users. `users`: it authenticates them. `local`: it does not, but all of them are the
@@ -62,52 +57,3 @@ export const isRemote = (address: ServerAddress | undefined): boolean =>
 /** True for a server to which each modern request has its own connection. */
 export const isServedOverHttp = (address: ServerAddress | undefined): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
-
-/**
- * Checks whether the sharing options apply to a server.
- * @param own the options that are set on this server. Servers to which they do not apply ignore a common default.
- * @param placeOf the location of an option
- * @returns the server with the options that apply to it
- */
-export function checkSharing<T extends Configured & ServerOptions>(
-  server: T,
-  own: readonly string[],
-  placeOf: PlaceOf,
-  report: ReportIssue,
-): T {
-  const { share, era, sessionless, address } = server;
-  const affinityFault = findAffinityFault(server);
-  if (affinityFault !== undefined) {
-    if (own.includes('affinity')) report(placeOf('affinity'), affinityFault);
-    server = { ...server, affinity: undefined };
-  }
-  // The gateway opens sessions of its own for requests without a session. The option applies to those at any server.
-  const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
-  if (share === 'auto' || applies) return server;
-  if (own.includes('share')) {
-    report(
-      placeOf('share'),
-      (nameOf) =>
-        `has ${nameOf('share')} ${share} and ${nameOf('era')} modern at a URL, where the gateway cannot isolate users; remove ${nameOf('share')}, and identify users to the server with ${nameOf('credentials')}`,
-    );
-  }
-  return { ...server, share: 'auto' };
-}
-
-/** Why a server cannot have an affinity; undefined if it can, or has none. */
-function findAffinityFault(
-  server: Pick<ServerOptions, 'affinity' | 'share' | 'era' | 'credentials' | 'onExit'> & Pick<Configured, 'address'>,
-): IssueMessage | undefined {
-  const { affinity, share, onExit } = server;
-  if (affinity === undefined) return undefined;
-  if (!canKeepProcesses(server))
-    return (nameOf) =>
-      `has ${nameOf('affinity')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`;
-  if (share === 'session' || share === 'request')
-    return (nameOf) =>
-      `has ${nameOf('affinity')} and ${nameOf('share')} ${share}, with which no client shares a process; remove one of the two options`;
-  if (onExit === 'end' && parseAffinity(affinity)?.readsMeta === true)
-    return (nameOf) =>
-      `sets ${nameOf('onExit')} to end, but ${nameOf('affinity')} with {meta:…} moves sessions between processes; remove one of the two options`;
-  return undefined;
-}

@@ -114,7 +114,6 @@ export const firstGiven = (sources: readonly Given[], path: OptionPath | string)
 /** The location of the first of these options that is set, else the first path. */
 export const optionLocation = (
   sources: readonly Given[],
-  path: OptionPath,
-  ...others: readonly OptionPath[]
+  ...paths: readonly OptionPath[]
 ): ConfigurationIssue['path'] =>
-  [path, ...others].map((each) => firstGiven(sources, each)?.path).find((place) => place !== undefined) ?? path;
+  paths.map((each) => firstGiven(sources, each)?.path).find((place) => place !== undefined) ?? paths[0] ?? '';

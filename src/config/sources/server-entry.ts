@@ -3,7 +3,6 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
 import { serverLeaves } from '../options/options.ts';
-import { remoteOnlyOptions } from '../options/remote-options.ts';
 import type { TransportChoice } from '../server-url.ts';
 import { noteShellSyntax } from '../servers/shell-syntax.ts';
 import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/client-keys.ts';
@@ -155,17 +154,11 @@ const withoutKey = (entry: Readonly<Record<string, unknown>>, key: string): Read
 /** True for a server at a URL. Reports keys that belong to the other form. */
 function checkForm(given: Given, report: ReportIssue): boolean {
   const isRemote = given.has('url') || (transportOf(given.get('type')?.value) !== undefined && !given.has('command'));
-  const others = given.has('url') ? ['command', 'args', 'cwd', 'env'] : isRemote ? [] : remoteOnlyOptions;
-  for (const key of others) {
-    const other = given.get(key);
-    if (other !== undefined)
-      report(
-        other.path,
-        isRemote
-          ? `is only for servers without a url; remove ${key}, or the url`
-          : 'is only for servers with a url; remove it',
-      );
-  }
+  if (given.has('url'))
+    for (const key of ['command', 'args', 'cwd', 'env']) {
+      const other = given.get(key);
+      if (other !== undefined) report(other.path, `is only for servers without a url; remove ${key}, or the url`);
+    }
   return isRemote;
 }
 

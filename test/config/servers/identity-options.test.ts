@@ -67,7 +67,7 @@ describe('the identity of the gateway at a server', () => {
 
   it('of a STDIO server is refused', () => {
     expect(faultsOf([], { mcpServers: { git: { command: 'x', identity } } }).join(' ')).toMatch(
-      /only for servers with a url/,
+      /only for servers at a URL/,
     );
   });
 });

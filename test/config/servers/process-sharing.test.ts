@@ -56,10 +56,19 @@ describe('share', () => {
     ]);
   });
 
+  it('that no server can have is one fault, and not one for each server', () => {
+    const mcpServers = { a: { command: 'x' }, b: { command: 'y' } };
+    const argv = ['--config', 'servers.json', '--share', 'user', '--host', '0.0.0.0'];
+    const found = readConfiguration({ argv, env: {}, readFile: () => JSON.stringify({ mcpServers }) });
+    expect(found.ok ? [] : found.faults).toEqual([
+      { path: '--share', message: expect.stringMatching(/needs authentication/), position: undefined },
+    ]);
+  });
+
   it('[M-05] is one of users where they are known, for servers of both eras, unless something else is said', () => {
     const of = (share: 'auto' | 'session' | 'user' | 'all' | 'request', known: KnownUsers) => [
       isolationOf(share, known),
-      modernIsolationOf({ share, era: 'auto', sessionless: 'reject' }, known),
+      modernIsolationOf({ share }, known),
       reuseOf(share, known),
     ];
     expect(of('auto', 'users')).toEqual(['principal', 'principal', 'user']);
