@@ -12,7 +12,7 @@ import { type ConfigurationIssue, type ReportIssue, renderIssue, renderIssueMess
 import { limitOptions } from './options/limit-options.ts';
 import { defaultsBranch, environmentNameOf, flagOf, flagsOf, namesAt } from './options/option-names.ts';
 import { type GatewayOptions, gatewayOptions, type ServerOptions, serverOptions } from './options/options.ts';
-import { type Access, accessRules, gatewayRules } from './rules/gateway-rules.ts';
+import { accessRules, type GatewayAccess, gatewayRules } from './rules/gateway-rules.ts';
 import { checkRules, type PlaceOf } from './rules/rules.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
@@ -185,7 +185,7 @@ export function readConfiguration({
     apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
   const isAuthenticated = hasAuthentication({ auth, apiKeys });
   const isLocal = isLoopback(listen.host) && isOnlyLocal(options);
-  const gateway: Access = { ...options, isAuthenticated, isLocal };
+  const gateway: GatewayAccess = { ...options, isAuthenticated, isLocal };
   for (const server of servers) checkRules(accessRules, { server, gateway }, placesOf(server, file, sources), report);
   checkRules(gatewayRules, gateway, (paths) => optionLocation(sources, ...paths), report);
   if (faults.length > 0) return { ok: false, command, faults: inOrder(faults) };

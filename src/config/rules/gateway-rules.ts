@@ -10,7 +10,7 @@ import { leafValue } from '../tree/branch.ts';
 import type { Rule } from './rules.ts';
 
 /** The options of the gateway, and how clients authenticate. */
-export interface Access extends GatewayOptions {
+export interface GatewayAccess extends GatewayOptions {
   readonly isAuthenticated: boolean;
   /** See `isOnlyLocal`. */
   readonly isLocal: boolean;
@@ -34,8 +34,8 @@ const hasDefault = (options: GatewayOptions, path: OptionPath): boolean => {
 };
 
 /** A default is no fault by itself: the option that the user has set is at fault. */
-const pairRules = orderedPairs.flatMap(([smaller, larger, reason]): Rule<Access>[] => {
-  const ruleAt = (at: OptionPath, other: OptionPath, relation: string, isSmallerSet: boolean): Rule<Access> => ({
+const pairRules = orderedPairs.flatMap(([smaller, larger, reason]): Rule<GatewayAccess>[] => {
+  const ruleAt = (at: OptionPath, other: OptionPath, relation: string, isSmallerSet: boolean): Rule<GatewayAccess> => ({
     at,
     faults(options, nameOf) {
       const [low, high] = [
@@ -61,7 +61,7 @@ const tokenRules = (
     'auth.oauth.clientCertificates',
   ] as const
 ).map(
-  (at): Rule<Access> => ({
+  (at): Rule<GatewayAccess> => ({
     at,
     faults: (options, nameOf) => [
       options.auth.oauth.issuers.length === 0 &&
@@ -72,7 +72,7 @@ const tokenRules = (
 );
 
 /** Options of the gateway that do not fit together. */
-export const gatewayRules: readonly Rule<Access>[] = [
+export const gatewayRules: readonly Rule<GatewayAccess>[] = [
   ...pairRules,
   {
     at: 'auth.proxy.userHeader',
@@ -150,7 +150,7 @@ export const gatewayRules: readonly Rule<Access>[] = [
 ];
 
 /** Options of a server that do not fit to the way in which clients authenticate. */
-export const accessRules: readonly Rule<{ readonly server: ServerConfig; readonly gateway: Access }>[] = [
+export const accessRules: readonly Rule<{ readonly server: ServerConfig; readonly gateway: GatewayAccess }>[] = [
   {
     at: 'auth',
     faults: ({ server, gateway: { listen } }, nameOf) => [
