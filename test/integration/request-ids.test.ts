@@ -194,6 +194,21 @@ describe('the requests of the gateway itself', () => {
     client.drop();
   });
 
+  test.each([
+    ['legacy', ['initialize', 'ping']],
+    ['modern', ['server/discover']],
+  ] as const)('have numbers: the probes of the health of a %s server', async (era, methods) => {
+    const { command, requests, isNoted } = notes();
+    await using gateway = await startGateway({
+      args: ['--era', era, '--defaults.probes.every', '50ms'],
+      command: [...command, era],
+    });
+    for (const method of methods) await isNoted(method, 3);
+    if (era === 'legacy') await expectNumbers(requests, gateway, [...methods]);
+    for (const { id, method } of requests())
+      expect([method, Number.isInteger(id) && Number(id) < 2 ** 31]).toEqual([method, true]);
+  });
+
   test('have numbers: those of a legacy client to a modern server', async () => {
     const { command, requests, isNoted } = notes();
     await using gateway = await startGateway({

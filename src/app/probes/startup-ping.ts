@@ -1,5 +1,4 @@
 import { type BackendEvents, type OpenBackend, reportUnits } from '../../backend/backend.ts';
-import type { RequestId } from '../../protocol/faults.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { messagesOf } from '../../protocol/message/progress-run.ts';
@@ -124,7 +123,7 @@ export function createStartupPing({
   };
 }
 
-function createPing(id: RequestId, method: string): Message {
+function createPing(id: number, method: string): Message {
   if (method === 'ping') return createMessage({ id, method });
   return discoverRequest(id, { version });
 }

@@ -3,6 +3,7 @@ import type { ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { type ServerFailure, serverFailure } from '../../ops/health/server-failure.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
@@ -126,7 +127,7 @@ function failLate(): never {
 }
 
 function askModern({ modern, config }: ServedServer): Promise<void> {
-  const question = discoverRequest('probe', { version, protocolVersion: modern.revision });
+  const question = discoverRequest(nextOwnId(), { version, protocolVersion: modern.revision });
   return new Promise((resolve, reject) => {
     const limit = new TimeLimit(() => {
       cancel();

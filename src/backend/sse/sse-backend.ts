@@ -66,7 +66,7 @@ export interface SseOptions extends Partial<SseStreamLimits> {
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
  * endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`). So is
  * a POST that the server refuses because it no longer knows the session, if it refuses a ping, too. The messages that it
- * has not accepted are then in `undelivered`.
+ * has not accepted are then in `undelivered`, with those that were on their way when the stream ended.
  *
  * Order: as in http-client/post-order.ts. The messages after the first wait until the server has accepted or answered
  * the first, or for `maxBlockingMs`. A cancellation is posted when the server has answered the POST of the cancelled
@@ -273,7 +273,13 @@ export function openSse(
       },
     },
   );
-  detach('backend', stream.ended.then(finish), fault);
+  /** A server whose stream has ended knows the session no more, and says so to a POST that was on its way. */
+  const finishAfterPosts = async (end: BackendEnd): Promise<void> => {
+    sender.hold();
+    if (end.reason === 'exited' && posting.size > 0) await settlesWithin(Promise.all(posting), forgottenGraceMs);
+    await finish(end);
+  };
+  detach('backend', stream.ended.then(finishAfterPosts), fault);
 
   return {
     pid: undefined,

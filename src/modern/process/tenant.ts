@@ -3,6 +3,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { revisionToRetry } from '../../protocol/modern/discovery.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
@@ -214,7 +215,7 @@ export class Tenant {
 
   #ownRequest(method: string, params: Readonly<Record<string, unknown>>): Message {
     const { version, revision } = this.#host;
-    return ownRequest('own', method, params, { version, protocolVersion: revision() });
+    return ownRequest(nextOwnId(), method, params, { version, protocolVersion: revision() });
   }
 }
 

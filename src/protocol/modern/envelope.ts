@@ -1,6 +1,5 @@
 // src/protocol/modern: requests, responses and headers of the modern era (2026-07-28), without translation.
 
-import type { RequestId } from '../faults.ts';
 import { parseBounded } from '../json/scalar.ts';
 import { findModern, newestModern } from '../known-revisions.ts';
 import { createMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
@@ -74,9 +73,9 @@ export interface OwnClient {
   readonly protocolVersion?: string | undefined;
 }
 
-/** Creates a request of the gateway's own to a modern server. */
+/** Creates a request of the gateway's own to a modern server. Its id is a number: some servers turn others into 0. */
 export function ownRequest(
-  id: RequestId,
+  id: number,
   method: string,
   params: Readonly<Record<string, unknown>>,
   { version, protocolVersion = newestModern.name }: OwnClient,
@@ -90,5 +89,5 @@ export function ownRequest(
 }
 
 /** Creates the request whose answer shows that a server is of the modern era, and names its revisions. */
-export const discoverRequest = (id: RequestId, client: OwnClient): Message =>
+export const discoverRequest = (id: number, client: OwnClient): Message =>
   ownRequest(id, 'server/discover', {}, client);

@@ -4,7 +4,7 @@ import { openSse, type SseOptions } from '../../../src/backend/sse/sse-backend.t
 import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
-import { accept, beginStream, endpointPath, event, open, openLive, startSseServer } from './sse-server.ts';
+import { accept, beginStream, endpointPath, event, greet, open, openLive, startSseServer } from './sse-server.ts';
 
 const request = (id: number | string, method = 'tools/call') => ({ jsonrpc: '2.0', id, method, params: {} });
 const note = { jsonrpc: '2.0', method: 'notifications/x' };
@@ -546,6 +546,8 @@ describe('the order of what is sent', () => {
 });
 
 describe('the end', () => {
+  let live: ServerResponse | undefined;
+
   test('[R8.04] of the stream is the end of the backend', async () => {
     const { stream, end, send, server } = await openLive();
     send(initialize);
@@ -572,6 +574,32 @@ describe('the end', () => {
       [request('waits'), note].map((each) => asMessage(each).text.toString()),
     ]);
   });
+
+  test.each([
+    ['ended', (stream: ServerResponse) => void stream.end()],
+    ['broke', (stream: ServerResponse) => void stream.destroy()],
+  ])(
+    '[P3] of a stream that %s tells that a request on its way was refused, since it can be sent again',
+    async (_, cut) => {
+      const { end, send, unanswered } = await openLive({
+        onGet(response) {
+          greet(response);
+          live = response;
+        },
+        onPost({ text, response }) {
+          if (text === initialize) return accept({ response });
+          cut(live as ServerResponse);
+          // Later than the end of the stream, as from a server behind a proxy that cuts the stream.
+          setTimeout(() => response.writeHead(404).end('Session not found'), 50);
+        },
+      });
+      send(initialize);
+      send(request(5));
+      const { reason, undelivered } = await end();
+      expect([reason, unanswered.items]).toEqual(['exited', []]);
+      expect(undelivered?.map(({ message }) => JSON.parse(message.text.toString()))).toEqual([request(5)]);
+    },
+  );
 
   test('[R8.04] [F28] of a stream that breaks is told too', async () => {
     const { stream, end, messages } = await openLive();
