@@ -1,9 +1,9 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { revisionToRetry } from '../../protocol/modern/discovery.ts';
-import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
