@@ -4,7 +4,7 @@ import { PageWalk, readListItems, readNextCursor } from '../protocol/list-page.t
 import { type ParamHeader, readToolParams, unitsOfTool } from '../protocol/modern/param-headers.ts';
 import { detach } from '../util/boundary.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
-import { actOnEach } from '../util/timing/work-meter.ts';
+import { actOnEach, boundedWalks } from '../util/timing/work-meter.ts';
 
 /** Options of the knowledge about tools. */
 export interface MirroredParametersOptions {
@@ -116,10 +116,12 @@ export class MirroredParameters {
     const byName = this.#byName;
     const learning = actOnEach(page.items, unitsOfTool, ({ start, end }) => {
       const tool = response.subarray(start, end);
-      const name = scalarAt(tool, ['name']);
-      if (typeof name !== 'string' || (byName.size >= maxTools && !byName.has(name))) return;
-      // Clients must not offer a tool that breaks the rules, so none of its parameters are mirrored.
-      byName.set(name, readToolParams(tool) ?? []);
+      boundedWalks(() => {
+        const name = scalarAt(tool, ['name']);
+        if (typeof name !== 'string' || (byName.size >= maxTools && !byName.has(name))) return;
+        // Clients must not offer a tool that breaks the rules, so none of its parameters are mirrored.
+        byName.set(name, readToolParams(tool) ?? []);
+      });
     });
     const finish = (): LearnedPage => {
       this.#learnedAt = performance.now();

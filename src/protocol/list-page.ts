@@ -1,3 +1,4 @@
+import { boundedWalks } from '../util/timing/work-meter.ts';
 import type { ByteRange } from './json/byte-range.ts';
 import { scanList } from './json/scan.ts';
 import { errorCodeIn, findRange, scalarAt } from './json/splice.ts';
@@ -15,14 +16,18 @@ export interface ListItems {
  * found", without the member, or with `null`. All of them are an empty list.
  * @param key the member of the result with the list
  * @param maxItems a longer list is not read (P8)
- * @returns `absent` if the response says nothing about the list; `unreadable` if it cannot be read with certainty
+ * @returns `absent` if the response says nothing about the list; `unreadable` if it cannot be read with certainty, or
+ *   is too complex to be read in one turn (P8)
  */
 export function readListItems(response: Buffer, key: string, maxItems?: number): ListItems | 'absent' | 'unreadable' {
-  const list = findList(response, key);
-  if (list === undefined) return { list, items: [] };
-  if (typeof list === 'string') return list;
-  const items = readItems(response, list, maxItems);
-  return items === undefined ? 'unreadable' : { list, items };
+  const page = boundedWalks((): ListItems | 'absent' | 'unreadable' => {
+    const list = findList(response, key);
+    if (list === undefined) return { list, items: [] };
+    if (typeof list === 'string') return list;
+    const items = readItems(response, list, maxItems);
+    return items === undefined ? 'unreadable' : { list, items };
+  });
+  return page === 'too_much_work' ? 'unreadable' : page;
 }
 
 /** The range of the list of a page; undefined for a server that says that it has none. The rest is as of `readListItems`. */

@@ -24,7 +24,7 @@ export const workLimits: readonly GateRow[] = [
   ],
   [
     'A list that is filtered, changed for a client of the other era, or merged in a view',
-    '10,000 items, and 8,388,608 values and escapes in all walks over it',
+    '10,000 items, and 4,194,304 values and escapes in all walks over it',
     '`list_unreadable`; in a view, the server counts as one that did not answer',
   ],
   [

@@ -108,8 +108,9 @@ export class JsonReader {
    * Begins with a text.
    * @param maxDepth how many arrays and objects may be nested
    * @param step about how many escapes, or half as many values, one call reads; any number by default
+   * @param maxWork how many escapes, or half as many values, the text may have; any number by default
    */
-  begin(text: Buffer, maxDepth: number, step = Number.MAX_SAFE_INTEGER): void {
+  begin(text: Buffer, maxDepth: number, step = Number.MAX_SAFE_INTEGER, maxWork = Number.MAX_SAFE_INTEGER): void {
     this.text = text;
     this.maxDepth = maxDepth;
     this.at = 0;
@@ -117,7 +118,7 @@ export class JsonReader {
     this.#runs = undefined;
     this.#nearBytes = text.length > largeBytes ? nearBytesOfLarge : shortRun;
     this.#work = 0;
-    this.#maxWork = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : maxWorkFor(text.length);
+    this.#maxWork = text.length <= unboundedBytes ? maxWork : Math.min(maxWork, maxWorkFor(text.length));
     this.#step = step;
     this.#interruption = undefined;
     this.#kernel = kernelFor(text.length);

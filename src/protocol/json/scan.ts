@@ -1,6 +1,6 @@
 // src/protocol/json: strict JSON by bytes. It scans a text, finds members, and edits text without re-serialising it.
 import { isUtf8 } from 'node:buffer';
-import { noteWalk } from '../../util/timing/work-meter.ts';
+import { noteWalk, roomForWalks } from '../../util/timing/work-meter.ts';
 import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
 import { maxTableMembers, type RoutingLevel, type ValueKernel } from './kernel/value-kernel.ts';
@@ -300,7 +300,7 @@ class MessageScanner extends JsonReader implements Scanned {
 
   /** @param keepsAll false if the kernel may skip members, whose keys it only compares */
   #readWholeObject(text: Buffer, keepsAll: boolean): FoundMembers | undefined {
-    this.begin(text, Number.POSITIVE_INFINITY);
+    this.#beginPart(text);
     this.#limits = defaultLimits;
     this.skipSpace();
     const members = this.text[this.at] === openBrace ? this.#readMembers(2, keepsAll) : undefined;
@@ -323,7 +323,7 @@ class MessageScanner extends JsonReader implements Scanned {
       ends.push(this.at);
       return true;
     };
-    this.begin(text, Number.POSITIVE_INFINITY);
+    this.#beginPart(text);
     this.skipSpace();
     let isRead: boolean;
     do {
@@ -337,7 +337,7 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   readMember(text: Buffer, key: string, foldsKey: boolean): ByteRange | 'absent' | 'duplicate_key' {
-    this.begin(text, Number.POSITIVE_INFINITY);
+    this.#beginPart(text);
     this.skipSpace();
     const found =
       this.text[this.at] === openBrace ? this.#findMember(key, foldsKey ? foldKey(key) : undefined) : 'absent';
@@ -403,11 +403,16 @@ class MessageScanner extends JsonReader implements Scanned {
       ranges.push({ start, end: this.at });
       return isValid;
     };
-    this.begin(text, Number.POSITIVE_INFINITY);
+    this.#beginPart(text);
     this.skipSpace();
     return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement, maxElements))
       ? ranges
       : undefined;
+  }
+
+  /** Begins with a part of a message. The walk over it ends when the work of this turn is used up. */
+  #beginPart(text: Buffer): void {
+    this.begin(text, Number.POSITIVE_INFINITY, undefined, roomForWalks());
   }
 
   /** True if everything was read and only white space follows. */
@@ -415,7 +420,7 @@ class MessageScanner extends JsonReader implements Scanned {
     const isWhole = isRead && this.#isAtEnd();
     const { length } = this.text;
     this.release();
-    if (this === partScanner) noteWalk(this.work, length);
+    if (this === partScanner) noteWalk(isWhole || this.fault !== 'too_many_values' ? this.work : Infinity, length);
     return isWhole;
   }
 

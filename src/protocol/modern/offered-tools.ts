@@ -1,6 +1,6 @@
-import { actOnEach } from '../../util/timing/work-meter.ts';
-import { scanList } from '../json/scan.ts';
-import { findRange, replaceParts, scalarAt } from '../json/splice.ts';
+import { actOnEach, boundedWalks, hasRoomFor, inOwnTurns } from '../../util/timing/work-meter.ts';
+import { replaceParts, scalarAt } from '../json/splice.ts';
+import { findList, readItems } from '../list-page.ts';
 import { mayMirror, readToolParams, unitsOfTool } from './param-headers.ts';
 
 /** A list of tools that a client over HTTP may offer, and the names of the removed tools. */
@@ -16,24 +16,36 @@ const maxNameLength = 128;
  * Removes tools whose `x-mcp-header` breaks the rules from a response to `tools/list`. A client over HTTP must not
  * offer them (2026-07-28, basic/transports/streamable-http, "Schema Extension"). The text of all other tools stays
  * unchanged (P1). A long list is read in several turns of the event loop (P8).
- * @returns `unreadable` if the list has too many tools
+ * @returns `unreadable` if the list cannot be read with certainty, or is too large or too complex
  */
 export async function offeredTools(text: Buffer): Promise<OfferedTools | 'unreadable'> {
-  const range = mayMirror(text) ? findRange(text, ['result', 'tools']) : 'absent';
-  if (typeof range !== 'object' || text[range.start] !== openBracket) return { text, hidden: [] };
-  const list = text.subarray(range.start, range.end);
-  const tools = scanList(list);
-  if (tools === undefined) return 'unreadable';
+  if (!mayMirror(text)) return { text, hidden: [] };
+  if (!hasRoomFor(text.length)) await inOwnTurns(() => true);
+  const found = boundedWalks(() => {
+    const list = findList(text, 'tools');
+    if (typeof list !== 'object' || text[list.start] !== openBracket) return list;
+    return { list, items: readItems(text, list) };
+  });
+  if (found === 'unreadable' || found === 'too_much_work') return 'unreadable';
+  if (typeof found !== 'object' || !('items' in found)) return { text, hidden: [] };
+  const { list, items } = found;
+  if (items === undefined) return 'unreadable';
   const offered: string[] = [];
   const hidden: string[] = [];
-  await actOnEach(tools, unitsOfTool, ({ start, end }) => {
-    const tool = list.subarray(start, end);
-    if (readToolParams(tool) === undefined) hidden.push(readName(tool));
-    else offered.push(tool.toString());
+  await actOnEach(items, unitsOfTool, ({ start, end }) => {
+    const tool = text.subarray(start, end);
+    let name = '';
+    const isOffered = boundedWalks(() => {
+      if (readToolParams(tool) !== undefined) return true;
+      name = readName(tool);
+      return false;
+    });
+    if (isOffered === true) offered.push(tool.toString());
+    else hidden.push(name);
   });
   return hidden.length === 0
     ? { text, hidden }
-    : { text: replaceParts(text, [{ ...range, by: `[${offered.join()}]` }]), hidden };
+    : { text: replaceParts(text, [{ ...list, by: `[${offered.join()}]` }]), hidden };
 }
 
 const openBracket = 0x5b;

@@ -23,14 +23,26 @@ const maxSchemas = 10_000;
 /** A tool with a mirrored value that lies deeper is not offered (P8): each level of the path is read separately. */
 const maxPathLength = 32;
 
+/** An escape of a letter of the annotation. Writers of JSON escape no letters; some escape `<`, `>` and `&`. */
+const escapedLetter = /\\u00(?:2d|6[13458d]|7[028])/i;
+
+/** A longer text is not searched for such an escape (P8): 1 MiB takes 4 milliseconds. */
+const maxSearchedBytes = 1024 * 1024;
+
+/** The escapes of a longer text are not resolved (P8): 64 KiB take 10 milliseconds. */
+const maxResolvedBytes = 64 * 1024;
+
 /**
  * False if no key of a JSON text is the annotation, with or without escapes: `\u0078-mcp-header` is the same key. Only
- * texts with such escapes cost more than a search.
+ * texts with such escapes cost more than a search. Large texts with such escapes count as if they had the annotation.
  */
-export function mayMirror(json: string | Buffer): boolean {
-  if (json.includes(annotation)) return true;
-  if (!json.includes('\\u00')) return false;
-  const plain = json
+export function mayMirror(text: Buffer): boolean {
+  if (text.includes(annotation)) return true;
+  if (!text.includes('\\u00')) return false;
+  if (text.length > maxSearchedBytes) return true;
+  if (!escapedLetter.test(text.toString('latin1'))) return false;
+  if (text.length > maxResolvedBytes) return true;
+  const plain = text
     .toString()
     .replace(escapedAscii, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return plain.includes(annotation);

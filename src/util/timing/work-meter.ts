@@ -122,7 +122,7 @@ export function actOnEach<T>(
  * The work of all walks over one text that cannot be continued in another turn, in values and bytes as `noteWalk` counts
  * them. It takes about 30 milliseconds. A list of 10,000 tools, each edited in three places, takes less.
  */
-const maxWalkUnits = 8 * 2 ** 20;
+const maxWalkUnits = 4 * 2 ** 20;
 
 let walked = 0;
 let isBounded = false;
@@ -149,9 +149,12 @@ export function boundedWalks<T>(change: () => T): T | 'too_much_work' {
   }
 }
 
+/** The work that the next walk may take, counted as a scan does: a walk that needs more ends there. */
+export const roomForWalks = (): number => (isBounded ? maxWalkUnits - walked : Number.MAX_SAFE_INTEGER);
+
 /**
  * Counts a walk over a part of a text. Ends the change of the text if there were too many; see `boundedWalks`.
- * @param work the values and escapes in the part, as a scan counts them
+ * @param work the values and escapes in the part, as a scan counts them; Infinity if there was no room for them
  */
 export function noteWalk(work: number, bytes: number): void {
   if (!isBounded) return;

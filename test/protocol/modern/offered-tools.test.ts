@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type OfferedTools, offeredTools } from '../../../src/protocol/modern/offered-tools.ts';
+import { mayMirror } from '../../../src/protocol/modern/param-headers.ts';
+import { costOf } from '../../support/cpu-time.ts';
 
 const good =
   '{"name":"good","n":12345678901234567890,"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}';
@@ -65,7 +67,7 @@ test('[S-01] no more of a name is told than one needs to know it', async () => {
 test('[G-03] [P8] a long list of tools is read in several turns, and more tools than the gateway reads are refused', async () => {
   const schema = '{},'.repeat(20_000);
   const large = `{"name":"large","inputSchema":{"anyOf":[${schema}{"x-mcp-header":1}]}}`;
-  const tools = Array.from({ length: 40 }, () => large);
+  const tools = Array.from({ length: 25 }, () => large);
   let turns = 0;
   let isDone = false;
   const reading = offered(listed(...tools, good)).finally(() => (isDone = true));
@@ -73,7 +75,7 @@ test('[G-03] [P8] a long list of tools is read in several turns, and more tools 
     turns += 1;
     await nextTurn();
   }
-  expect((await reading).hidden).toHaveLength(40);
+  expect((await reading).hidden).toHaveLength(25);
   expect(turns).toBeGreaterThan(20);
   expect(await offeredTools(listed(odd, ...Array.from({ length: 10_000 }, () => '{}')))).toBe('unreadable');
 });
@@ -81,4 +83,15 @@ test('[G-03] [P8] a long list of tools is read in several turns, and more tools 
 test('[G-03] [P8] no value is built of a schema that is larger than one may be', async () => {
   const tool = `{"name":"large","inputSchema":{"x":"${'x'.repeat(70_000)}","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`;
   expect((await offered(listed(tool, good))).hidden).toEqual(['large']);
+});
+
+test('[G-03] [P8] to look for escaped annotations costs less than to read the text', () => {
+  const maxCost = 15; // a hundred, if all escapes are resolved
+  const text = listed(`{"name":"${'\\u0041'.repeat(1_250_000)}"}`);
+  expect(costOf(() => expect(mayMirror(text)).toBe(true), maxCost)).toBeLessThan(maxCost);
+});
+
+test('[G-03] a list of more than 1 MiB that escapes other characters is the same text', async () => {
+  const text = listed(good, `{"name":"large","description":"${'\\u003c'.repeat(200_000)}","inputSchema":{}}`);
+  expect((await offered(text)).text).toBe(text);
 });

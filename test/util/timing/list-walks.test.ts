@@ -13,7 +13,8 @@ import { offeredTools } from '../../../src/protocol/modern/offered-tools.ts';
 const tools = (count: number, tool: string): Buffer =>
   Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"tools":[${Array.from({ length: count }, () => tool).join()}]}}`);
 
-const nested = (values: number): string => `{"name":"t","inputSchema":{"a":[${'0,'.repeat(values - 1)}0]}}`;
+const nested = (values: number, last = '0'): string =>
+  `{"name":"t","inputSchema":{"a":[${'0,'.repeat(values - 1)}${last}]}}`;
 
 const reasonIn = (text: Buffer): string => JSON.parse(text.toString()).error?.data?.reason ?? 'read';
 
@@ -61,14 +62,12 @@ describe.each(Object.entries(paths))('[G-06] [G-08] [P8] %s', (_, walk) => {
     expect(await walk(Buffer.from(text, 'latin1'))).toEqual(refused);
   });
 
+  it('is refused if its items have too many values to walk over in one turn', async () => {
+    expect(await walk(tools(2, nested(1_900_000, '"x-mcp-header"')))).toEqual(refused);
+  });
+
   it('is read with one large item', async () => {
     expect(await walk(tools(1, nested(100_000)))).toBe('read');
-  });
-});
-
-describe.each(['a list for a client of the other era', 'a list that tool scopes filter'])('[G-06] [P8] %s', (name) => {
-  it('is refused if its items have too many values to walk over in one turn', async () => {
-    expect(await paths[name]?.(tools(2, nested(1_900_000)))).toEqual(refused);
   });
 });
 

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { hasRoomFor, inOwnTurns, shareOfTurn } from '../../../src/util/timing/work-meter.ts';
+import { scanMember } from '../../../src/protocol/json/scan.ts';
+import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn } from '../../../src/util/timing/work-meter.ts';
+import { cpuMsOf } from '../../support/cpu-time.ts';
 
 it('[S-05] [S-06] does large works one step a turn, in turns, with turns for others between the steps', async () => {
   const seen: string[] = [];
@@ -80,4 +82,15 @@ it('[P8] begins further large works when earlier ones are done, and small ones a
   expect([begun.size < 6, done]).toEqual([true, [0]]);
   await Promise.all(works);
   expect(done).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+it('[G-06] [P8] ends a walk over millions of values when the work of a turn is used up, and not at the end of the text', () => {
+  const text = Buffer.from(`{"a":[${'0,'.repeat(4_000_000)}0]}`);
+  const bounded: number[] = [];
+  const whole: number[] = [];
+  for (let run = 0; run < 10; run += 1) {
+    bounded.push(cpuMsOf(() => expect(boundedWalks(() => scanMember(text, 'b'))).toBe('too_much_work')));
+    whole.push(cpuMsOf(() => expect(scanMember(text, 'b')).toBe('absent')));
+  }
+  expect(Math.min(...bounded)).toBeLessThan(0.85 * Math.min(...whole)); // it reads half of the text
 });
