@@ -4,8 +4,8 @@ import { leaseMs, type Stage } from './stage.ts';
 
 /** So late something may be without more than the usual work of others: well below a lease less its margin. */
 const lateMs = 700;
-/** Redis and this process, by which gateways reach it. The gateways give up a command after a sixth of a lease. */
-const lateOnWayMs = leaseMs / 12;
+/** Redis and this process, by which gateways reach it. The gateways give up a command after so long. */
+const lateOnWayMs = leaseMs / 6;
 const everyMs = 250;
 
 /** Faults of ours that make a probe late. */
