@@ -5,7 +5,7 @@ import type { Message } from '../protocol/message/message.ts';
 import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { TextRun } from '../protocol/wire/text-run.ts';
-import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
+import { type EventSink, faultAnswer, type Headers, type Reply, type RequestAttempt } from '../reply/reply.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
@@ -128,7 +128,7 @@ export class Answer implements OpeningAnswer {
     this.#headers = headers;
     this.#state = reply === undefined ? 'streaming' : 'waiting';
     reply?.onGone(() => this.#handleLostConnection());
-    if (reply?.accepts.sse) this.#commitTimer = setTimeout(() => this.#commitNow(), commitAfterMs);
+    if (reply?.request.accepts.sse) this.#commitTimer = setTimeout(() => this.#commitNow(), commitAfterMs);
   }
 
   get ids(): readonly RequestId[] {
@@ -172,7 +172,9 @@ export class Answer implements OpeningAnswer {
   }
 
   get hasStream(): boolean {
-    return this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply?.accepts.sse === true);
+    return (
+      this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply?.request.accepts.sse === true)
+    );
   }
 
   get faultsInBand(): boolean {
@@ -187,7 +189,7 @@ export class Answer implements OpeningAnswer {
   get isDetached(): boolean {
     const { reply } = this.#options;
     if (reply?.attempt?.isDetached !== true) return false;
-    return reply.accepts.sse && !this.#hasDetachEnded && this.#state !== 'done';
+    return reply.request.accepts.sse && !this.#hasDetachEnded && this.#state !== 'done';
   }
 
   /**
@@ -222,14 +224,14 @@ export class Answer implements OpeningAnswer {
 
   fault(cause: Reason, data?: FaultData, id: RequestId = this.ids[0] as RequestId): void {
     const { reply, policy, report } = this.#options;
-    const reason = reasonWithChallenge(cause, reply?.forwarded);
+    const reason = reasonWithChallenge(cause, reply?.request.forwarded);
     const isHidden = policy.hidesServerErrors === true && entryOf(reason).status >= 500;
     if (this.faultsInBand || isHidden) {
       report?.failed(reason);
       this.response(createFaultResponse(reason, id, data, policy.era));
     } else {
       this.#settle('done');
-      reply?.fault(reason, this.#clientIdOf(id), data);
+      reply?.answer(faultAnswer(reason, this.#clientIdOf(id), data));
     }
   }
 
@@ -268,7 +270,7 @@ export class Answer implements OpeningAnswer {
   }
 
   #respond(response: Message, status: number): void {
-    const accepts = this.#options.reply?.accepts;
+    const accepts = this.#options.reply?.request.accepts;
     const isJson = status !== 200 || (accepts?.json === true && !this.isDetached);
     if (this.#state === 'waiting' && isJson) return this.#respondWithJson(response, status);
     this.#commit();
@@ -286,14 +288,18 @@ export class Answer implements OpeningAnswer {
     const { reply, isBatch = false } = this.#options;
     if (!isBatch) {
       this.#settle('done');
-      reply?.json(this.#forClient(response).text, this.#headers, status);
+      reply?.answer({ kind: 'json', text: this.#forClient(response).text, headers: this.#headers, status });
       return;
     }
     this.#collected ??= [];
     this.#collected.push(response);
     if (this.#missing > 0) return;
     this.#settle('done');
-    reply?.json(asArray(this.#collected.map((each) => this.#forClient(each).text)), this.#headers);
+    reply?.answer({
+      kind: 'json',
+      text: asArray(this.#collected.map((each) => this.#forClient(each).text)),
+      headers: this.#headers,
+    });
   }
 
   #commit(): void {

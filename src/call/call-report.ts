@@ -6,7 +6,7 @@ import type { Message } from '../protocol/message/message.ts';
 import type { ShortenedMessage } from '../protocol/message/shortened.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
-import type { Reply } from '../reply/reply.ts';
+import type { RequestFacts } from '../reply/reply.ts';
 import type { CallOrigin, CallOutcome, CallTelemetry, EndedCall } from './call-events.ts';
 
 /** The request of a call as it arrived, or the part of it that an earlier owner kept. */
@@ -26,7 +26,7 @@ const bytesOf = (request: CallRequest | ShortenedMessage | undefined): number =>
   request !== undefined && 'fullBytes' in request ? request.fullBytes : (request?.text?.length ?? 0);
 
 /** The arrival data of a request. */
-export type ArrivalInfo = Pick<Reply, 'receivedAt' | 'requestId'>;
+export type ArrivalInfo = Pick<RequestFacts, 'receivedAt' | 'requestId'>;
 
 /** Measures one call, and is the event of its end. Only the first end counts. */
 export class CallReport implements EndedCall {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../protocol/faults.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import { createMessageBatch } from '../reply/event-batch.ts';
-import type { Reply } from '../reply/reply.ts';
+import { faultAnswer, type Reply } from '../reply/reply.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { backoff } from '../util/timing/backoff.ts';
@@ -75,7 +75,7 @@ export class AwaitedSessions {
       if (!reply.isGone) open();
       const session = await this.#find(lookup, performance.now() + withinMs, reply);
       if (typeof session !== 'string') session.listen(after, reply);
-      else if (!reply.isGone) reply.fault(session, null);
+      else if (!reply.isGone) reply.answer(faultAnswer(session, null));
     } finally {
       this.#size -= 1;
       if (this.#replies.get(key) === reply) this.#replies.delete(key);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Quotas, SessionUse } from '../quota/quotas.ts';
-import type { Reply } from '../reply/reply.ts';
+import { faultAnswer, type Reply } from '../reply/reply.ts';
 import type { SessionEndReason } from '../session/end-reason.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import { Session, type SessionHost } from '../session/session.ts';
@@ -75,7 +75,7 @@ export class ConnectionSessions implements SessionHost {
     const { options, telemetry, storeSignal, quotas, refuses } = this.#options;
     const refusal = refuses({ server, principal }, initialize);
     if (refusal !== undefined) {
-      reply.fault(refusal, initialize.id ?? null);
+      reply.answer(faultAnswer(refusal, initialize.id ?? null));
       return undefined;
     }
     const { store, maxEventBytes } = home;

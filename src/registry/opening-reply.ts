@@ -1,6 +1,5 @@
-import type { Reason, RequestId } from '../protocol/faults.ts';
 import { ForwardingReply } from '../reply/forwarding-reply.ts';
-import type { EventSink, Headers, Reply } from '../reply/reply.ts';
+import type { CompleteAnswer, EventSink, Headers, Reply } from '../reply/reply.ts';
 
 /** The header in which a client learns the id of its session. */
 export const idHeader = 'mcp-session-id';
@@ -10,7 +9,6 @@ export const opensRemotely: Headers = { [idHeader]: '' };
 
 /** The answer to an `initialize` that any instance may serve. Only this instance knows the id of the session (P12). */
 export class OpeningReply extends ForwardingReply {
-  readonly isContinued = false;
   readonly #headers: Headers;
 
   /** @param headers of a successful answer */
@@ -19,28 +17,12 @@ export class OpeningReply extends ForwardingReply {
     this.#headers = headers;
   }
 
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    this.reply.json(text, this.#own(headers), status);
+  override answer(answer: CompleteAnswer): void {
+    this.reply.answer(answer.kind === 'json' ? { ...answer, headers: this.#own(answer.headers) } : answer);
   }
 
-  stream(headers?: Headers): EventSink {
+  override stream(headers?: Headers): EventSink {
     return this.reply.stream(this.#own(headers));
-  }
-
-  accepted(): void {
-    this.reply.accepted();
-  }
-
-  nothing(): void {
-    this.reply.nothing();
-  }
-
-  removed(): void {
-    this.reply.removed();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    this.reply.fault(reason, id, data);
   }
 
   #own(headers: Headers | undefined): Headers | undefined {

@@ -12,7 +12,7 @@ import type { EventId } from '../protocol/wire/event-id.ts';
 import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
 import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
 import type { SessionPermit } from '../quota/session-permit.ts';
-import type { Headers, Reply } from '../reply/reply.ts';
+import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
@@ -292,7 +292,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
    */
   postBeforeOpen(token: string, server: Server, principal: Principal, post: EarlyPost, reply: Reply): void {
     const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
-    if (!this.#awaited.has(lookup.key)) return reply.fault('unknown_session', post.id);
+    if (!this.#awaited.has(lookup.key)) return reply.answer(faultAnswer('unknown_session', post.id));
     this.#unopened.post(lookup, post, reply).catch(this.#faultHandler(reply));
   }
 
@@ -356,7 +356,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
   #faultHandler(reply: Reply): (cause: unknown) => void {
     return (cause) => {
       this.#options.telemetry.emit({ type: 'store-failed', cause });
-      if (!reply.isGone) reply.fault('internal', null);
+      if (!reply.isGone) reply.answer(faultAnswer('internal', null));
     };
   }
 
@@ -386,12 +386,12 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const id = initialize.id ?? null;
     const mayWait = cluster !== undefined && !this.isDraining;
     if (mayWait && !cluster.lease.isHeld && !(await cluster.isReady())) {
-      if (!reply.isGone) reply.fault('store_unavailable', id);
+      if (!reply.isGone) reply.answer(faultAnswer('store_unavailable', id));
       return;
     }
     // A session can exist already only under a key that was not made here.
     if (hasAssignedKey(lookup) && typeof (await this.#findAnywhere(lookup)) === 'object')
-      return reply.fault('already_initialized', id);
+      return reply.answer(faultAnswer('already_initialized', id));
     // The key of a group's session is free once its previous session has ended completely.
     if (lookup.isGroup) await this.#ending.get(lookup.key)?.end('idle');
     if (!reply.isGone) this.#open(lookup, initialize, reply, headers);
@@ -401,7 +401,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const { key, server, principal, isOneStream, isGroup, topic } = lookup;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refusal = isTaken ? 'already_initialized' : this.#refusalFor({ server, principal }, initialize);
-    if (refusal !== undefined) return reply.fault(refusal, initialize.id ?? null);
+    if (refusal !== undefined) return reply.answer(faultAnswer(refusal, initialize.id ?? null));
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
     this.#create(key, server, principal, start).start(reply, headers);
   }

@@ -3,7 +3,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { assumedRevision, isLegacyRevision } from '../protocol/known-revisions.ts';
 import { createMessage, type Message } from '../protocol/message/message.ts';
 import { ForwardingReply } from '../reply/forwarding-reply.ts';
-import type { EventSink, Reply } from '../reply/reply.ts';
+import { accepted, type CompleteAnswer, type EventSink, faultAnswer, type Reply } from '../reply/reply.ts';
 import { ownInitializeId } from '../session/events/one-stream.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
@@ -50,13 +50,13 @@ export class UnopenedPosts {
   /** Opens the session if a message needs one, and passes the messages on. */
   async post(lookup: SessionLookup, { id, version, ...post }: EarlyPost, reply: Reply): Promise<void> {
     // A notification about the session before, such as a cancellation, means nothing to a new server.
-    if (!post.messages.some(({ kind }) => kind === 'request')) return reply.accepted();
+    if (!post.messages.some(({ kind }) => kind === 'request')) return reply.answer(accepted);
     const opening = this.#opening.get(lookup.key) ?? this.#open(lookup, version, reply);
     for (const { text } of post.messages) opening.held.bytes += text.length;
-    if (opening.held.bytes > maxWaitingBytes) return reply.fault('server_busy', id);
+    if (opening.held.bytes > maxWaitingBytes) return reply.answer(faultAnswer('server_busy', id));
     const reason = await opening.done;
     const session = reason ?? this.#options.find(lookup);
-    if (typeof session === 'string') reply.fault(session, id);
+    if (typeof session === 'string') reply.answer(faultAnswer(session, id));
     else session.post(post, reply);
   }
 
@@ -92,7 +92,6 @@ export class UnopenedPosts {
 
 /** The answer to a message of the gateway itself, which is sent for the client of another request. */
 class OwnOpening extends ForwardingReply {
-  readonly isContinued = false;
   readonly #onAnswered: (reason: Reason | undefined) => void;
 
   constructor(reply: Reply, onAnswered: (reason: Reason | undefined) => void) {
@@ -100,28 +99,14 @@ class OwnOpening extends ForwardingReply {
     this.#onAnswered = onAnswered;
   }
 
-  accepted(): void {
-    this.#onAnswered(undefined);
+  override answer(answer: CompleteAnswer): void {
+    if (answer.kind === 'accepted') this.#onAnswered(undefined);
+    else if (answer.kind === 'fault') this.#onAnswered(answer.reason);
+    // A JSON text is the server's refusal of `initialize`.
+    else this.#onAnswered(answer.kind === 'json' ? 'unknown_session' : 'internal');
   }
 
-  /** The server has refused `initialize`. */
-  json(): void {
-    this.#onAnswered('unknown_session');
-  }
-
-  fault(reason: Reason): void {
-    this.#onAnswered(reason);
-  }
-
-  nothing(): void {
-    this.#onAnswered('internal');
-  }
-
-  removed(): void {
-    this.#onAnswered('internal');
-  }
-
-  stream(): EventSink {
+  override stream(): EventSink {
     throw new Error('the answers of one-stream clients have no stream of their own');
   }
 }

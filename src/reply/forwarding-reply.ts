@@ -1,7 +1,6 @@
-import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { EventSink, Headers, Reply } from './reply.ts';
+import type { CompleteAnswer, EventSink, Headers, Reply, RequestFacts } from './reply.ts';
 
-/** A reply in front of another reply, which provides the data of the request and the state of its client. */
+/** A reply in front of another reply. A subclass overrides what it changes. */
 export abstract class ForwardingReply implements Reply {
   protected readonly reply: Reply;
 
@@ -9,20 +8,12 @@ export abstract class ForwardingReply implements Reply {
     this.reply = reply;
   }
 
-  get accepts(): Reply['accepts'] {
-    return this.reply.accepts;
+  get request(): RequestFacts {
+    return this.reply.request;
   }
 
-  get forwarded(): Reply['forwarded'] {
-    return this.reply.forwarded;
-  }
-
-  get receivedAt(): Reply['receivedAt'] {
-    return this.reply.receivedAt;
-  }
-
-  get requestId(): Reply['requestId'] {
-    return this.reply.requestId;
+  get isContinued(): boolean {
+    return this.reply.isContinued ?? false;
   }
 
   get attempt(): Reply['attempt'] {
@@ -37,11 +28,11 @@ export abstract class ForwardingReply implements Reply {
     this.reply.onGone(listener);
   }
 
-  abstract readonly isContinued: boolean;
-  abstract json(text: Buffer, headers?: Headers, status?: number): void;
-  abstract accepted(): void;
-  abstract nothing(): void;
-  abstract removed(): void;
-  abstract fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void;
-  abstract stream(headers?: Headers): EventSink;
+  answer(answer: CompleteAnswer): void {
+    this.reply.answer(answer);
+  }
+
+  stream(headers?: Headers): EventSink {
+    return this.reply.stream(headers);
+  }
 }

@@ -5,18 +5,68 @@ import type { Accepts } from '../protocol/http/media-types.ts';
 import type { EventBatch } from './event-batch.ts';
 
 /**
- * The HTTP response to one client request, as a session sees it. The session decides the answer and its time, and
- * `http/` sends the bytes to the client. The session calls exactly one of the answering methods, once.
+ * What a session needs to know about a client's request. It is one object for each request, and is made once. Its JSON
+ * travels with a request that another instance answers.
  */
-export interface Reply {
+export interface RequestFacts {
   /** The media types that the client's `Accept` allows. */
   readonly accepts: Accepts;
   /** The headers of the client's request for the session's server; absent for none. */
   readonly forwarded?: ForwardedHeaders | undefined;
-  /** The time at which the request had arrived completely, on the monotonic clock in ms; absent if nobody needs it. */
-  readonly receivedAt?: number | undefined;
   /** The id that names the client's request in the logs of several services; absent if the request has none. */
   readonly requestId?: string | undefined;
+  /** The time at which the request had arrived completely, on this process's clock in ms; absent if nobody needs it. */
+  readonly receivedAt?: number | undefined;
+}
+
+/** An answer that is complete at once. */
+export type CompleteAnswer =
+  | JsonAnswer
+  /** 202 without a body: the notification or response was accepted. */
+  | { readonly kind: 'accepted' }
+  /** 200 without a body: the session was removed. */
+  | { readonly kind: 'removed' }
+  /** 204: nothing will ever follow. */
+  | { readonly kind: 'nothing' }
+  | FaultAnswer;
+
+/** One JSON text, with status 200 unless another one is given. */
+export interface JsonAnswer {
+  readonly kind: 'json';
+  readonly text: Buffer;
+  readonly headers?: Headers | undefined;
+  readonly status?: number | undefined;
+}
+
+/** The catalogue's error for a reason. */
+export interface FaultAnswer {
+  readonly kind: 'fault';
+  readonly reason: Reason;
+  /** The request that the error answers; null for none. */
+  readonly id: RequestId | null;
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The answer to a notification or response that was accepted. */
+export const accepted: CompleteAnswer = { kind: 'accepted' };
+
+/** The answer to a client for which nothing will ever follow. */
+export const nothing: CompleteAnswer = { kind: 'nothing' };
+
+/** Creates the answer that is the catalogue's error for a reason. */
+export const faultAnswer = (reason: Reason, id: RequestId | null, data?: FaultAnswer['data']): FaultAnswer => ({
+  kind: 'fault',
+  reason,
+  id,
+  ...(data && { data }),
+});
+
+/**
+ * The HTTP response to one client request, as a session sees it. The session decides the answer and its time, and
+ * `http/` sends the bytes to the client. The session calls exactly one of `answer` and `stream`, once.
+ */
+export interface Reply {
+  readonly request: RequestFacts;
   /** True if the client already has an event id of this stream, on this connection. It then needs no priming event. */
   readonly isContinued?: boolean;
   /** Set for a request that another instance forwarded and may repeat. */
@@ -25,16 +75,8 @@ export interface Reply {
   readonly isGone: boolean;
   /** Calls the listener once if the connection is lost before the answer was sent completely. */
   onGone(listener: () => void): void;
-  /** Answers with one JSON text, with status 200 unless another one is given. */
-  json(text: Buffer, headers?: Headers, status?: number): void;
-  /** Answers 202 without a body: the notification or response was accepted. */
-  accepted(): void;
-  /** Answers 200 without a body: the session was removed. */
-  removed(): void;
-  /** Answers 204: nothing will ever follow. */
-  nothing(): void;
-  /** Answers with the catalogue's error for a reason. */
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void;
+  /** Sends a complete answer. */
+  answer(answer: CompleteAnswer): void;
   /** Answers 200 with an event stream and sends the head at once. */
   stream(headers?: Headers): EventSink;
 }

@@ -59,7 +59,7 @@ export class SessionOpening implements OpeningHandler {
     this.#answer =
       this.#oneStream?.opening(id, reply) ?? createOpeningAnswer(context, this.#delivery, id, reply, headers);
     this.#supervisor.open();
-    this.#requests.call([initialize], this.#answer, reply);
+    this.#requests.call([initialize], this.#answer, reply.request);
   }
 
   /** The server has answered `initialize`. */

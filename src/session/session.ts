@@ -4,7 +4,7 @@ import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { sessionRevision } from '../protocol/known-revisions.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
-import type { Headers, Reply } from '../reply/reply.ts';
+import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { Registration } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
@@ -96,7 +96,7 @@ export class Session implements SessionHandle, ContextOwner {
   post(post: ClientPost, reply: Reply): void {
     this.noteActivity(reply);
     if (post.isBatch && !sessionRevision(this.protocolVersion).allowsBatches)
-      return reply.fault('batch_not_allowed', null);
+      return reply.answer(faultAnswer('batch_not_allowed', null));
     this.#pipeline.requests.post(post, reply);
   }
 
@@ -105,7 +105,7 @@ export class Session implements SessionHandle, ContextOwner {
     const { streams } = this.#pipeline.delivery;
     this.noteActivity(reply);
     if (lastEventId === undefined) streams.listen(reply);
-    else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
+    else detach('session', streams.resume(reply, lastEventId), () => reply.answer(faultAnswer('internal', null)));
   }
 
   /** Ends an unused backend until the next message, if its server is configured so (docs/decisions/0045). */
@@ -211,7 +211,7 @@ export class Session implements SessionHandle, ContextOwner {
     detach('session', this.end('deleted'));
     detach(
       'session',
-      this.#recordRemoved?.then(() => reply.removed()),
+      this.#recordRemoved?.then(() => reply.answer({ kind: 'removed' })),
     );
   }
 
@@ -251,7 +251,7 @@ export class Session implements SessionHandle, ContextOwner {
   }
 
   /** The client has sent something. The gateway's own messages carry its forwarded headers from now on. */
-  noteActivity({ forwarded, isContinued }: Reply): void {
+  noteActivity({ request: { forwarded }, isContinued }: Reply): void {
     this.idleness.noteActivity();
     // A stream that continues after an owner change is no activity: its client opened it long ago.
     if (forwarded !== undefined && !isContinued) this.#pipeline.supervisor.rememberHeaders(forwarded);

@@ -339,7 +339,15 @@ describe('a listener of the store', () => {
 
 describe('a message of another instance', () => {
   const accepts = { json: true, sse: false };
-  const post = { kind: 'post', n: 7, key: 'k', isBatch: false, accepts, again: false, lengths: [3] } as const;
+  const post = {
+    kind: 'post',
+    n: 7,
+    key: 'k',
+    isBatch: false,
+    request: { accepts },
+    again: false,
+    lengths: [3],
+  } as const;
 
   it('[C-10] at which something throws is answered under its number', () => {
     const sent: object[] = [];

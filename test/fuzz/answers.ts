@@ -18,7 +18,7 @@ import type { SharedServerEvent } from '../../src/modern/shared-server-events.ts
 import { readOne } from '../../src/protocol/message/message.ts';
 import { type Envelope, readEnvelope } from '../../src/protocol/modern/envelope.ts';
 import { Sessions } from '../../src/registry/sessions.ts';
-import type { EventSink, Reply } from '../../src/reply/reply.ts';
+import type { CompleteAnswer, EventSink, Reply } from '../../src/reply/reply.ts';
 import type { Server } from '../../src/server/server.ts';
 import { Session } from '../../src/session/session.ts';
 import type { SessionTelemetry } from '../../src/session/session-events.ts';
@@ -54,8 +54,7 @@ async function settle(isDone: () => boolean, turns = 12): Promise<void> {
 
 /** A client of one request, which counts what it is answered with. */
 class CountingReply implements Reply {
-  readonly accepts = { json: true, sse: true };
-  readonly forwarded = undefined;
+  readonly request = { accepts: { json: true, sse: true } };
   readonly isGone = false;
   answers = 0;
   headers: Readonly<Record<string, string>> = {};
@@ -66,26 +65,12 @@ class CountingReply implements Reply {
     this.#id = id;
   }
 
-  json(text: Buffer, headers = {}): void {
-    JSON.parse(text.toString());
-    this.headers = headers;
-    this.#count();
-  }
-
-  fault(): void {
-    this.isRefused = true;
-    this.#count();
-  }
-
-  accepted(): void {
-    this.#count();
-  }
-
-  removed(): void {
-    this.#count();
-  }
-
-  nothing(): void {
+  answer(answer: CompleteAnswer): void {
+    if (answer.kind === 'json') {
+      JSON.parse(answer.text.toString());
+      this.headers = answer.headers ?? {};
+    }
+    this.isRefused = answer.kind === 'fault';
     this.#count();
   }
 

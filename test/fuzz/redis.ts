@@ -119,7 +119,14 @@ const records = createFuzzer({
 const heads: fc.Arbitrary<PeerMessageHead> = fc.oneof(
   record({ kind: fc.constant('chunk' as const), n: number, at: text }),
   record({ kind: fc.constantFrom('gone' as const, 'moved' as const, 'finish' as const, 'cut' as const), n: number }),
-  record({ kind: fc.constant('listen' as const), n: number, key: text, after: text, continues: fc.boolean() }),
+  record({
+    kind: fc.constant('listen' as const),
+    n: number,
+    key: text,
+    request: record({ accepts: record({ json: fc.boolean(), sse: fc.boolean() }) }),
+    after: text,
+    continues: fc.boolean(),
+  }),
   record({
     kind: fc.constant('json' as const),
     n: number,

@@ -79,14 +79,13 @@ describe('session ids of one instance', () => {
   function openOne(): Promise<string> {
     return new Promise((resolve, reject) => {
       const reply: Reply = {
-        accepts: { json: true, sse: false },
+        request: { accepts: { json: true, sse: false } },
         isGone: false,
         onGone: nobody,
-        json: (_, headers) => resolve(headers?.['mcp-session-id'] ?? ''),
-        accepted: () => reject(new Error('accepted')),
-        nothing: () => reject(new Error('nothing')),
-        removed: () => reject(new Error('removed')),
-        fault: (reason) => reject(new Error(reason)),
+        answer: (answer) => {
+          if (answer.kind === 'json') resolve(answer.headers?.['mcp-session-id'] ?? '');
+          else reject(new Error(answer.kind === 'fault' ? answer.reason : answer.kind));
+        },
         stream: () => {
           throw new Error('a stream');
         },

@@ -34,10 +34,10 @@ describe('a session that another instance has taken', () => {
     await session.restored();
     const ready: boolean[] = [];
     const reply = createFakeReply(acceptsJson);
-    const { fault } = reply;
-    reply.fault = (...of) => {
+    const { answer } = reply;
+    reply.answer = (given) => {
       ready.push(session.session.isReady);
-      fault(...of);
+      answer(given);
     };
     session.session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
     session.onEnding(() => void ready.push(session.session.isReady));

@@ -59,7 +59,7 @@ export const mutants: readonly Mutant[] = [
     name: 'next-owner-runs-what-may-have-run',
     breaks: 'P4: a call that may have run is run by the next owner',
     file: 'src/session/requests/client-requests.ts',
-    find: "if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);",
+    find: "if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));",
     replace: '',
   },
   {

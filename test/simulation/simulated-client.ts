@@ -1,5 +1,6 @@
 import { deniesReaching, entryOf, isReason } from '../../src/protocol/faults.ts';
 import { type EventId, finalSeq, parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { faultAnswer } from '../../src/reply/reply.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
 import { nobody } from '../session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
@@ -238,7 +239,7 @@ export class SimulatedClient {
       what,
       (instance, reply) => {
         const handle = instance.sessions.at(key, instance.server, nobody, undefined);
-        if (typeof handle === 'string') reply.fault(handle, id);
+        if (typeof handle === 'string') reply.answer(faultAnswer(handle, id));
         else handle.post({ messages: [message], isBatch: false }, reply);
       },
       listener,
@@ -252,7 +253,7 @@ export class SimulatedClient {
       `${this.name} listens after ${lastEventId}`,
       (instance, reply) => {
         const handle = instance.sessions.at(key, instance.server, nobody, undefined);
-        if (typeof handle === 'string') reply.fault(handle, null);
+        if (typeof handle === 'string') reply.answer(faultAnswer(handle, null));
         else handle.listen(after, reply);
       },
       listener,

@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../src/protocol/faults.ts';
 import type { EventId } from '../../src/protocol/wire/event-id.ts';
 import type { EventBatch } from '../../src/reply/event-batch.ts';
-import type { EventSink, Headers, Reply } from '../../src/reply/reply.ts';
+import type { CompleteAnswer, EventSink, Headers, Reply } from '../../src/reply/reply.ts';
 import { acceptsBoth } from '../support/fake-reply.ts';
 import { createSseReader, type SseEvent } from '../support/sse-reader.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -20,13 +20,13 @@ export interface ReplyListener {
 /** The answer to a request, if it is no stream. */
 export type ClientAnswer =
   // biome-ignore lint/suspicious/noExplicitAny: messages have every shape
-  | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers: Headers | undefined }
+  | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers?: Headers | undefined }
   | { readonly kind: 'fault'; readonly reason: Reason; readonly id: RequestId | null }
   | { readonly kind: 'accepted' | 'nothing' | 'removed' };
 
 /** One HTTP request and its answer, on a connection that can break and that needs time. */
 export class SimulatedReply implements Reply {
-  readonly accepts = acceptsBoth;
+  readonly request = { accepts: acceptsBoth };
   readonly #clock: VirtualClock;
   readonly #instance: string;
   readonly #listener: ReplyListener;
@@ -55,24 +55,11 @@ export class SimulatedReply implements Reply {
     this.#goneListeners.push(listener);
   }
 
-  json(text: Buffer, headers?: Headers): void {
-    this.#answer({ kind: 'json', json: JSON.parse(text.toString()), text: text.toString(), headers });
-  }
-
-  accepted(): void {
-    this.#answer({ kind: 'accepted' });
-  }
-
-  removed(): void {
-    this.#answer({ kind: 'removed' });
-  }
-
-  nothing(): void {
-    this.#answer({ kind: 'nothing' });
-  }
-
-  fault(reason: Reason, id: RequestId | null): void {
-    this.#answer({ kind: 'fault', reason, id });
+  answer(answer: CompleteAnswer): void {
+    this.#answerOnce();
+    const text = answer.kind === 'json' ? answer.text.toString() : '';
+    const given = answer.kind === 'json' ? { ...answer, json: JSON.parse(text), text } : answer;
+    this.#toClient(() => this.#listener.onAnswer(given));
   }
 
   stream(): EventSink {
@@ -124,11 +111,6 @@ export class SimulatedReply implements Reply {
 
   #emitClose(): void {
     for (const listener of this.#closeListeners.splice(0)) listener();
-  }
-
-  #answer(answer: ClientAnswer): void {
-    this.#answerOnce();
-    this.#toClient(() => this.#listener.onAnswer(answer));
   }
 
   #answerOnce(): void {

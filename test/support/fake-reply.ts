@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../src/protocol/faults.ts';
 import type { Accepts } from '../../src/protocol/http/media-types.ts';
 import { formatEventId } from '../../src/protocol/wire/event-id.ts';
-import type { EventSink, Headers, Reply } from '../../src/reply/reply.ts';
+import type { EventSink, Headers, Reply, RequestFacts } from '../../src/reply/reply.ts';
 import { messagesOf } from './http-client.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
@@ -118,7 +118,7 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
 }
 
 /** Creates a reply that waits for its answer. */
-export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
+export function createFakeReply(accepts: Accepts = acceptsBoth, facts: Partial<RequestFacts> = {}): FakeReply {
   const answers = createInbox<Given>();
   const goneListeners: (() => void)[] = [];
   let isGone = false;
@@ -135,7 +135,7 @@ export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
   };
 
   const reply: FakeReply = {
-    accepts,
+    request: { accepts, ...facts },
     get isGone() {
       return isGone;
     },
@@ -149,18 +149,16 @@ export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
       return given.sink;
     },
     onGone: (listener) => void goneListeners.push(listener),
-    json: (text, headers, status) =>
-      give({
-        kind: 'json',
-        json: JSON.parse(text.toString()),
-        text: text.toString(),
-        headers,
-        ...(status !== undefined && { status }),
-      }),
-    accepted: () => give({ kind: 'accepted' }),
-    nothing: () => give({ kind: 'nothing' }),
-    removed: () => give({ kind: 'removed' }),
-    fault: (reason, id, data) => give({ kind: 'fault', reason, id, ...(data && { data }) }),
+    answer(answer) {
+      if (answer.kind === 'fault') {
+        const { reason, id, data } = answer;
+        give({ kind: 'fault', reason, id, ...(data && { data }) });
+      } else if (answer.kind === 'json') {
+        const { headers, status } = answer;
+        const text = answer.text.toString();
+        give({ kind: 'json', json: JSON.parse(text), text, headers, ...(status !== undefined && { status }) });
+      } else give(answer);
+    },
     stream(headers) {
       const sink = createFakeSink();
       sink.onClose(() => {

@@ -1,8 +1,9 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
+import type { RequestFacts } from '../../reply/reply.ts';
 import type { ClientPost } from '../../session/session-handle.ts';
-import type { ForwardedContext, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
+import type { MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import type { ClientReply } from './client-reply.ts';
 
 /** An operation that a client requests on a session that another instance may own. */
@@ -45,8 +46,8 @@ export function messageToOwner(
   operation: ClientOperation,
   { n, key, previousIds, reply, adopts }: ForwardAttempt,
 ): { readonly message: MessageToOwner; readonly body: readonly Buffer[] } {
-  const context = { ...contextOf(reply), ...(adopts && { adopts }) };
-  const { accepts, isContinued: continues, mayHaveRun: again } = reply;
+  const context = { request: factsToSend(reply.request), ...(adopts && { adopts }) };
+  const { isContinued: continues, mayHaveRun: again } = reply;
   const earlier = previousIds.length > 0 && { earlier: previousIds };
   if (operation.kind === 'remove') return { message: { kind: 'remove', n, key, ...context }, body: [] };
   if (operation.kind === 'listen') {
@@ -59,7 +60,6 @@ export function messageToOwner(
   const lengths = body.map(({ length }) => length);
   const { isBatch, group, opens } = operation;
   const head = {
-    accepts,
     again,
     ...earlier,
     lengths,
@@ -70,9 +70,7 @@ export function messageToOwner(
   return { message: { kind: 'post', n, key, isBatch, ...head }, body };
 }
 
-function contextOf({ forwarded = noHeaders, requestId }: ClientReply): ForwardedContext {
-  return {
-    ...(forwarded !== noHeaders && { forwarded }),
-    ...(requestId !== undefined && { requestId }),
-  };
+/** The facts without those that mean something only here, or nothing. */
+function factsToSend({ accepts, forwarded = noHeaders, requestId }: RequestFacts): RequestFacts {
+  return { accepts, ...(forwarded !== noHeaders && { forwarded }), ...(requestId !== undefined && { requestId }) };
 }

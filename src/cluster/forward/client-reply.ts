@@ -1,5 +1,4 @@
-import { deniesReaching, entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
-import type { Accepts } from '../../protocol/http/media-types.ts';
+import { deniesReaching, entryOf, faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import {
   createFinalBatch,
@@ -9,7 +8,15 @@ import {
   type EventBatch,
 } from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import {
+  type CompleteAnswer,
+  type EventSink,
+  type FaultAnswer,
+  faultAnswer,
+  type Headers,
+  type Reply,
+  type RequestFacts,
+} from '../../reply/reply.ts';
 import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 import { returnWindowMs } from '../../session/events/streams.ts';
 
@@ -20,8 +27,7 @@ import { returnWindowMs } from '../../session/events/streams.ts';
 export class ClientReply extends ForwardingReply {
   /** The requests that are answered, for errors on the stream. */
   readonly #ids: readonly RequestId[];
-  /** Set once an event id of the stream was sent. */
-  isContinued = false;
+  #isContinued = false;
   /** The newest event id that the client has of the stream; undefined as long as it has none. */
   position: EventId | undefined;
   /** True if the client resumes a stream, and so may resume it elsewhere. */
@@ -50,6 +56,15 @@ export class ClientReply extends ForwardingReply {
       clearTimeout(this.#timer);
       this.#gone.abort();
     });
+  }
+
+  /** True once an event id of the stream was sent. */
+  override get isContinued(): boolean {
+    return this.#isContinued;
+  }
+
+  override set isContinued(isContinued: boolean) {
+    this.#isContinued = isContinued;
   }
 
   /**
@@ -118,36 +133,34 @@ export class ClientReply extends ForwardingReply {
     return this.#isDone || this.reply.isGone;
   }
 
-  override get accepts(): Accepts {
-    return this.isStream ? { json: false, sse: true } : this.reply.accepts;
+  override get request(): RequestFacts {
+    const { request } = this.reply;
+    return this.isStream ? { ...request, accepts: { json: false, sse: true } } : request;
   }
 
-  json(text: Buffer, headers?: Headers): void {
-    this.#isAnswered ||= !this.isDone;
-    if (this.#sink === undefined) this.#finish(() => this.reply.json(text, headers));
-    else this.#endWith(createMessageBatch(text));
+  override answer(answer: CompleteAnswer): void {
+    switch (answer.kind) {
+      case 'json':
+        this.#isAnswered ||= !this.isDone;
+        if (this.#sink !== undefined) return this.#endWith(createMessageBatch(answer.text));
+        break;
+      case 'nothing':
+        if (this.#sink !== undefined) return this.#endWith(undefined);
+        break;
+      case 'fault':
+        return this.#fault(answer);
+    }
+    this.#finish(() => this.reply.answer(answer));
   }
 
-  accepted(): void {
-    this.#finish(() => this.reply.accepted());
-  }
-
-  nothing(): void {
-    if (this.#sink === undefined) this.#finish(() => this.reply.nothing());
-    else this.#endWith(undefined);
-  }
-
-  removed(): void {
-    this.#finish(() => this.reply.removed());
-  }
-
-  fault(reported: Reason, id: RequestId | null, reportedData?: Record<string, unknown>): void {
+  #fault(reported: FaultAnswer): void {
     // The sender of a "not run" fault knows only the latest attempt. An earlier attempt may have reached the server.
-    const isMisleading = this.mayHaveRun && (deniesReaching(reported) || entryOf(reported).retryAfterS !== undefined);
-    const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([reported, reportedData] as const);
+    const { reason } = reported;
+    const isMisleading = this.mayHaveRun && (deniesReaching(reason) || entryOf(reason).retryAfterS !== undefined);
+    const answer = isMisleading ? faultAnswer('outcome_unknown', reported.id) : reported;
     this.#isAnswered ||= !this.isDone && !this.#resumes; // a client that resumes comes back
-    if (this.#sink === undefined) this.#finish(() => this.reply.fault(reason, id, data));
-    else this.#endWith(this.#finalEvents(reason, data));
+    if (this.#sink === undefined) this.#finish(() => this.reply.answer(answer));
+    else this.#endWith(this.#finalEvents(answer));
   }
 
   /**
@@ -176,7 +189,7 @@ export class ClientReply extends ForwardingReply {
    * The open stream, or a new one. Listeners that earlier owners attached stay attached and must ignore events once
    * they are replaced.
    */
-  stream(headers?: Headers): EventSink {
+  override stream(headers?: Headers): EventSink {
     clearTimeout(this.#timer);
     if (this.#sink !== undefined) return this.#sink;
     const sink = this.reply.stream(headers);
@@ -190,7 +203,7 @@ export class ClientReply extends ForwardingReply {
    * The last events of a stream that fails. A resumed stream gets none unless it is lost, because its client comes
    * back.
    */
-  #finalEvents(reason: Reason, data: Record<string, unknown> | undefined): EventBatch | undefined {
+  #finalEvents({ reason, data }: FaultAnswer): EventBatch | undefined {
     const { position } = this;
     if (this.#resumes) return position && finalEventsFor(reason, position);
     const texts = this.#ids.map((id) => faultMessage(reason, id, data));

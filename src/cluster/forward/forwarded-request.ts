@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type EventId, formatRequests, readRequestIds } from '../../protocol/wire/event-id.ts';
-import type { EventSink, Reply } from '../../reply/reply.ts';
+import { type CompleteAnswer, type EventSink, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { getStream } from '../../session/events/cursor.ts';
 import { returnWindowMs, strandedReturnMs } from '../../session/events/streams.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
-import type { MessageToIngress } from '../link/peer-messages.ts';
+import type { AnswerToIngress, MessageToIngress } from '../link/peer-messages.ts';
 import { type ClientOperation, maxPreviousIds, messageToOwner, operationRequestIds } from './client-operation.ts';
 import { ClientReply } from './client-reply.ts';
 import type { AttemptEnd, FailedAttempt, ForwardingHost } from './forwarding-host.ts';
@@ -140,7 +140,7 @@ export class ForwardedRequest {
 
   /** Answers that the session's state could not be learned in time. */
   endUnknown(): void {
-    this.#reply.fault('store_unavailable', this.requestId);
+    this.#reply.answer(faultAnswer('store_unavailable', this.requestId));
   }
 
   /**
@@ -168,7 +168,7 @@ export class ForwardedRequest {
 
   /** Answers with a fault of the gateway. */
   fail(): void {
-    this.#reply.fault('internal', this.requestId);
+    this.#reply.answer(faultAnswer('internal', this.requestId));
   }
 
   /**
@@ -219,12 +219,6 @@ export class ForwardedRequest {
         // If `finish` is lost, a question for later events could find that the log has dropped the whole stream.
         this.#finish();
         break;
-      case 'json':
-        this.#reply.json(body, message.headers);
-        break;
-      case 'fault':
-        this.#reply.fault(message.reason, message.id ?? (this.#ids.length === 1 ? this.requestId : null), message.data);
-        break;
       case 'finish':
         this.#finish();
         break;
@@ -232,7 +226,7 @@ export class ForwardedRequest {
         this.#reply.cutStream();
         break;
       default:
-        this.#reply[message.kind]();
+        this.#reply.answer(this.#answerIn(message, body));
     }
     this.#endAttempt('answered');
   }
@@ -242,7 +236,7 @@ export class ForwardedRequest {
    * retry.
    */
   #abandon(faultIfUnsent: Reason): void {
-    this.#reply.fault(this.#owner === undefined ? faultIfUnsent : 'outcome_unknown', this.requestId);
+    this.#reply.answer(faultAnswer(this.#owner === undefined ? faultIfUnsent : 'outcome_unknown', this.requestId));
   }
 
   /** Ends the owner's attempt at once. The next message of the same delivery, after a hole, must not count. */
@@ -283,7 +277,7 @@ export class ForwardedRequest {
       this.#sentMessage = { number, at };
     });
     if (outcome === 'full') {
-      this.#reply.fault('owner_busy', this.requestId);
+      this.#reply.answer(faultAnswer('owner_busy', this.requestId));
       return this.#closeAttempt('answered');
     }
     if (outcome !== 'posted') return this.#closeAttempt(outcome);
@@ -298,10 +292,16 @@ export class ForwardedRequest {
   }
 
   /** Answers with the reply to an earlier attempt, which arrived during the current one. */
-  #answerLate({ headers }: Extract<MessageToIngress, { kind: 'json' }>, body: Buffer): void {
-    this.#reply.json(body, headers);
+  #answerLate(message: AnswerToIngress, body: Buffer): void {
+    this.#reply.answer(this.#answerIn(message, body));
     this.#releaseOwner();
     this.#endAttempt('answered');
+  }
+
+  #answerIn({ n: _, ...answer }: AnswerToIngress, text: Buffer): CompleteAnswer {
+    if (answer.kind === 'json') return { ...answer, text };
+    if (answer.kind !== 'fault') return answer;
+    return { ...answer, id: answer.id ?? (this.#ids.length === 1 ? this.requestId : null) };
   }
 
   /** Tells the owner that no client waits for the attempt any more, or that a new attempt follows. */
@@ -356,7 +356,7 @@ export class ForwardedRequest {
   /** The owner ends the stream. A client must not be left with an empty stream (P3). */
   #finish(): void {
     if (this.#hasWritten || this.#operation.kind !== 'post') this.#reply.endStream();
-    else this.#reply.fault('outcome_unknown', this.requestId);
+    else this.#reply.answer(faultAnswer('outcome_unknown', this.requestId));
   }
 
   #acknowledge(to = this.#owner): void {
@@ -388,7 +388,7 @@ export class ForwardedRequest {
       return true;
     // A living owner may still run the request. It is asked for the answer, and reports if it has none.
     if (await this.#host.isAlive(lost)) return true;
-    this.#reply.fault('outcome_unknown', this.requestId);
+    this.#reply.answer(faultAnswer('outcome_unknown', this.requestId));
     return false;
   }
 

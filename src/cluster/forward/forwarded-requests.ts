@@ -126,7 +126,7 @@ export class ForwardedRequests {
 
   #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
     const { limits, directory, noticeMs } = this.#options;
-    const lookup = { ...client, forwarded: reply.forwarded };
+    const lookup = { ...client, forwarded: reply.request.forwarded };
     // A stream would keep this instance from stopping. Its client finds another one by itself.
     const passesOn = operation.kind !== 'listen';
     // A lost owner may seem to live for a lease.

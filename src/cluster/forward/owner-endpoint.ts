@@ -1,9 +1,8 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
-import type { Headers, Reply } from '../../reply/reply.ts';
+import { faultAnswer, type JsonAnswer, type Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
 import { BoundedMap, emptyEntryBytes } from '../../util/bounded-map.ts';
@@ -41,14 +40,6 @@ const keptAnswers = { maxEntries: 4_096, maxBytes: 8 * 1024 * 1024, maxEntryByte
 /** The most bytes of requests that wait for takeovers at once (P8). Each may have 4 MiB. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** An answer in JSON that was sent to an ingress. */
-interface KeptAnswer {
-  readonly headers: Headers | undefined;
-  readonly text: Buffer;
-}
-
-const streamOnly: Accepts = { json: false, sse: true };
-
 /** Receives requests of ingresses at the owner. Each request gets a reply that travels back as peer messages. */
 export class OwnerEndpoint {
   readonly #options: OwnerEndpointOptions;
@@ -57,7 +48,7 @@ export class OwnerEndpoint {
   /** Replies without a connection, whose clients may ask again, by attempt. */
   readonly #detached = new BoundedMap<string, RemoteReply>(maxDetached);
   /** Answers in JSON, by attempt. An instance that asks again gets the same answer, and no second run. */
-  readonly #answers = new BoundedMap<string, KeptAnswer>(keptAnswers.maxEntries, {
+  readonly #answers = new BoundedMap<string, JsonAnswer>(keptAnswers.maxEntries, {
     ...keptAnswers,
     bytesOf: (_, { text }) => text.length + emptyEntryBytes,
   });
@@ -111,10 +102,10 @@ export class OwnerEndpoint {
   }
 
   /** The takeover that the request waits for: one that it asks for, or one for a request before it. */
-  #adoptionFor({ key, adopts, forwarded }: RequestToOwner): Promise<void> | undefined {
+  #adoptionFor({ key, adopts, request }: RequestToOwner): Promise<void> | undefined {
     const running = this.#adoptions.get(key);
     if (running !== undefined || adopts !== true || this.#options.findHere(key) !== undefined) return running;
-    const adoption = this.#options.adopt(key, forwarded);
+    const adoption = this.#options.adopt(key, request.forwarded);
     this.#adoptions.set(key, adoption);
     detach(
       'cluster',
@@ -130,37 +121,37 @@ export class OwnerEndpoint {
       const isEnding = this.#options.isChanging(key);
       return this.#options.send(from, { kind: 'moved', n, ...(isEnding && { isEnding }) });
     }
-    if (message.kind === 'remove') session.remove(this.#replyTo(from, message, streamOnly));
+    if (message.kind === 'remove') session.remove(this.#replyTo(from, message));
     else if (message.kind === 'listen') {
       const after = message.after === undefined ? undefined : parseEventId(message.after + (message.requests ?? ''));
-      session.listen(after, this.#replyTo(from, message, streamOnly));
+      session.listen(after, this.#replyTo(from, message));
     } else {
-      const { isBatch, accepts, again, lengths, group } = message;
-      const reply = this.#replyTo(from, message, accepts);
+      const { isBatch, again, lengths, group } = message;
+      const reply = this.#replyTo(from, message);
       const known = again ? this.#answerTo(message.earlier) : undefined;
-      if (known !== undefined) return reply.json(known.text, known.headers);
+      if (known !== undefined) return reply.answer(known);
       session.post({ messages: readMessages(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
   }
 
   /** The answer to one of these attempts; undefined if none was answered in JSON. */
-  #answerTo(attempts: readonly string[] = []): KeptAnswer | undefined {
+  #answerTo(attempts: readonly string[] = []): JsonAnswer | undefined {
     return attempts.map((attempt) => this.#answers.get(attempt)).find((answer) => answer !== undefined);
   }
 
   #open(from: string, message: Extract<RequestToOwner, { kind: 'post' }>, opening: RemoteOpening, body: Buffer): void {
-    const { n, key, accepts, lengths } = message;
+    const { n, key, lengths } = message;
     const [initialize] = readMessages(body, lengths);
     const open = initialize && this.#options.openerOf(key, opening, initialize);
     if (open === undefined) this.#options.send(from, { kind: 'moved', n });
-    else open(this.#replyTo(from, message, accepts));
+    else open(this.#replyTo(from, message));
   }
 
   /** Answers a request that could not be read or whose handling failed. No other request is affected. */
   refuse(from: string, n: number, reason: Reason): void {
     const reply = this.#replies.get(from)?.get(n);
     if (reply === undefined) this.#options.send(from, { kind: 'fault', n, reason, id: null });
-    else reply.fault(reason, null);
+    else reply.answer(faultAnswer(reason, null));
   }
 
   /** The connection to this ingress is lost. Its clients may or may not still wait. */
@@ -173,8 +164,8 @@ export class OwnerEndpoint {
     }
   }
 
-  #replyTo(from: string, message: RequestToOwner, accepts: Accepts): RemoteReply {
-    const { n, forwarded, requestId } = message;
+  #replyTo(from: string, message: RequestToOwner): RemoteReply {
+    const { n, request } = message;
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
@@ -184,9 +175,7 @@ export class OwnerEndpoint {
     };
     // One literal for all kinds of requests: each call makes one.
     const context: RemoteReplyContext = {
-      accepts,
-      forwarded,
-      requestId,
+      request,
       isContinued: message.kind === 'listen' && message.continues,
       name: attemptId(from, n),
       earlier: message.kind === 'remove' ? undefined : message.earlier,
@@ -195,7 +184,7 @@ export class OwnerEndpoint {
       send: (answer: MessageToIngress, text?: Buffer) => {
         // A copy: the text may be a part of a much larger buffer.
         if (answer.kind === 'json' && text !== undefined && text.length <= keptAnswers.maxEntryBytes)
-          this.#answers.set(attemptId(from, n), { headers: answer.headers, text: Buffer.from(text) });
+          this.#answers.set(attemptId(from, n), { ...answer, text: Buffer.from(text) });
         this.#options.send(from, answer, text);
       },
       forget,

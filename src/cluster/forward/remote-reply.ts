@@ -1,9 +1,14 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Accepts } from '../../protocol/http/media-types.ts';
 import { challengeTo, isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import { formatEventId } from '../../protocol/wire/event-id.ts';
-import type { EventSink, Headers, Reply, RequestAttempt } from '../../reply/reply.ts';
+import type {
+  CompleteAnswer,
+  EventSink,
+  FaultAnswer,
+  Headers,
+  Reply,
+  RequestAttempt,
+  RequestFacts,
+} from '../../reply/reply.ts';
 import type { MessageToIngress } from '../link/peer-messages.ts';
 
 /** A stream pauses at this many bytes that the client has not read (P8). */
@@ -17,17 +22,17 @@ export interface PeerReplyChannel {
 }
 
 /** The context of a request as its ingress reports it. */
-export type RemoteReplyContext = Pick<Reply, 'accepts' | 'forwarded' | 'requestId' | 'isContinued'> & {
+export interface RemoteReplyContext {
+  readonly request: RequestFacts;
+  readonly isContinued?: boolean;
   /** The id of this attempt; see `RequestAttempt`. */
   readonly name: string;
   readonly earlier?: readonly string[] | undefined;
-};
+}
 
 /** The owner's side of a response that another instance sends. Each answer travels as a peer message. */
 export class RemoteReply implements Reply, RequestAttempt {
-  readonly accepts: Accepts;
-  readonly forwarded: ForwardedHeaders | undefined;
-  readonly requestId: string | undefined;
+  readonly request: RequestFacts;
   readonly isContinued: boolean;
   readonly id: string;
   readonly previousIds: readonly string[];
@@ -44,13 +49,11 @@ export class RemoteReply implements Reply, RequestAttempt {
   readonly #drainListeners: (() => void)[] = [];
 
   constructor(n: number, context: RemoteReplyContext, channel: PeerReplyChannel) {
-    const { accepts, forwarded, requestId, isContinued = false, name, earlier = [] } = context;
+    const { request, isContinued = false, name, earlier = [] } = context;
     this.id = name;
     this.previousIds = earlier;
     this.#n = n;
-    this.accepts = accepts;
-    this.forwarded = forwarded;
-    this.requestId = requestId;
+    this.request = request;
     this.isContinued = isContinued;
     this.#channel = channel;
   }
@@ -79,27 +82,18 @@ export class RemoteReply implements Reply, RequestAttempt {
     this.#goneListeners.push(listener);
   }
 
-  json(text: Buffer, headers?: Headers): void {
-    this.#finish({ kind: 'json', n: this.#n, ...(headers && { headers }) }, text);
+  answer(answer: CompleteAnswer): void {
+    if (answer.kind === 'fault') return this.#finish({ ...this.#withChallenge(answer), n: this.#n });
+    if (answer.kind !== 'json') return this.#finish({ kind: answer.kind, n: this.#n });
+    const { text, ...head } = answer;
+    this.#finish({ ...head, n: this.#n }, text);
   }
 
-  accepted(): void {
-    this.#finish({ kind: 'accepted', n: this.#n });
-  }
-
-  nothing(): void {
-    this.#finish({ kind: 'nothing', n: this.#n });
-  }
-
-  removed(): void {
-    this.#finish({ kind: 'removed', n: this.#n });
-  }
-
-  fault(reason: Reason, id: RequestId | null, ownData?: Record<string, unknown>): void {
-    // The ingress makes a header of it, and removes it from the data.
-    const wwwAuthenticate = isUpstreamRefusal(reason) ? challengeTo(this.forwarded)?.wwwAuthenticate : undefined;
-    const data = wwwAuthenticate === undefined ? ownData : { ...ownData, wwwAuthenticate };
-    this.#finish({ kind: 'fault', n: this.#n, reason, id, ...(data && { data }) });
+  /** The ingress makes a header of the challenge, and removes it from the data. */
+  #withChallenge(answer: FaultAnswer): FaultAnswer {
+    const { forwarded } = this.request;
+    const wwwAuthenticate = isUpstreamRefusal(answer.reason) ? challengeTo(forwarded)?.wwwAuthenticate : undefined;
+    return wwwAuthenticate === undefined ? answer : { ...answer, data: { ...answer.data, wwwAuthenticate } };
   }
 
   stream(headers?: Headers): EventSink {

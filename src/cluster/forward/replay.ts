@@ -1,5 +1,6 @@
 import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch, createPrimingBatch } from '../../reply/event-batch.ts';
+import { nothing } from '../../reply/reply.ts';
 import { RetryingLog } from '../../session/events/retrying-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
@@ -31,7 +32,7 @@ export async function replay(
   reply: ClientReply,
 ): Promise<EventId | 'complete'> {
   if (after.seq === finalSeq) {
-    reply.nothing();
+    reply.answer(nothing);
     return 'complete';
   }
   const log = new RetryingLog(eventLog, reply.gone);
@@ -46,7 +47,7 @@ export async function replay(
       if (newest === undefined && !ended) return position;
       // The client has the whole stream. If its response has not begun, it is told so.
       if (newest === undefined && !reply.isStream) {
-        reply.nothing();
+        reply.answer(nothing);
         return 'complete';
       }
       const sink = reply.stream();

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
+import { faultAnswer } from '../../reply/reply.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import type { ClientReply } from './client-reply.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -38,7 +39,7 @@ export async function retryLookup<T extends object | string>(
     const isLate = isClosed() || (!request.listens && performance.now() >= request.mayWaitUntil(waitMs));
     if (isRefused ? !passes || isLate : result !== 'later') {
       if (!isRefused) return result as T;
-      reply.fault(result.fault, request.requestId);
+      reply.answer(faultAnswer(result.fault, request.requestId));
       return undefined;
     }
     if (isLate) request.endUnknown();

@@ -1,8 +1,5 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { Headers } from '../../reply/reply.ts';
+import type { CompleteAnswer, Headers, JsonAnswer, RequestFacts } from '../../reply/reply.ts';
 import type { GroupRequestOptions } from '../../session/session-handle.ts';
 
 /**
@@ -20,7 +17,6 @@ export type MessageToOwner =
       readonly n: number;
       readonly key: string;
       readonly isBatch: boolean;
-      readonly accepts: Accepts;
       readonly again: boolean;
       readonly earlier?: readonly string[];
       readonly lengths: readonly number[];
@@ -63,8 +59,7 @@ export interface RemoteOpening {
 
 /** The context that a request carries beside its operation; see `Reply`. */
 export interface ForwardedContext {
-  readonly forwarded?: ForwardedHeaders;
-  readonly requestId?: string;
+  readonly request: RequestFacts;
   /**
    * Nobody owns the session, and the sender is about to stop: the receiver takes it over first. An instance of an
    * earlier version answers `moved`.
@@ -78,20 +73,15 @@ export type MessageToIngress =
    * ask again.
    */
   | { readonly kind: 'moved'; readonly n: number; readonly isEnding?: true }
-  | { readonly kind: 'json'; readonly n: number; readonly headers?: Headers }
-  | { readonly kind: 'accepted' | 'nothing' | 'removed'; readonly n: number }
-  | {
-      readonly kind: 'fault';
-      readonly n: number;
-      readonly reason: Reason;
-      readonly id: RequestId | null;
-      readonly data?: Record<string, unknown>;
-    }
+  | AnswerToIngress
   /** The answer is a stream. */
   | { readonly kind: 'head'; readonly n: number; readonly headers?: Headers }
   /** Bytes of the stream; `at` is the last event id in them. After `isLast`, nothing but `finish` follows. */
   | { readonly kind: 'chunk'; readonly n: number; readonly at?: string; readonly isLast?: true }
   | { readonly kind: 'finish' | 'cut'; readonly n: number };
+
+/** A complete answer. The body has the text of a JSON answer. */
+export type AnswerToIngress = (Omit<JsonAnswer, 'text'> | Exclude<CompleteAnswer, JsonAnswer>) & { readonly n: number };
 
 export type PeerMessageHead =
   | MessageToOwner
@@ -110,7 +100,7 @@ const nothing = Buffer.alloc(0);
  * The version of the messages between instances. It rises with any change that an older instance would misread. The
  * frame never changes: a length, a JSON head with `v`, `kind` and `n`, and a body.
  */
-export const peerMessageVersion = 1;
+export const peerMessageVersion = 2;
 
 /** How the head of every message of this version begins. */
 const headStart = `{"v":${peerMessageVersion},`;
@@ -139,8 +129,7 @@ export interface DecodedPeerMessage {
 }
 
 /**
- * Decodes a message. A message without a version has version 1, since early instances wrote none. Throws if the content
- * is not a message.
+ * Decodes a message. Throws if the content is not a message.
  */
 export function decodePeerMessage(content: Buffer): DecodedPeerMessage {
   const end = lengthBytes + content.readUInt32BE(0);
@@ -150,6 +139,6 @@ export function decodePeerMessage(content: Buffer): DecodedPeerMessage {
   if (end > start && content.compare(headStartBytes, 0, headStartBytes.length, lengthBytes, start) === 0)
     return { head: JSON.parse(`{${content.toString('utf8', start, end)}`) as PeerMessageHead, body, isKnown: true };
   const read = JSON.parse(content.toString('utf8', lengthBytes, end)) as PeerMessageHead & { readonly v?: unknown };
-  const { v = peerMessageVersion, ...head } = read;
+  const { v, ...head } = read;
   return { head: head as PeerMessageHead, body, isKnown: v === peerMessageVersion };
 }

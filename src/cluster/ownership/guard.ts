@@ -1,7 +1,7 @@
 import { isHarmless } from '../../call/rerun.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { type CompleteAnswer, type FaultAnswer, faultAnswer, type Reply } from '../../reply/reply.ts';
 import type { Session } from '../../session/session.ts';
 import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
@@ -93,7 +93,7 @@ export class OwnershipGuard {
       this.#wait(session, this.#options.storeWaitMs).then(() => {
         if (reply.isGone && reply.attempt?.isDetached !== true) return;
         if (this.covers(session)) here();
-        else if (session.isReady) reply.fault('store_unavailable', id);
+        else if (session.isReady) reply.answer(faultAnswer('store_unavailable', id));
         else elsewhere(this.#options.elsewhere(session));
       }),
     );
@@ -117,11 +117,11 @@ export class OwnershipGuard {
 
   #guardReply(session: Session, post: ClientPost, reply: Reply): Reply {
     const id = requestId(post);
-    const fault: Reply['fault'] = (reason, faultId, data) => {
+    const fault = (answer: FaultAnswer): void => {
       // Another instance owns the session now. It may run the request again if that is harmless (P3).
-      if (reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))
+      if (answer.reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))
         this.#options.elsewhere(session).post({ ...post, again: true }, reply);
-      else reply.fault(reason, faultId, data);
+      else reply.answer(answer);
     };
     const passWhenCovered = (answer: () => void): void => {
       if (this.covers(session)) return answer();
@@ -129,7 +129,7 @@ export class OwnershipGuard {
         'cluster',
         this.#wait(session, this.#options.answerWaitMs).then(() => {
           if (this.covers(session)) answer();
-          else fault('outcome_unknown', id);
+          else fault(faultAnswer('outcome_unknown', id));
         }),
       );
     };
@@ -139,38 +139,20 @@ export class OwnershipGuard {
 
 /** A reply whose answers wait until they may be given. */
 class GuardedReply extends ForwardingReply {
-  /** A fault does not come from the server, so it need not wait. */
-  readonly fault: Reply['fault'];
   readonly #pass: (answer: () => void) => void;
+  readonly #fault: (answer: FaultAnswer) => void;
 
-  constructor(reply: Reply, pass: (answer: () => void) => void, fault: Reply['fault']) {
+  constructor(reply: Reply, pass: (answer: () => void) => void, fault: (answer: FaultAnswer) => void) {
     super(reply);
     this.#pass = pass;
-    this.fault = fault;
+    this.#fault = fault;
   }
 
-  get isContinued(): boolean {
-    return this.reply.isContinued ?? false;
-  }
-
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    this.#pass(() => this.reply.json(text, headers, status));
-  }
-
-  accepted(): void {
-    this.#pass(() => this.reply.accepted());
-  }
-
-  nothing(): void {
-    this.reply.nothing();
-  }
-
-  removed(): void {
-    this.reply.removed();
-  }
-
-  stream(headers?: Headers): EventSink {
-    return this.reply.stream(headers);
+  override answer(answer: CompleteAnswer): void {
+    // A fault does not come from the server, so it need not wait.
+    if (answer.kind === 'fault') this.#fault(answer);
+    else if (answer.kind === 'json' || answer.kind === 'accepted') this.#pass(() => this.reply.answer(answer));
+    else this.reply.answer(answer);
   }
 }
 

@@ -3,7 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type Message, readOne } from '../../protocol/message/message.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SseEvent } from '../../protocol/wire/sse.ts';
-import type { EventSink, Reply } from '../../reply/reply.ts';
+import type { CompleteAnswer, EventSink, Reply, RequestFacts } from '../../reply/reply.ts';
 
 /** The position of a message on its stream: `at` is its event, and resuming after `before` delivers it again. */
 export interface EventPosition {
@@ -30,8 +30,7 @@ export interface SessionReplyListener {
  * would go to a client. It never applies back-pressure: the listener bounds what it keeps (P8).
  */
 export class SessionReply implements Reply {
-  readonly accepts = { json: true, sse: true };
-  readonly forwarded: ForwardedHeaders | undefined;
+  readonly request: RequestFacts;
   readonly #listener: SessionReplyListener;
   readonly #gone: (() => void)[] = [];
   #isGone = false;
@@ -41,7 +40,7 @@ export class SessionReply implements Reply {
   /** @param after the event after which the stream is resumed */
   constructor(listener: SessionReplyListener, forwarded?: ForwardedHeaders, after?: EventId) {
     this.#listener = listener;
-    this.forwarded = forwarded;
+    this.request = { accepts: { json: true, sse: true }, forwarded };
     this.#at = after;
   }
 
@@ -65,25 +64,14 @@ export class SessionReply implements Reply {
     if (!this.#isGone) this.#gone.push(listener);
   }
 
-  json(text: Buffer): void {
-    this.#handleText(text, undefined);
-    this.#end();
-  }
-
-  accepted(): void {
-    if (!this.#isGone) this.#listener.accepted?.();
-  }
-
-  removed(): void {
-    this.#end();
-  }
-
-  nothing(): void {
-    this.#end();
-  }
-
-  fault(reason: Reason, _id: unknown, data?: Record<string, unknown>): void {
-    if (!this.#isGone) this.#listener.fault(reason, data);
+  answer(answer: CompleteAnswer): void {
+    if (this.#isGone) return;
+    if (answer.kind === 'accepted') this.#listener.accepted?.();
+    else if (answer.kind === 'fault') this.#listener.fault(answer.reason, answer.data);
+    else {
+      if (answer.kind === 'json') this.#handleText(answer.text, undefined);
+      this.#end();
+    }
   }
 
   stream(): EventSink {

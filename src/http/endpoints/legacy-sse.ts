@@ -1,11 +1,11 @@
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
-import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import { faultMessage } from '../../protocol/faults.ts';
 import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { accepted, type CompleteAnswer, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { keyFromToken } from '../../session/session-key.ts';
 import type { HttpContext } from '../http-context.ts';
 import type { AdmissionOptions, AdmittedEndpoint } from '../pipeline/admission.ts';
@@ -68,7 +68,7 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
     };
     const { principal } = context.sender;
     const refused = sessions.listenBeforeOpen(token, server, principal, beginningOfStream, reply, open);
-    if (refused !== undefined) reply.fault(refused, null);
+    if (refused !== undefined) reply.answer(faultAnswer(refused, null));
   }
 
   #resume(context: HttpContext, position: LegacySseResumePoint): void {
@@ -77,7 +77,7 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
     nameSession(context, token);
     const reply = this.#replyTo(context, position, () => this.#begin(context, newEndpointToken()));
     const session = sessions.atToken(token, server, context.sender.principal, legacyVersionOf(context));
-    if (typeof session === 'string') reply.fault(session, null);
+    if (typeof session === 'string') reply.answer(faultAnswer(session, null));
     else session.listen(after, reply);
   }
 
@@ -113,7 +113,7 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
     const { server, sessions } = this.#options;
     const { principal } = context.sender;
     const token = readToken(context.url);
-    if (token === undefined) return reply.fault('unknown_token', id);
+    if (token === undefined) return reply.answer(faultAnswer('unknown_token', id));
     nameSession(context, token);
     if (initialize !== undefined && modern === undefined && !isBatch)
       return sessions.openOneStream(token, server, principal, initialize, reply);
@@ -124,7 +124,7 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
         return sessions.postBeforeOpen(token, server, principal, { messages, isBatch, id, version }, reply);
       this.#refuseModern(context, token, modern, reply);
     });
-    if (typeof session === 'string') early.fault(session, id);
+    if (typeof session === 'string') early.answer(faultAnswer(session, id));
     else session.post({ messages, isBatch }, early);
   }
 
@@ -142,9 +142,9 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
         context.sender.principal,
         Buffer.from(faultMessage('modern_not_served', id, data)),
       );
-    if (!isTold) return reply.fault('modern_not_served', id, data);
+    if (!isTold) return reply.answer(faultAnswer('modern_not_served', id, data));
     context.reportRefusal('modern_not_served');
-    reply.accepted();
+    reply.answer(accepted);
   }
 }
 
@@ -157,33 +157,9 @@ class EarlyPostReply extends ForwardingReply {
     this.#onUnknown = onUnknown;
   }
 
-  get isContinued(): boolean {
-    return this.reply.isContinued ?? false;
-  }
-
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    this.reply.json(text, headers, status);
-  }
-
-  accepted(): void {
-    this.reply.accepted();
-  }
-
-  nothing(): void {
-    this.reply.nothing();
-  }
-
-  removed(): void {
-    this.reply.removed();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    if (reason === 'unknown_session') this.#onUnknown();
-    else this.reply.fault(reason, id, data);
-  }
-
-  stream(headers?: Headers): EventSink {
-    return this.reply.stream(headers);
+  override answer(answer: CompleteAnswer): void {
+    if (answer.kind === 'fault' && answer.reason === 'unknown_session') this.#onUnknown();
+    else this.reply.answer(answer);
   }
 }
 

@@ -15,7 +15,7 @@ import { disagreeingHeader, missingHeader, type RequestHeaders } from '../../pro
 import { exceedsFilterLimits, hasFilter, isFilterAmbiguous } from '../../protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Refusal, RequestContext } from '../request-context.ts';
 
@@ -53,30 +53,31 @@ export class ModernEndpoint {
   post(context: RequestContext, message: Message, reply: Reply): void {
     if (message.kind === 'request') new ModernRequest(this.#options, context, message, reply).begin();
     else if (message.kind === 'notification') this.#notify(context, message, reply);
-    else reply.fault('modern_response', null);
+    else reply.answer(faultAnswer('modern_response', null));
   }
 
   #notify(context: RequestContext, message: Message, reply: Reply): void {
     const { headers } = context;
     const version = memberValue(message, 'meta', protocolVersionKey);
     if (message.isModern && typeof version !== 'string') {
-      return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
+      return reply.answer(faultAnswer('bad_envelope', null, { missing: [protocolVersionKey] }));
     }
     const header = disagreeingHeader(message, typeof version === 'string' ? version : undefined, headers);
-    if (header !== undefined) return reply.fault('header_mismatch', null, describeMismatch(header, headers));
+    if (header !== undefined)
+      return reply.answer(faultAnswer('header_mismatch', null, describeMismatch(header, headers)));
     const { modern } = this.#options;
     const place = (era: Era | Reason): void => this.#placeNotification(era, context, message, reply);
     if (modern.era !== undefined) return place(modern.era);
-    context.contain(() => modern.findEra(reply.forwarded).then(place));
+    context.contain(() => modern.findEra(reply.request.forwarded).then(place));
   }
 
   #placeNotification(era: Era | Reason, context: RequestContext, message: Message, reply: Reply): void {
     const { principal } = context.sender;
     if (era === 'legacy') return context.contain(() => this.#notifyLegacyServer(message, principal, reply));
     const { modern } = this.#options;
-    const reason = era === 'modern' ? modern.notify(message, { principal, forwarded: reply.forwarded }) : era;
-    if (reason === undefined) reply.accepted();
-    else reply.fault(reasonWithChallenge(reason, reply.forwarded), null);
+    const reason = era === 'modern' ? modern.notify(message, { principal, forwarded: reply.request.forwarded }) : era;
+    if (reason === undefined) reply.answer(accepted);
+    else reply.answer(faultAnswer(reasonWithChallenge(reason, reply.request.forwarded), null));
   }
 
   /**
@@ -86,9 +87,10 @@ export class ModernEndpoint {
   async #notifyLegacyServer(message: Message, principal: Principal, reply: Reply): Promise<void> {
     const { modern, groups } = this.#options;
     const isVendorMessage = isVendorNotification(message);
-    const isAccepted = isVendorMessage && (await groups.notify(message, { principal, forwarded: reply.forwarded }));
+    const isAccepted =
+      isVendorMessage && (await groups.notify(message, { principal, forwarded: reply.request.forwarded }));
     if (isVendorMessage && !isAccepted) modern.reportUnplaced(message.text);
-    reply.accepted();
+    reply.answer(accepted);
   }
 }
 
@@ -110,14 +112,14 @@ class ModernRequest {
   ) {
     const { modern, calls, commitAfterMs, slowReaderMs } = endpoint;
     const { principal, identity } = sender;
-    const { forwarded } = reply;
+    const { forwarded } = reply.request;
     const callOrigin: CallOrigin = { server: modern.name, era: 'modern', principal };
     this.#endpoint = endpoint;
     this.#message = message;
     this.#headers = headers;
     this.#reply = reply;
     this.#origin = { principal, forwarded, scopes: identity.scopes, needs };
-    this.#report = calls && new CallReport(calls, callOrigin, message, reply);
+    this.#report = calls && new CallReport(calls, callOrigin, message, reply.request);
     this.#answer = new Answer(new LiveTarget(slowReaderMs), {
       policy: message.method === 'server/discover' ? discoveryPolicy : modernPolicy,
       reply,
@@ -143,7 +145,7 @@ class ModernRequest {
     if (header !== undefined) return this.#answer.fault('header_mismatch', describeMismatch(header, this.#headers));
     if (modern.era !== undefined) return this.#serve(modern.era, envelope);
     this.#answer.awaitsStart(); // the era becomes known by a start of the server
-    this.#settle(modern.findEra(this.#reply.forwarded).then((era) => this.#serve(era, envelope)));
+    this.#settle(modern.findEra(this.#reply.request.forwarded).then((era) => this.#serve(era, envelope)));
   }
 
   /** Ends this request alone if a later step of it fails. */
@@ -181,7 +183,7 @@ class ModernRequest {
     if (message.method !== 'subscriptions/listen') return undefined;
     if (isFilterAmbiguous(message)) return { reason: 'duplicate_key' };
     if (exceedsFilterLimits(message)) return { reason: 'filter_too_large' };
-    if (!this.#reply.accepts.sse) return { reason: 'not_acceptable' };
+    if (!this.#reply.request.accepts.sse) return { reason: 'not_acceptable' };
     return hasFilter(message) ? undefined : { reason: 'bad_filter' };
   }
 

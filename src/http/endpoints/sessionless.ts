@@ -4,7 +4,7 @@ import { CallReport } from '../../call/call-report.ts';
 import { LiveTarget } from '../../call/live-target.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import { isLegacyRevision } from '../../protocol/known-revisions.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
 import type { ReadPost } from '../pipeline/read-messages.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -36,15 +36,17 @@ export class SessionlessEndpoint {
     const { groups, server, calls, commitAfterMs, slowReaderMs } = this.#options;
     const { principal } = context.sender;
     const version = context.header('mcp-protocol-version');
-    if (version !== undefined && !isLegacyRevision(version)) return reply.fault('unsupported_version', id);
-    if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
-    if (message.kind === 'notification') return reply.accepted();
+    if (version !== undefined && !isLegacyRevision(version))
+      return reply.answer(faultAnswer('unsupported_version', id));
+    if (message === undefined || isBatch || message.kind === 'response')
+      return reply.answer(faultAnswer('session_required', id));
+    if (message.kind === 'notification') return reply.answer(accepted);
     const origin: CallOrigin = { server: server.name, era: 'legacy', principal };
-    const report = calls && new CallReport(calls, origin, message, reply);
+    const report = calls && new CallReport(calls, origin, message, reply.request);
     const ids = [message.id ?? ''];
     const target = new LiveTarget(slowReaderMs);
     const answer = new Answer(target, { policy: legacyPolicy, reply, ids, commitAfterMs, report });
-    groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
+    groups.sessionless(message, { principal, forwarded: reply.request.forwarded }, answer);
     report?.sent();
   }
 }

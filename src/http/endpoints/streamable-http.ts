@@ -10,7 +10,7 @@ import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Sessions } from '../../registry/sessions.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { faultAnswer, type Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { keyFromId } from '../../session/session-key.ts';
 import type { HttpContext } from '../http-context.ts';
@@ -85,7 +85,7 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
     if (after === 'malformed') return context.respondWithFault(typeof session === 'string' ? session : 'bad_event_id');
     const plain = this.#replyTo(context, null, 'legacy');
     const reply = after === undefined ? plain : new ResumeReply(plain, after);
-    if (typeof session === 'string') return reply.fault(session, null);
+    if (typeof session === 'string') return reply.answer(faultAnswer(session, null));
     session.listen(after, reply);
   }
 
@@ -110,7 +110,7 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
       return sessions.open(server, context.sender.principal, initialize, reply);
     if (!namesSession && this.#sessionless !== undefined) return this.#sessionless.post(context, posted, reply);
     const session = this.#findSession(context);
-    if (typeof session === 'string') return reply.fault(session, id);
+    if (typeof session === 'string') return reply.answer(faultAnswer(session, id));
     session.post({ messages, isBatch }, reply);
   }
 

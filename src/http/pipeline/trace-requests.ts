@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Attributes, context, propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
 import { endWithError, endWithResponse, startCallSpan } from '../../backend/tracing/call-span.ts';
-import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { putTraceContext, readTraceContext } from '../../protocol/http/trace-context.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import type { CompleteAnswer, EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ReadPost } from './read-messages.ts';
 
@@ -109,37 +108,13 @@ class TracedReply extends ForwardingReply {
     reply.onGone(() => this.#end(({ span }) => endWithError(span, 'client_gone')));
   }
 
-  get isContinued(): boolean {
-    return this.reply.isContinued ?? false;
+  override answer(answer: CompleteAnswer): void {
+    if (answer.kind === 'json') this.#endAnsweredIn(answer.text);
+    this.#end(answer.kind === 'fault' ? ({ span }) => endWithError(span, answer.reason) : undefined);
+    this.reply.answer(answer);
   }
 
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    this.#endAnsweredIn(text);
-    this.#end();
-    this.reply.json(text, headers, status);
-  }
-
-  accepted(): void {
-    this.#end();
-    this.reply.accepted();
-  }
-
-  removed(): void {
-    this.#end();
-    this.reply.removed();
-  }
-
-  nothing(): void {
-    this.#end();
-    this.reply.nothing();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    this.#end(({ span }) => endWithError(span, reason));
-    this.reply.fault(reason, id, data);
-  }
-
-  stream(headers?: Headers): EventSink {
+  override stream(headers?: Headers): EventSink {
     const sink = this.reply.stream(headers);
     sink.onClose(() => this.#end());
     return new TracedSink(sink, this);

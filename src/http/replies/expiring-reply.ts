@@ -1,11 +1,11 @@
 import type { CredentialBound, CredentialWatch } from '../../auth/credential-watch.ts';
 import { anonymousIdentity, type Identity } from '../../auth/identity.ts';
-import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { createMessageBatch, type EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../../reply/reply.ts';
 
 /**
  * Creates a reply that ends with the credentials of its request (S03). An open stream ends in order, and can be resumed
@@ -48,10 +48,6 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     reply.onGone(() => this.#reportGone());
   }
 
-  get isContinued(): boolean {
-    return this.reply.isContinued ?? false;
-  }
-
   override get isGone(): boolean {
     return this.#hasEnded || this.reply.isGone;
   }
@@ -61,27 +57,11 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     else this.#goneListeners.push(listener);
   }
 
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    if (this.#claimAnswer()) this.reply.json(text, headers, status);
+  override answer(answer: CompleteAnswer): void {
+    if (this.#claimAnswer()) this.reply.answer(answer);
   }
 
-  accepted(): void {
-    if (this.#claimAnswer()) this.reply.accepted();
-  }
-
-  removed(): void {
-    if (this.#claimAnswer()) this.reply.removed();
-  }
-
-  nothing(): void {
-    if (this.#claimAnswer()) this.reply.nothing();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    if (this.#claimAnswer()) this.reply.fault(reason, id, data);
-  }
-
-  stream(headers?: Headers): EventSink {
+  override stream(headers?: Headers): EventSink {
     if (this.#sink !== undefined) return this.#sink;
     if (this.#hasEnded) return closedSink;
     const sink = this.reply.stream(headers);
@@ -99,7 +79,7 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
 
   expire(): void {
     if (this.#sink !== undefined) this.#endStream(this.#sink);
-    else if (this.#claimAnswer()) this.reply.fault('credentials_expired', this.#id);
+    else if (this.#claimAnswer()) this.reply.answer(faultAnswer('credentials_expired', this.#id));
     this.#hasEnded = true;
     this.#isAnswered = true;
     this.#reportGone();

@@ -1,10 +1,9 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import { encodeEvent, type SseEvent } from '../../protocol/wire/sse.ts';
 import { EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import type { CompleteAnswer, EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { filterTools, type MayCall } from './filter-tools.ts';
 
 /**
@@ -25,31 +24,11 @@ class FilteringReply extends ForwardingReply {
     this.#mayCall = mayCall;
   }
 
-  get isContinued(): boolean {
-    return this.reply.isContinued ?? false;
+  override answer(answer: CompleteAnswer): void {
+    this.reply.answer(answer.kind === 'json' ? { ...answer, text: filterTools(answer.text, this.#mayCall) } : answer);
   }
 
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    this.reply.json(filterTools(text, this.#mayCall), headers, status);
-  }
-
-  accepted(): void {
-    this.reply.accepted();
-  }
-
-  removed(): void {
-    this.reply.removed();
-  }
-
-  nothing(): void {
-    this.reply.nothing();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    this.reply.fault(reason, id, data);
-  }
-
-  stream(headers?: Headers): EventSink {
+  override stream(headers?: Headers): EventSink {
     this.#sink ??= new FilteringSink(this.reply.stream(headers), this.#mayCall);
     return this.#sink;
   }

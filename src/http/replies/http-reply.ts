@@ -1,11 +1,10 @@
 // src/http/replies: the ways in which a session answers an HTTP request.
 import type { ServerResponse } from 'node:http';
-import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import { isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import { keepAliveComment } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import type { CompleteAnswer, EventSink, FaultAnswer, Headers, Reply, RequestFacts } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
@@ -30,30 +29,19 @@ export interface ReplyTimes {
 
 /** A session's reply on a Node.js response: a class, since every request gets one. */
 export class HttpReply implements Reply {
+  readonly request: RequestFacts;
   protected readonly context: HttpContext;
   protected readonly outgoing: ServerResponse;
   readonly #times: ReplyTimes;
 
-  constructor(context: HttpContext, times: ReplyTimes) {
+  /** @param accepts the forms in which the client gets answers */
+  constructor(context: HttpContext, times: ReplyTimes, accepts: Accepts = context.accepts) {
+    const { forwarded } = context.sender;
+    const { requestId, receivedAt } = context;
+    this.request = { accepts, forwarded, requestId, receivedAt };
     this.context = context;
     this.outgoing = context.outgoing;
     this.#times = times;
-  }
-
-  get accepts(): Accepts {
-    return this.context.accepts;
-  }
-
-  get forwarded(): Reply['forwarded'] {
-    return this.context.sender.forwarded;
-  }
-
-  get receivedAt(): Reply['receivedAt'] {
-    return this.context.receivedAt;
-  }
-
-  get requestId(): Reply['requestId'] {
-    return this.context.requestId;
   }
 
   get isGone(): boolean {
@@ -67,23 +55,25 @@ export class HttpReply implements Reply {
     });
   }
 
-  json(text: Buffer, headers?: Headers, status = 200): void {
-    respondWithJson(this.outgoing, status, text, headers);
+  answer(answer: CompleteAnswer): void {
+    switch (answer.kind) {
+      case 'json':
+        return respondWithJson(this.outgoing, answer.status ?? 200, answer.text, answer.headers);
+      case 'accepted':
+        this.outgoing.writeHead(202, noBody).end();
+        return;
+      case 'removed':
+        this.outgoing.writeHead(200, noBody).end();
+        return;
+      case 'nothing':
+        this.outgoing.writeHead(204, noContent).end();
+        return;
+      case 'fault':
+        return this.#fault(answer);
+    }
   }
 
-  accepted(): void {
-    this.outgoing.writeHead(202, noBody).end();
-  }
-
-  removed(): void {
-    this.outgoing.writeHead(200, noBody).end();
-  }
-
-  nothing(): void {
-    this.outgoing.writeHead(204, noContent).end();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+  #fault({ reason, id, data }: FaultAnswer): void {
     if (isUpstreamRefusal(reason)) this.context.passChallenge(reason, id, data);
     else this.context.respondWithFault(reason, id, data);
   }

@@ -1,10 +1,10 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { Reason } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
 import { encodeEndpointEvent, encodeEvent } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
-import type { EventSink, Headers } from '../../reply/reply.ts';
+import type { CompleteAnswer, EventSink, Headers } from '../../reply/reply.ts';
 import type { HttpContext } from '../http-context.ts';
 import { respondWithJson } from '../respond.ts';
 import { HttpEventStream, HttpReply, type ReplyTimes } from './http-reply.ts';
@@ -51,29 +51,22 @@ export class LegacySseReply extends HttpReply {
     options: LegacySseReplyOptions,
     onUnknown?: () => void,
   ) {
-    super(context, options);
+    super(context, options, streamOnly);
     this.#position = position;
     this.#options = options;
     this.#onUnknown = onUnknown;
-  }
-
-  override get accepts(): Accepts {
-    return streamOnly;
-  }
-
-  override nothing(): void {
-    if (this.#sink === undefined) super.nothing();
-    else this.#sink.end();
   }
 
   /**
    * An open stream has no form for a fault that a client would understand. It ends, and the client's next attempt gets
    * the fault.
    */
-  override fault(reason: Reason): void {
-    if (this.#sink !== undefined) this.#sink.end();
-    else if (this.#onUnknown !== undefined && unknownPositions.has(reason)) this.#onUnknown();
-    else this.context.respondWithFault(toLegacyReason(reason));
+  override answer(answer: CompleteAnswer): void {
+    if (answer.kind !== 'fault' && answer.kind !== 'nothing') super.answer(answer);
+    else if (this.#sink !== undefined) this.#sink.end();
+    else if (answer.kind === 'nothing') super.answer(answer);
+    else if (this.#onUnknown !== undefined && unknownPositions.has(answer.reason)) this.#onUnknown();
+    else this.context.respondWithFault(toLegacyReason(answer.reason));
   }
 
   override stream(headers?: Headers): EventSink {
@@ -114,16 +107,13 @@ class LegacySseSink extends ForwardingSink {
 
 /** A session's reply to a POST of such a client: answers go to the stream, so the response itself is short. */
 export class LegacyPostReply extends HttpReply {
-  override get accepts(): Accepts {
-    return anyForm;
+  constructor(context: HttpContext, times: ReplyTimes) {
+    super(context, times, anyForm);
   }
 
-  /** Used only if the server refuses `initialize`: there is no session whose stream could carry the answer. */
-  override json(text: Buffer): void {
-    respondWithJson(this.outgoing, 400, text);
-  }
-
-  override fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    super.fault(toLegacyReason(reason), id, data);
+  override answer(answer: CompleteAnswer): void {
+    // Used only if the server refuses `initialize`: there is no session whose stream could carry the answer.
+    if (answer.kind === 'json') respondWithJson(this.outgoing, 400, answer.text);
+    else super.answer(answer.kind === 'fault' ? { ...answer, reason: toLegacyReason(answer.reason) } : answer);
   }
 }

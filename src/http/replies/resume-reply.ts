@@ -1,7 +1,6 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
-import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { type CompleteAnswer, nothing, type Reply } from '../../reply/reply.ts';
 import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 
 /**
@@ -16,38 +15,15 @@ export class ResumeReply extends ForwardingReply {
     this.#after = after;
   }
 
-  get isContinued(): boolean {
-    return this.reply.isContinued ?? false;
-  }
-
-  json(text: Buffer, headers?: Headers, status?: number): void {
-    this.reply.json(text, headers, status);
-  }
-
-  accepted(): void {
-    this.reply.accepted();
-  }
-
-  nothing(): void {
-    this.reply.nothing();
-  }
-
-  removed(): void {
-    this.reply.removed();
-  }
-
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    const finalEvents = finalEventsFor(reason, this.#after);
-    if (reason === 'unknown_session' && this.#after.seq === finalSeq) this.reply.nothing();
-    else if (finalEvents === undefined) this.reply.fault(reason, id, data);
+  override answer(answer: CompleteAnswer): void {
+    if (answer.kind !== 'fault') return this.reply.answer(answer);
+    const finalEvents = finalEventsFor(answer.reason, this.#after);
+    if (answer.reason === 'unknown_session' && this.#after.seq === finalSeq) this.reply.answer(nothing);
+    else if (finalEvents === undefined) this.reply.answer(answer);
     else {
       const sink = this.reply.stream();
       sink.write(finalEvents);
       sink.end();
     }
-  }
-
-  stream(headers?: Headers): EventSink {
-    return this.reply.stream(headers);
   }
 }

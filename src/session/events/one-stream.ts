@@ -4,7 +4,7 @@ import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { modernNotServedData } from '../../protocol/modern/modern-not-served.ts';
-import type { Reply, RequestAttempt } from '../../reply/reply.ts';
+import { accepted, faultAnswer, type Reply, type RequestAttempt } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
@@ -61,7 +61,7 @@ export class OneStream {
   /** Refuses a message of the modern era: on the stream, since clients give up after a POST with an error. */
   refuseModern(message: Message, reply: Reply): void {
     const { id, kind } = message;
-    if (kind !== 'request' || id === undefined || id === null) return reply.accepted();
+    if (kind !== 'request' || id === undefined || id === null) return reply.answer(accepted);
     const fault = faultMessage('modern_not_served', id, { ...modernNotServedData(message) });
     this.#delivery.add(getStream, Buffer.from(fault), false);
     this.#delivery.flush();
@@ -72,8 +72,8 @@ export class OneStream {
   confirm(ids: readonly RequestId[], reply: Reply): void {
     const answer = once((isStored: boolean) => {
       limit.clear();
-      if (isStored) reply.accepted();
-      else reply.fault('outcome_unknown', ids[0] ?? null);
+      if (isStored) reply.answer(accepted);
+      else reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
     });
     const limit = new TimeLimit(() => answer(false), this.#context.limits.requestIdleMs).unref();
     this.#unconfirmed.push({ since: performance.now(), answer });
@@ -117,9 +117,9 @@ export class OneStream {
           if (id !== ownInitializeId) this.#delivery.add(getStream, text, false);
           this.confirm([id], reply);
         }),
-      refused: ({ text }) => answer(() => reply.json(text)),
-      fault: (reason) => answer(() => reply.fault(reason, id)),
-      abandon: () => answer(() => reply.fault('outcome_unknown', id)),
+      refused: ({ text }) => answer(() => reply.answer({ kind: 'json', text })),
+      fault: (reason) => answer(() => reply.answer(faultAnswer(reason, id))),
+      abandon: () => answer(() => reply.answer(faultAnswer('outcome_unknown', id))),
     };
   }
 }

@@ -13,7 +13,7 @@ import {
   createRetryBatch,
   gapBatch,
 } from '../../reply/event-batch.ts';
-import type { EventSink, Reply } from '../../reply/reply.ts';
+import { type EventSink, faultAnswer, nothing, type Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEntry } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
@@ -172,7 +172,7 @@ export class Streams implements CursorOwner {
     const deliveries = this.#deliveries;
     const read = isFinal ? undefined : await this.#readAfter(id);
     if (reply.isGone) return;
-    if (read === undefined) reply.nothing();
+    if (read === undefined) reply.answer(nothing);
     const outcome = read === undefined ? 'complete' : this.#continue(reply, id, read, deliveries === this.#deliveries);
     parts.telemetry.emit({ type: 'stream-resumed', server: name.server, session: name.session, outcome });
   }
@@ -212,12 +212,12 @@ export class Streams implements CursorOwner {
   ): ResumeOutcome {
     const isKnown = this.#requestsOf(id).length > 0;
     if (read === 'store_unavailable') this.#sendAway(reply, id);
-    else if (read === 'internal') reply.fault(read, null);
+    else if (read === 'internal') reply.answer(faultAnswer(read, null));
     if (typeof read === 'string') return 'failed';
     // The store lost this event with its owner. If the call goes on, its client gets the following events.
     const isEarlier = id.epoch < this.#context.epoch && this.#ids.has(id.stream);
     if (read.outcome === 'in_future' && !isEarlier) {
-      reply.fault('bad_event_id', null);
+      reply.answer(faultAnswer('bad_event_id', null));
       return 'unknown';
     }
     if (read.outcome === 'unknown_stream') {
@@ -225,17 +225,17 @@ export class Streams implements CursorOwner {
       const isBeginning = this.#isBeginning(id);
       if (isBeginning) this.listen(reply, id);
       else if (isKnown) this.#reportLoss(reply, id);
-      else reply.fault('unknown_event_id', null);
+      else reply.answer(faultAnswer('unknown_event_id', null));
       return isBeginning ? 'resumed' : isKnown ? 'history_lost' : 'unknown';
     }
     const isBroken = read.outcome === 'ok' && read.broken;
     const hasEnded = read.outcome === 'ok' && read.ended;
     if (isBroken && hasEnded && !isKnown) {
-      reply.fault('unknown_event_id', null);
+      reply.answer(faultAnswer('unknown_event_id', null));
       return 'unknown';
     }
     if (hasEnded && !isBroken && read.events.length === 0) {
-      reply.nothing();
+      reply.answer(nothing);
       return 'complete';
     }
     this.#cursors.get(id.stream)?.close();

@@ -2,7 +2,7 @@ import { WaitingList } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { faultAnswer, type Reply } from '../../reply/reply.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { ClientPost } from '../session-handle.ts';
 
@@ -45,7 +45,7 @@ export class InputGate {
     if (request === undefined || this.#isOpen) return true;
     const { turnMs } = post.group ?? noTurn;
     if (turnMs === undefined) return true;
-    const refuse = (): void => reply.fault('group_busy', request.id ?? null);
+    const refuse = (): void => reply.answer(faultAnswer('group_busy', request.id ?? null));
     const isFull = this.#queue.length >= this.#options.maxWaiting || !this.#queue.hasRoomFor(bytesOf(post));
     if (turnMs === 0 || isFull) {
       refuse();
@@ -66,7 +66,7 @@ export class InputGate {
     for (const { post, reply, timer } of this.#queue.takeAll()) {
       timer.clear();
       const request = post.messages.find(mayCauseInput) as Message;
-      reply.fault('unknown_session', request.id ?? null);
+      reply.answer(faultAnswer('unknown_session', request.id ?? null));
     }
   }
 

@@ -1,6 +1,6 @@
 import { maxSubscriptions } from '../../protocol/kept-uris.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { faultAnswer, type Reply } from '../../reply/reply.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { GroupRequestOptions } from '../session-handle.ts';
 import { unsubscribeRequest } from './gateway-requests.ts';
@@ -45,7 +45,7 @@ export class SubscriptionLeases {
     const uri = String(memberValue(request, 'params', 'uri'));
     if (request.method === 'resources/subscribe') {
       const isFull = !this.#leases.has(uri) && this.#leases.size >= maxSubscriptions;
-      if (isFull) reply.fault('too_many_subscriptions', request.id ?? null);
+      if (isFull) reply.answer(faultAnswer('too_many_subscriptions', request.id ?? null));
       if (isFull) return true;
       this.#renew(uri, holder);
       if (!this.#client.subscribed.has(uri)) return false; // the server may not have confirmed the subscription yet
@@ -53,10 +53,10 @@ export class SubscriptionLeases {
       if (this.#end(uri, holder)) return false;
     } else if (joins) this.#renew(ownSession, holder);
     else if (!this.#holdsAll(renews, holder)) {
-      reply.fault('unknown_session', request.id ?? null);
+      reply.answer(faultAnswer('unknown_session', request.id ?? null));
       return true;
     } else for (const renewed of renews.length > 0 ? renews : [ownSession]) this.#renew(renewed, holder);
-    reply.json(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} })));
+    reply.answer({ kind: 'json', text: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} })) });
     return true;
   }
 

@@ -13,7 +13,7 @@ import { cancelled, changedMessage, type Message } from '../../protocol/message/
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
 import { type Principal, UsersOfProcess } from '../../protocol/principal.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import { faultBeforeStart, type SessionEndReason } from '../end-reason.ts';
 import { getStream } from '../events/cursor.ts';
@@ -39,7 +39,7 @@ interface SentRequests {
 }
 
 /** What a request brings beside its message. */
-type CallContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
+type CallContext = Omit<RequestFacts, 'accepts'>;
 
 /** The way of messages from the client to its server. Each request gets an entry in the call table and an answer. */
 export class ClientRequests {
@@ -107,43 +107,44 @@ export class ClientRequests {
     const ids = requests.map(requestId);
     if (group?.endsUnused) {
       if (calls.size === 0) this.#context.end('idle');
-      return reply.accepted();
+      return reply.answer(accepted);
     }
     if (again && oneStream?.hasAccepted(ids, reply.attempt)) return oneStream.confirm(ids, reply);
     if (this.#listenerGate?.admits(post, reply) === false) return;
     const modern = oneStream && messages.find(({ isModern }) => isModern);
     if (modern !== undefined) {
-      if (modern.kind === 'request') this.#createReport(modern as CallRequest, reply)?.failed('modern_not_served');
+      if (modern.kind === 'request')
+        this.#createReport(modern as CallRequest, reply.request)?.failed('modern_not_served');
       return oneStream?.refuseModern(modern, reply);
     }
     const second = requests.find(({ method }) => method === 'initialize');
-    if (second !== undefined) return reply.fault('already_initialized', requestId(second));
+    if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
-    if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
-    if (ids.length > 1 && new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
+    if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
+    if (ids.length > 1 && new Set(ids).size < ids.length) return reply.answer(faultAnswer('duplicate_id', null));
     if (this.#inputGate?.admits(post, reply) === false) return;
     if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
     for (const request of requests) {
       const refusal = this.#context.client.refusalOf(request);
-      if (refusal !== undefined) return reply.fault(refusal, requestId(request));
+      if (refusal !== undefined) return reply.answer(faultAnswer(refusal, requestId(request)));
     }
-    if (calls.size + ids.length > policy.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
+    if (calls.size + ids.length > policy.maxCalls) return reply.answer(faultAnswer('too_many_calls', ids[0] ?? null));
     if (group?.round !== undefined && this.#rounds?.admits(group.round) === false)
-      return reply.fault('bad_request_state', null);
+      return reply.answer(faultAnswer('bad_request_state', null));
     const continued = group?.round && this.#callOfGroup(group.round.call);
     if (continued !== undefined) continued.logLevel = group?.logLevel;
     for (const message of messages) {
       if (message.kind === 'request') continue;
-      const refusal = this.#forward(message, reply.forwarded ?? noHeaders);
-      if (refusal !== undefined && requests.length === 0) return reply.fault(refusal, null);
+      const refusal = this.#forward(message, reply.request.forwarded ?? noHeaders);
+      if (refusal !== undefined && requests.length === 0) return reply.answer(faultAnswer(refusal, null));
     }
     if (group?.logLevel !== undefined) this.#requestLogs();
-    if (requests.length === 0) reply.accepted();
+    if (requests.length === 0) reply.answer(accepted);
     else {
       const sent = this.#renumber(requests);
       if (oneStream === undefined)
-        return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply, group);
-      this.call(sent.requests, oneStream.answer(sent), reply);
+        return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply.request, group);
+      this.call(sent.requests, oneStream.answer(sent), reply.request);
       oneStream.accept(ids, pendingCalls(calls, getStream, sent.ids), reply);
     }
   }
@@ -207,7 +208,7 @@ export class ClientRequests {
     for (const call of running) call.answer = answer;
     for (const request of again.requests)
       if (!isHarmless(request)) answer.fault('outcome_unknown', undefined, requestId(request));
-    this.call(again.requests.filter(isHarmless), answer, reply);
+    this.call(again.requests.filter(isHarmless), answer, reply.request);
     return true;
   }
 

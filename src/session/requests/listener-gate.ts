@@ -1,6 +1,6 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { Reply } from '../../reply/reply.ts';
+import { faultAnswer, type Reply } from '../../reply/reply.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Streams } from '../events/streams.ts';
 import type { ClientPost } from '../session-handle.ts';
@@ -47,7 +47,7 @@ export class ListenerGate {
     const isOrdered = this.#waiting.length > 0;
     if (streams.hasGet || (request === undefined && !isOrdered)) return true;
     const waitMs = oneStreamLeftMs - streams.unreadGetMs;
-    if (this.#waiting.length >= maxWaiting) reply.fault('too_many_calls', request?.id ?? null);
+    if (this.#waiting.length >= maxWaiting) reply.answer(faultAnswer('too_many_calls', request?.id ?? null));
     else if (waitMs <= 0 && !isOrdered) refuse({ post, reply }, 'no_listener');
     else {
       this.#waiting.push({ post, reply });
@@ -84,5 +84,5 @@ export class ListenerGate {
 const isRequest = ({ kind }: Message): boolean => kind === 'request';
 
 function refuse({ post, reply }: WaitingPost, reason: Reason): void {
-  if (!reply.isGone) reply.fault(reason, post.messages.find(isRequest)?.id ?? null);
+  if (!reply.isGone) reply.answer(faultAnswer(reason, post.messages.find(isRequest)?.id ?? null));
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClientReply } from '../../../src/cluster/forward/client-reply.ts';
 import { allReasons, deniesReaching, entryOf, type Reason } from '../../../src/protocol/faults.ts';
+import { accepted, faultAnswer, nothing } from '../../../src/reply/reply.ts';
 import { errorTo } from '../../session/session-fixture.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
@@ -17,30 +18,30 @@ afterEach(() => void vi.useRealTimers());
 describe('a client reply that several owners write in turn', () => {
   it('is the answer of the first owner, and nothing after that', () => {
     const { client, reply } = createFixture();
-    expect([reply.isDone, reply.isStream, reply.accepts]).toEqual([false, false, client.accepts]);
-    reply.json(text({ a: 1 }), { h: 'x' });
-    reply.fault('internal', 1);
-    reply.accepted();
+    expect([reply.isDone, reply.isStream, reply.request]).toEqual([false, false, client.request]);
+    reply.answer({ kind: 'json', text: text({ a: 1 }), headers: { h: 'x' } });
+    reply.answer(faultAnswer('internal', 1));
+    reply.answer(accepted);
     expect(client.given).toMatchObject({ kind: 'json', json: { a: 1 }, headers: { h: 'x' } });
     expect(reply.isDone).toBe(true);
   });
 
   it.each(['accepted', 'nothing', 'removed'] as const)('may be %s', (kind) => {
     const { client, reply } = createFixture();
-    reply[kind]();
+    reply.answer({ kind });
     expect([client.given, reply.isDone]).toEqual([{ kind }, true]);
   });
 
   it('continues in the stream that an earlier owner opened, whatever form the next owner chose', () => {
     const json = createFixture();
     json.reply.stream();
-    expect([json.reply.isStream, json.reply.accepts]).toEqual([true, { json: false, sse: true }]);
-    json.reply.json(text({ id: 1, result: {} }));
+    expect([json.reply.isStream, json.reply.request.accepts]).toEqual([true, { json: false, sse: true }]);
+    json.reply.answer({ kind: 'json', text: text({ id: 1, result: {} }) });
     expect([json.client.sink.messages, json.client.sink.state]).toEqual([[{ id: 1, result: {} }], 'ended']);
 
     const fault = createFixture(['a', 'b']);
     fault.reply.stream();
-    fault.reply.fault('outcome_unknown', 'a');
+    fault.reply.answer(faultAnswer('outcome_unknown', 'a'));
     expect([fault.client.sink.messages, fault.client.sink.state]).toEqual([
       [errorTo('a', 'outcome_unknown'), errorTo('b', 'outcome_unknown')],
       'ended',
@@ -48,7 +49,7 @@ describe('a client reply that several owners write in turn', () => {
 
     const nothing = createFixture();
     nothing.reply.stream();
-    nothing.reply.nothing();
+    nothing.reply.answer({ kind: 'nothing' });
     expect([nothing.client.sink.messages, nothing.client.sink.state]).toEqual([[], 'ended']);
   });
 
@@ -56,7 +57,7 @@ describe('a client reply that several owners write in turn', () => {
     const faulted = allReasons.map((reason) => {
       const { client, reply } = createFixture();
       reply.mayHaveRun = true;
-      reply.fault(reason, 1, { more: 1 });
+      reply.answer(faultAnswer(reason, 1, { more: 1 }));
       return client.given;
     });
     expect(faulted).toContainEqual({ kind: 'fault', reason: 'outcome_unknown', id: 1 });
@@ -67,7 +68,7 @@ describe('a client reply that several owners write in turn', () => {
       expect(deniesReaching(reason), reason).toBe(false);
     }
     const fresh = createFixture();
-    fresh.reply.fault('store_unavailable', 1);
+    fresh.reply.answer(faultAnswer('store_unavailable', 1));
     expect(fresh.client.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 1 });
   });
 
@@ -87,7 +88,7 @@ describe('a client reply that several owners write in turn', () => {
     for (const answer of ['nothing', 'leave'] as const) {
       const other = createFixture([]);
       other.reply.openAfter(1_000, undefined);
-      if (answer === 'nothing') other.reply.nothing();
+      if (answer === 'nothing') other.reply.answer(nothing);
       else other.client.leave();
       vi.advanceTimersByTime(10_000);
       expect(other.client.given?.kind).toBe(answer === 'nothing' ? 'nothing' : undefined);

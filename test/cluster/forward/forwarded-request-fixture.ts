@@ -55,7 +55,7 @@ export function createExchange(
   const handle: SessionHandle = {
     post: (post, to) => void posted.push({ post, reply: to }),
     listen: () => undefined,
-    remove: (to) => to.removed(),
+    remove: (to) => to.answer({ kind: 'removed' }),
   };
   const exchange = new ForwardedRequest('k', wanted, reply, {
     earlyStreamMs,

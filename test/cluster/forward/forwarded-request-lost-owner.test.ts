@@ -83,7 +83,10 @@ describe('a forwarded request whose owner is lost', () => {
     expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 4, requests }]);
     expect(sent.at(-1)).toEqual({
       to: 'o2',
-      letter: { kind: 'listen', n: exchange.n, key: 'k', after: '3.5-4', requests, continues: true },
+      letter: {
+        ...{ kind: 'listen', n: exchange.n, key: 'k', after: '3.5-4', requests, continues: true },
+        request: { accepts: { json: false, sse: true } },
+      },
       body: [],
     });
     exchange.receive('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
@@ -106,7 +109,11 @@ describe('a forwarded request whose owner is lost', () => {
         expect([reply.sink.messages, reply.sink.state]).toEqual([[errorTo('a', 'outcome_unknown')], 'ended']);
         continue;
       }
-      expect(sent.at(-1)?.letter).toMatchObject({ kind: 'post', again: true, accepts: { json: false, sse: true } });
+      expect(sent.at(-1)?.letter).toMatchObject({
+        kind: 'post',
+        again: true,
+        request: { accepts: { json: false, sse: true } },
+      });
       exchange.receive('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
       await done;
       expect([reply.sink.messages, reply.sink.state]).toEqual([[response('a')], 'ended']);

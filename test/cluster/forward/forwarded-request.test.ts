@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
 import { createPrimingBatch } from '../../../src/reply/event-batch.ts';
+import { accepted } from '../../../src/reply/reply.ts';
 import { note, request, response } from '../../session/session-fixture.ts';
 import { acceptsBoth } from '../../support/fake-reply.ts';
 import { bytes, chunk, createExchange, listenAfter, postOf, settled } from './forwarded-request-fixture.ts';
@@ -15,7 +16,7 @@ describe('a request to a session of another instance', () => {
       {
         to: 'o1',
         letter: {
-          ...{ kind: 'post', n: 5, key: 'k', isBatch: true, accepts: acceptsBoth, again: false },
+          ...{ kind: 'post', n: 5, key: 'k', isBatch: true, request: { accepts: acceptsBoth }, again: false },
           lengths: texts.map((message) => JSON.stringify(message).length),
         },
         body: texts.map((message) => JSON.stringify(message)),
@@ -78,7 +79,7 @@ describe('a request to a session of another instance', () => {
   it('is served here if the session turns out to be here', async () => {
     const { reply, here, run, sent } = createExchange(postOf([request('a')]), { owners: ['here'] });
     await run();
-    here.posts[0]?.reply.accepted();
+    here.posts[0]?.reply.answer(accepted);
     expect([reply.given, here.posts.map(({ post }) => post.again), sent]).toEqual([{ kind: 'accepted' }, [false], []]);
   });
 
@@ -183,7 +184,7 @@ describe('a forwarded GET for a stream', () => {
     const done = run();
     await settled();
     expect(sent.map(({ letter }) => letter)).toEqual([
-      { kind: 'listen', n: 5, key: 'k', after: '3.5-7', continues: false },
+      { kind: 'listen', n: 5, key: 'k', request: { accepts: acceptsBoth }, after: '3.5-7', continues: false },
     ]);
     reply.leave();
     await done;
@@ -219,7 +220,7 @@ describe('a forwarded GET for a stream', () => {
     await settled();
     expect([replays, sent.map(({ letter }) => letter)]).toEqual([
       [],
-      [{ kind: 'listen', n: 5, key: 'k', continues: false }],
+      [{ kind: 'listen', n: 5, key: 'k', request: { accepts: acceptsBoth }, continues: false }],
     ]);
     reply.leave();
     await done;

@@ -23,7 +23,7 @@ function createFixture() {
         : {
             post: (post, reply) => void posts.push({ post, reply }),
             listen: (after, reply) => void listens.push({ after, reply, sink: reply.stream() }),
-            remove: (reply) => reply.removed(),
+            remove: (reply) => reply.answer({ kind: 'removed' }),
           },
     openerOf: () => undefined,
     adopt: async (key) => void (key.startsWith('released') && adopted.push(key)),
@@ -37,10 +37,25 @@ function createFixture() {
   return { desk, sent, letters, posts, listens, adopted, take };
 }
 
-const listen: MessageToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
+const listen: MessageToOwner = {
+  kind: 'listen',
+  n: 1,
+  key: 'k',
+  request: { accepts },
+  after: '3.5-7',
+  continues: true,
+};
 
 describe('a request to a session that nobody owns', () => {
-  const post = { kind: 'post', n: 7, key: 'released', isBatch: false, accepts, again: false, lengths: [2] } as const;
+  const post = {
+    kind: 'post',
+    n: 7,
+    key: 'released',
+    isBatch: false,
+    request: { accepts },
+    again: false,
+    lengths: [2],
+  } as const;
 
   it('[P9] is served after the session is taken over, in the order of the requests', async () => {
     const { posts, sent, adopted, take } = createFixture();
@@ -104,7 +119,7 @@ describe('requests that come in a peer message', () => {
       n: 7,
       key: 'k',
       isBatch: true,
-      accepts,
+      request: { accepts },
       again: true,
       earlier: ['old 3'],
       lengths,
@@ -113,9 +128,9 @@ describe('requests that come in a peer message', () => {
     const [posted] = posts;
     expect(posted?.post).toMatchObject({ isBatch: true, again: true });
     expect(posted?.post.messages.map(({ text }) => text.toString())).toEqual(texts);
-    expect(posted?.reply.accepts).toEqual(accepts);
+    expect(posted?.reply.request.accepts).toEqual(accepts);
     expect(posted?.reply.attempt).toMatchObject({ id: 'in 7', previousIds: ['old 3'] });
-    posted?.reply.json(Buffer.from('{}'));
+    posted?.reply.answer({ kind: 'json', text: Buffer.from('{}') });
     expect(sent).toEqual([['in', 'json', 7, '{}']]);
   });
 
@@ -130,7 +145,7 @@ describe('requests that come in a peer message', () => {
     it('[P4] get the answer that was lost on its way, and do not run a second time', () => {
       const { letters, sent, posts, take } = createFixture();
       take(post, text);
-      posts[0]?.reply.json(Buffer.from('{"id":"a"}'), { 'x-of': 'answer' });
+      posts[0]?.reply.answer({ kind: 'json', text: Buffer.from('{"id":"a"}'), headers: { 'x-of': 'answer' } });
       take({ kind: 'gone', n: 7, asksAgain: true });
       take(again, text);
       expect(posts).toHaveLength(1);
@@ -144,7 +159,7 @@ describe('requests that come in a peer message', () => {
     it('reach the session if no earlier attempt was answered, or the session is not here any more', () => {
       const { letters, posts, take } = createFixture();
       take(post, text);
-      posts[0]?.reply.json(Buffer.from('{"id":"a"}'));
+      posts[0]?.reply.answer({ kind: 'json', text: Buffer.from('{"id":"a"}') });
       take({ ...again, earlier: ['in 5', 'other 7'] }, text);
       expect(posts[1]?.post.again).toBe(true);
       take({ ...again, n: 9, key: 'other' }, text);
@@ -160,7 +175,7 @@ describe('requests that come in a peer message', () => {
       };
       const answer = (n: number, bytes: number): void => {
         take({ ...post, n }, text);
-        posts.at(-1)?.reply.json(Buffer.alloc(bytes, 'x'));
+        posts.at(-1)?.reply.answer({ kind: 'json', text: Buffer.alloc(bytes, 'x') });
       };
       answer(1, 256 * 1024);
       answer(2, 100_000);
@@ -175,11 +190,11 @@ describe('requests that come in a peer message', () => {
   it('of a GET and a DELETE reach the session too', () => {
     const { sent, listens, take } = createFixture();
     take(listen);
-    take({ kind: 'listen', n: 2, key: 'k', continues: false });
-    take({ kind: 'remove', n: 3, key: 'k' });
-    expect(listens.map(({ after, reply }) => [after, reply.isContinued, reply.accepts])).toEqual([
-      [{ stream: 3, epoch: 5, seq: 7 }, true, { json: false, sse: true }],
-      [undefined, false, { json: false, sse: true }],
+    take({ kind: 'listen', n: 2, key: 'k', request: { accepts }, continues: false });
+    take({ kind: 'remove', n: 3, key: 'k', request: { accepts } });
+    expect(listens.map(({ after, reply }) => [after, reply.isContinued, reply.request.accepts])).toEqual([
+      [{ stream: 3, epoch: 5, seq: 7 }, true, accepts],
+      [undefined, false, accepts],
     ]);
     expect(sent).toEqual([
       ['in', 'head', 1, undefined],
@@ -275,7 +290,7 @@ describe('requests that come in a peer message', () => {
       n: 1,
       key: 'k',
       isBatch: false,
-      accepts,
+      request: { accepts },
       again: false,
       lengths: [3],
     };

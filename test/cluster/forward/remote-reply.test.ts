@@ -4,6 +4,7 @@ import type { MessageToIngress } from '../../../src/cluster/link/peer-messages.t
 import { type ForwardedHeaders, noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
 import { noteChallenge } from '../../../src/protocol/http/upstream-challenge.ts';
 import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
+import { accepted, faultAnswer, nothing } from '../../../src/reply/reply.ts';
 
 const accepts = { json: true, sse: true };
 const n = 4;
@@ -19,7 +20,7 @@ function createFixture({
   const told: string[] = [];
   const reply = new RemoteReply(
     n,
-    { accepts, isContinued, name: 'in 4', forwarded },
+    { request: { accepts, forwarded }, isContinued, name: 'in 4' },
     {
       send: (letter, body) => void sent.push({ ...letter, ...(body && { body: body.toString() }) }),
       forget: () => void told.push('forget'),
@@ -41,19 +42,23 @@ function batchOfSize(size: number) {
 
 describe('a reply to a client of another instance', () => {
   it.each<[string, (reply: RemoteReply) => void, object]>([
-    ['JSON', (reply) => reply.json(text('{}')), { kind: 'json', body: '{}' }],
+    ['JSON', (reply) => reply.answer({ kind: 'json', text: text('{}') }), { kind: 'json', body: '{}' }],
     [
       'JSON with headers',
-      (reply) => reply.json(text('{}'), { a: 'b' }),
+      (reply) => reply.answer({ kind: 'json', text: text('{}'), headers: { a: 'b' } }),
       { kind: 'json', body: '{}', headers: { a: 'b' } },
     ],
-    ['202', (reply) => reply.accepted(), { kind: 'accepted' }],
-    ['204', (reply) => reply.nothing(), { kind: 'nothing' }],
-    ['200 without a body', (reply) => reply.removed(), { kind: 'removed' }],
-    ['a fault', (reply) => reply.fault('duplicate_id', 7), { kind: 'fault', reason: 'duplicate_id', id: 7 }],
+    ['202', (reply) => reply.answer(accepted), { kind: 'accepted' }],
+    ['204', (reply) => reply.answer(nothing), { kind: 'nothing' }],
+    ['200 without a body', (reply) => reply.answer({ kind: 'removed' }), { kind: 'removed' }],
+    [
+      'a fault',
+      (reply) => reply.answer(faultAnswer('duplicate_id', 7)),
+      { kind: 'fault', reason: 'duplicate_id', id: 7 },
+    ],
     [
       'a fault with data',
-      (reply) => reply.fault('unsupported_version', null, { supported: ['x'] }),
+      (reply) => reply.answer(faultAnswer('unsupported_version', null, { supported: ['x'] })),
       { kind: 'fault', reason: 'unsupported_version', id: null, data: { supported: ['x'] } },
     ],
   ])('is sent as %s once, and is then forgotten', (_, answer, letter) => {
@@ -70,7 +75,7 @@ describe('a reply to a client of another instance', () => {
     noteChallenge(forwarded, { status: 401, wwwAuthenticate: 'Bearer error="invalid_token"' });
     const dataOf = (reason: 'upstream_unauthorized' | 'server_refused', headers: ForwardedHeaders) => {
       const { reply, sent } = createFixture({ forwarded: headers });
-      reply.fault(reason, 7);
+      reply.answer(faultAnswer(reason, 7));
       return sent[0];
     };
     const letter = { kind: 'fault', n, reason: 'upstream_unauthorized', id: 7 };

@@ -7,7 +7,13 @@ import { createFakeInstances } from '../two-instances/fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
-const listen: PeerMessageHead = { kind: 'listen', n: 1, key: 'k', continues: false };
+const listen: PeerMessageHead = {
+  kind: 'listen',
+  n: 1,
+  key: 'k',
+  request: { accepts: { json: true, sse: true } },
+  continues: false,
+};
 
 type OnLetter = (from: string, head: PeerMessageHead, body: Buffer) => void;
 
@@ -65,7 +71,7 @@ describe('a peer message on the link', () => {
       if (head.kind === 'cut') throw new Error('a slip');
       letters.push(`${from} ${head.kind}`);
     });
-    const newer = Buffer.from('{"v":2,"kind":"json","n":5}');
+    const newer = Buffer.from('{"v":3,"kind":"json","n":5}');
     mail.receive({ from: 'peer', number: 1, content: Buffer.concat([Buffer.from([0, 0, 0, newer.length]), newer]) });
     take(2, { kind: 'cut', n: 6 });
     take(3, { kind: 'finish', n: 7 });
@@ -79,7 +85,7 @@ describe('a peer message on the link', () => {
   it('[C-10] of an unknown version is reported also if it came in parts', () => {
     const { mail, misread, losses } = createFixture();
     const ofVersion2 = (head: object, body: Buffer = Buffer.alloc(0)): Buffer => {
-      const text = Buffer.from(JSON.stringify({ v: 2, ...head }));
+      const text = Buffer.from(JSON.stringify({ v: 3, ...head }));
       const length = Buffer.alloc(4);
       length.writeUInt32BE(text.length);
       return Buffer.concat([length, text, body]);

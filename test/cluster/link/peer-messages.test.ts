@@ -5,10 +5,10 @@ import { decodePeerMessage, encodePeerMessage, type PeerMessageHead } from '../.
 const accepts = { json: true, sse: true };
 
 const heads: readonly PeerMessageHead[] = [
-  { kind: 'post', n: 1, key: 'k', isBatch: true, accepts, again: true, lengths: [3, 0] },
-  { kind: 'listen', n: 2, key: 'k', after: '1.5-7', continues: true },
-  { kind: 'listen', n: 2, key: 'k', continues: false },
-  { kind: 'remove', n: 3, key: 'k' },
+  { kind: 'post', n: 1, key: 'k', isBatch: true, request: { accepts }, again: true, lengths: [3, 0] },
+  { kind: 'listen', n: 2, key: 'k', request: { accepts }, after: '1.5-7', continues: true },
+  { kind: 'listen', n: 2, key: 'k', request: { accepts }, continues: false },
+  { kind: 'remove', n: 3, key: 'k', request: { accepts } },
   { kind: 'gone', n: 4 },
   { kind: 'read', n: 4, bytes: 65_536 },
   { kind: 'moved', n: 5 },
@@ -42,16 +42,16 @@ describe('an encoded peer message', () => {
     );
   });
 
-  it('[C-10] without a version is decoded as version 1', () => {
+  it('[C-10] without a version is of an unknown one', () => {
     const head = Buffer.from('{"kind":"json","n":6}');
     const content = Buffer.concat([Buffer.from([0, 0, 0, head.length]), head, Buffer.from('body')]);
     const { isKnown, head: read, body } = decodePeerMessage(content);
-    expect([isKnown, read, body.toString()]).toEqual([true, { kind: 'json', n: 6 }, 'body']);
+    expect([isKnown, read, body.toString()]).toEqual([false, { kind: 'json', n: 6 }, 'body']);
   });
 
   it('[C-10] has its version, and one of an unknown version still shows its receiver', () => {
-    expect(encodePeerMessage({ kind: 'hello' }).toString()).toContain('"v":1');
-    const head = Buffer.from('{"v":2,"kind":"post","n":6,"key":"k","other":{}}');
+    expect(encodePeerMessage({ kind: 'hello' }).toString()).toContain('"v":2');
+    const head = Buffer.from('{"v":3,"kind":"post","n":6,"key":"k","other":{}}');
     const { isKnown, head: read } = decodePeerMessage(Buffer.concat([Buffer.from([0, 0, 0, head.length]), head]));
     expect([isKnown, read]).toMatchObject([false, { kind: 'post', n: 6, key: 'k' }]);
   });

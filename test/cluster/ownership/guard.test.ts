@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OwnershipGuard } from '../../../src/cluster/ownership/guard.ts';
 import type { Lease } from '../../../src/cluster/ownership/lease.ts';
-import type { Reply } from '../../../src/reply/reply.ts';
+import { accepted, faultAnswer, nothing, type Reply } from '../../../src/reply/reply.ts';
 import type { Session } from '../../../src/session/session.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { request, response } from '../../session/session-fixture.ts';
@@ -21,14 +21,14 @@ function createFixture() {
     isReady: true,
     post: (_post: unknown, reply: Reply) => void posted.push(reply),
     listen: () => void calls.push('listen'),
-    remove: (reply: Reply) => reply.removed(),
+    remove: (reply: Reply) => reply.answer({ kind: 'removed' }),
   };
   const elsewhere: SessionHandle = {
     post({ again }, reply) {
-      reply.fault('internal', again ? 'elsewhere, again' : 'elsewhere');
+      reply.answer(faultAnswer('internal', again ? 'elsewhere, again' : 'elsewhere'));
     },
     listen: () => undefined,
-    remove: (reply) => reply.nothing(),
+    remove: (reply) => reply.answer(nothing),
   };
   const guard = new OwnershipGuard({
     lease: lease as unknown as Lease,
@@ -48,7 +48,7 @@ function createFixture() {
     if (reply === undefined) throw new Error('nothing was posted');
     return reply;
   };
-  const json = (): void => first().json(Buffer.from(JSON.stringify(response(1))));
+  const json = (): void => first().answer({ kind: 'json', text: Buffer.from(JSON.stringify(response(1))) });
   return { guard, lease, session: Object.assign(session, { target }), posted, calls, handle, pass, post, first, json };
 }
 
@@ -57,7 +57,7 @@ describe('the guard of a registered session whose lease is held', () => {
     const { guard, session, post, first } = createFixture();
     guard.verify(session.target, 1);
     const reply = post();
-    first().json(Buffer.from('{}'), undefined, 400);
+    first().answer({ kind: 'json', text: Buffer.from('{}'), headers: undefined, status: 400 });
     expect(reply.given).toMatchObject({ kind: 'json', status: 400 });
   });
 
@@ -205,19 +205,19 @@ describe('an answer of a session that its guard no longer covers', () => {
       if (how === 'an answer') json();
       session.isReady = false;
       guard.release();
-      if (how === 'an abandoned call') first().fault('outcome_unknown', 1);
+      if (how === 'an abandoned call') first().answer(faultAnswer('outcome_unknown', 1));
       await pass();
       expect(reply.given).toEqual({ kind: 'fault', reason: 'internal', id: 'elsewhere, again' });
     }
     const other = begun(request(1, 'tools/list'));
     other.session.isReady = false;
-    other.first().fault('server_busy', 1);
+    other.first().answer(faultAnswer('server_busy', 1));
     expect(other.reply.given).toEqual({ kind: 'fault', reason: 'server_busy', id: 1 });
   });
 
   it('[P6] to a notification waits too', async () => {
     const { guard, lease, first, reply, pass } = begun();
-    first().accepted();
+    first().answer(accepted);
     await pass(10);
     expect(reply.given).toBeUndefined();
     lease.isHeld = true;
@@ -228,7 +228,7 @@ describe('an answer of a session that its guard no longer covers', () => {
 
   it('is delivered at once if it is an error of the gateway, or a stream from the log', async () => {
     const fault = begun();
-    fault.first().fault('server_busy', 1);
+    fault.first().answer(faultAnswer('server_busy', 1));
     expect(fault.reply.given).toEqual({ kind: 'fault', reason: 'server_busy', id: 1 });
     const stream = begun();
     stream.first().stream();
@@ -240,6 +240,6 @@ describe('an answer of a session that its guard no longer covers', () => {
     const gone = vi.fn();
     first().onGone(gone);
     reply.leave();
-    expect([gone.mock.calls.length, first().isGone, first().accepts]).toEqual([1, true, reply.accepts]);
+    expect([gone.mock.calls.length, first().isGone, first().request]).toEqual([1, true, reply.request]);
   });
 });

@@ -2,12 +2,12 @@ import { describe, expect, it, vi } from 'vitest';
 import { parseCredential } from '../../../src/protocol/http/client-credentials.ts';
 import { initialize, nobody, note, request } from '../../session/session-fixture.ts';
 import { type FakeBackend, readMessage } from '../../support/fake-backend.ts';
-import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { createCluster, takeoverMs } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
-const bringing = (token: string): FakeReply => Object.assign(createFakeReply(), { forwarded: { TOKEN: token } });
+const bringing = (token: string): FakeReply => createFakeReply(acceptsBoth, { forwarded: { TOKEN: token } });
 const withCredentials = (as: 'variables' | 'headers') =>
   createCluster({}, { credentials: { as, parts: new Map([['TOKEN', parseCredential('{header:x-token}') ?? []]]) } });
 const startedWith = (backend: FakeBackend) => backend.openedWith?.headers?.();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { initialize, nobody, note, request, response } from '../../session/session-fixture.ts';
 import { type FakeBackend, readMessage } from '../../support/fake-backend.ts';
-import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { createCluster, type Instance, takeoverMs } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
@@ -11,7 +11,7 @@ const token = (text: string) => ({ authorization: `Bearer ${text}` });
 
 /** A reply to a request that brings these headers. */
 const bringing = (forwarded: Readonly<Record<string, string>>): FakeReply =>
-  Object.assign(createFakeReply(), { forwarded });
+  createFakeReply(acceptsBoth, { forwarded });
 
 /** What would go with what the backend asks by itself. */
 const ownHeadersOf = (backend: FakeBackend | undefined) => backend?.openedWith?.headers?.();

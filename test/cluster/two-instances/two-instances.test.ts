@@ -43,17 +43,16 @@ describe('a session that is used through an instance that does not hold it', () 
   it('[C-10] answers a request that its owner cannot decode, and later ones as usual', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
-    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1', '"v":9'), 'latin1'));
+    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":2', '"v":9'), 'latin1'));
     const newer = b.post(id, request('r'));
     await pass();
     expect(newer.given).toMatchObject({ kind: 'fault', reason: 'instances_differ', id: 'r' });
-    // As an instance of a version before letters had one: the same bytes without it, and white space in its place.
-    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1,', '      '), 'latin1'));
-    const older = b.post(id, request('s'));
+    b.line.rewrite((content) => content);
+    const next = b.post(id, request('s'));
     await pass();
     a.fake.backend.says(response('s', { n: 1 }));
     await pass();
-    expect(older.given).toMatchObject({ kind: 'json', json: response('s', { n: 1 }) });
+    expect(next.given).toMatchObject({ kind: 'json', json: response('s', { n: 1 }) });
   });
 
   it('[C-10] answers a request whose body reaches its owner as no valid message', async () => {
@@ -71,7 +70,7 @@ describe('a session that is used through an instance that does not hold it', () 
   it('[C-10] reports an unknown outcome if the owner’s answer cannot be decoded', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
-    a.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1', '"v":9'), 'latin1'));
+    a.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":2', '"v":9'), 'latin1'));
     const reply = b.post(id, request('r'));
     await pass();
     a.fake.backend.says(response('r', { n: 1 }));

@@ -3,7 +3,7 @@ import { CallStream } from '../../../src/era/modern-on-legacy/call-stream.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import { createLoggedBatch } from '../../../src/reply/event-batch.ts';
-import type { Reply } from '../../../src/reply/reply.ts';
+import { faultAnswer, nothing, type Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
@@ -42,7 +42,7 @@ function createStream(onListen: (reply: Reply, nth: number, after: EventId | und
 
 describe('the stream of a group’s call', () => {
   it('[P3] fails after several attempts if no session resumes it', async () => {
-    const { failed, asked } = createStream((reply) => reply.nothing());
+    const { failed, asked } = createStream((reply) => reply.answer(nothing));
     await vi.advanceTimersByTimeAsync(60_000);
     expect([failed, asked()]).toEqual([['outcome_unknown'], 6]);
   });
@@ -73,7 +73,7 @@ describe('the stream of a group’s call', () => {
   it.each(['unknown_session', 'unknown_event_id', 'bad_event_id'] as const)(
     '[P3] fails with an unknown outcome if the session says %s',
     async (reason) => {
-      const { failed } = createStream((reply) => reply.fault(reason, null));
+      const { failed } = createStream((reply) => reply.answer(faultAnswer(reason, null)));
       expect(failed).toEqual(['outcome_unknown']);
     },
   );
@@ -89,7 +89,7 @@ describe('the stream of a group’s call', () => {
 it.each(['owner_busy', 'store_unavailable', 'draining'] as const)(
   '[P7] a call that runs is not said to have been refused if its stream cannot be resumed: %s',
   async (reason) => {
-    const { failed } = createStream((reply) => reply.fault(reason, null));
+    const { failed } = createStream((reply) => reply.answer(faultAnswer(reason, null)));
     expect(failed).toEqual(['outcome_unknown']);
   },
 );

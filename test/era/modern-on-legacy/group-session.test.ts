@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { GroupSession, type GroupSessionHost } from '../../../src/era/modern-on-legacy/group-session.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
-import type { Reply } from '../../../src/reply/reply.ts';
+import { faultAnswer, type Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
@@ -52,10 +52,12 @@ describe('a session of a group', () => {
     const of = { key: 'k', principal, capabilitiesText: '{}', topic: 't' };
     return { place: new GroupSession(host, of, (said) => opened.push(said)), record, opened, asked: () => asked };
   }
-  const fails = (reason: Reason) => (reply: Reply) => reply.fault(reason, null);
+  const fails = (reason: Reason) => (reply: Reply) => reply.answer(faultAnswer(reason, null));
 
   test('is opened once for all concurrent requests', async () => {
-    const { place, opened, asked } = createPlace((reply) => setTimeout(() => reply.json(initialized), 100));
+    const { place, opened, asked } = createPlace((reply) =>
+      setTimeout(() => reply.answer({ kind: 'json', text: initialized }), 100),
+    );
     const opening = [place.open(), place.open(), place.open()];
     await vi.advanceTimersByTimeAsync(100);
     for (const open of await Promise.all(opening)) expect(open).toMatchObject({ protocolVersion: '2025-11-25' });
@@ -65,7 +67,7 @@ describe('a session of a group', () => {
   test('uses the session that another instance has opened meanwhile', async () => {
     const { place, record, asked } = createPlace((reply) => {
       setTimeout(() => (record.initialized = initialized), 120);
-      reply.fault('already_initialized', null);
+      reply.answer(faultAnswer('already_initialized', null));
     });
     const opening = place.open();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -82,14 +84,16 @@ describe('a session of a group', () => {
 
   test('[P3] that could not be opened is tried again by the next request', async () => {
     const { place } = createPlace((reply, nth) =>
-      nth === 1 ? reply.fault('server_start_failed', null) : reply.json(initialized),
+      nth === 1
+        ? reply.answer(faultAnswer('server_start_failed', null))
+        : reply.answer({ kind: 'json', text: initialized }),
     );
     expect(await place.open()).toBe('server_start_failed');
     expect(await place.open()).toMatchObject({ protocolVersion: '2025-11-25' });
   });
 
   test('that is reopened for a running call does not open a new session', async () => {
-    const { place, asked } = createPlace((reply) => reply.json(initialized));
+    const { place, asked } = createPlace((reply) => reply.answer({ kind: 'json', text: initialized }));
     expect(await place.reopen()).toBe('unknown_session');
     expect(asked()).toBe(0);
   });

@@ -9,7 +9,7 @@ import { formatLegacySseEventId, newEndpointToken } from '../../../src/http/repl
 import { MessagesEndpoint } from '../../../src/http/replies/messages-endpoint.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
-import type { Reply } from '../../../src/reply/reply.ts';
+import { accepted, faultAnswer, nothing, type Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyFromToken } from '../../../src/session/session-key.ts';
 import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
@@ -28,9 +28,9 @@ function send(
   isListening = false,
   publicUrl?: string,
 ) {
-  const post = vi.fn((_post: unknown, reply: Reply) => reply.accepted());
-  const listen = vi.fn((_after: unknown, reply: Reply) => reply.nothing());
-  const openOneStream = vi.fn<LegacySseOptions['sessions']['openOneStream']>((...parts) => parts[4].accepted());
+  const post = vi.fn((_post: unknown, reply: Reply) => reply.answer(accepted));
+  const listen = vi.fn((_after: unknown, reply: Reply) => reply.answer(nothing));
+  const openOneStream = vi.fn<LegacySseOptions['sessions']['openOneStream']>((...parts) => parts[4].answer(accepted));
   const atToken = vi.fn(() => refusal ?? ({ post, listen } as unknown as SessionHandle));
   // Another gateway's client waits here unless the session is refused.
   const listenBeforeOpen = vi.fn<LegacySseOptions['sessions']['listenBeforeOpen']>((...parts) => {
@@ -39,8 +39,8 @@ function send(
   });
   const tellBeforeOpen = vi.fn<LegacySseOptions['sessions']['tellBeforeOpen']>(() => isListening);
   const postBeforeOpen = vi.fn<LegacySseOptions['sessions']['postBeforeOpen']>((...parts) => {
-    if (isListening) parts[4].accepted();
-    else parts[4].fault('unknown_session', 1);
+    if (isListening) parts[4].answer(accepted);
+    else parts[4].answer(faultAnswer('unknown_session', 1));
   });
   const { context, response } = createHttpContext(request);
   context.sender = { identity: { ...alice, scopes: undefined }, principal: alice.principal, forwarded: {} };

@@ -9,7 +9,7 @@ import {
 import { ListCache } from '../../../src/modern/list-cache.ts';
 import type { ModernServer } from '../../../src/modern/modern-server.ts';
 import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
-import type { Reply } from '../../../src/reply/reply.ts';
+import { faultAnswer, type Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyFromId } from '../../../src/session/session-key.ts';
 import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
@@ -26,7 +26,8 @@ const stream = { accept: 'text/event-stream' };
 
 /** Sends an admitted request to an endpoint, and waits for what the endpoint does. */
 async function send(request: FakeRequest, options: Partial<StreamableHttpEndpointOptions> = {}) {
-  const answer = (name: string) => vi.fn((...parts: unknown[]) => (parts.at(-1) as Reply).fault('draining', name));
+  const answer = (name: string) =>
+    vi.fn((...parts: unknown[]) => (parts.at(-1) as Reply).answer(faultAnswer('draining', name)));
   const [open, post, listen, remove] = ['open', 'post', 'listen', 'remove'].map(answer);
   const handle = { post, listen, remove } as unknown as SessionHandle;
   const at = vi.fn<StreamableHttpEndpointOptions['sessions']['at']>(() => handle);

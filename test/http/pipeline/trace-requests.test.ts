@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { readMessages } from '../../../src/http/pipeline/read-messages.ts';
 import { createRequestTracing } from '../../../src/http/pipeline/trace-requests.ts';
 import { createMessageBatch } from '../../../src/reply/event-batch.ts';
+import { accepted, faultAnswer } from '../../../src/reply/reply.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';
 
@@ -38,7 +39,7 @@ const lastSpan = () => {
 describe('the span of what a client asks', () => {
   test('begins a trace, and is in _meta of what goes on', () => {
     const { texts, reply } = begin(request('prompts/get', { name: 'letter' }));
-    reply.json(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'));
+    reply.answer({ kind: 'json', text: Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}') });
     expect(lastSpan().parentSpanContext).toBeUndefined();
     expect(texts[0].params._meta).toEqual({ traceparent: traceparentOf(lastSpan()) });
     expect(shown(lastSpan())).toEqual({
@@ -58,7 +59,7 @@ describe('the span of what a client asks', () => {
   test('says what logs call the request', () => {
     tracePost(readSmall(request('tools/list')), {}, 'its id')
       ?.traceReply(createFakeReply(acceptsBoth))
-      .accepted();
+      .answer(accepted);
     expect(lastSpan().attributes['mcp_gangway.request_id']).toBe('its id');
   });
 
@@ -66,7 +67,7 @@ describe('the span of what a client asks', () => {
     const client = spans.tracer.startSpan('client');
     const headers = { traceparent: traceparentOf(client), tracestate: 'a=1', baggage: 'user=ada' };
     const { texts, reply } = begin(request('tools/list'), headers);
-    reply.json(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'));
+    reply.answer({ kind: 'json', text: Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}') });
     expect(lastSpan().parentSpanContext?.spanId).toBe(client.spanContext().spanId);
     const traceparent = traceparentOf(lastSpan());
     expect(texts[0].params._meta).toEqual({ traceparent, tracestate: 'a=1', baggage: 'user=ada' });
@@ -75,7 +76,7 @@ describe('the span of what a client asks', () => {
   test('has the parent that _meta names, and a link to the one of the headers', () => {
     const [message, transport] = [spans.tracer.startSpan('message'), spans.tracer.startSpan('transport')];
     const meta = { _meta: { traceparent: traceparentOf(message) } };
-    begin(request('x', meta), { traceparent: traceparentOf(transport) }).reply.accepted();
+    begin(request('x', meta), { traceparent: traceparentOf(transport) }).reply.answer(accepted);
     expect(lastSpan().parentSpanContext?.spanId).toBe(message.spanContext().spanId);
     expect(lastSpan().links.map(({ context: { spanId } }) => spanId)).toEqual([transport.spanContext().spanId]);
   });
@@ -83,21 +84,24 @@ describe('the span of what a client asks', () => {
   test('has the span as parent that an instrumentation of HTTP has made of the headers', () => {
     const [http, header] = [spans.tracer.startSpan('http'), spans.tracer.startSpan('header')];
     context.with(trace.setSpan(context.active(), http), () =>
-      begin(request('x'), { traceparent: traceparentOf(header) }).reply.accepted(),
+      begin(request('x'), { traceparent: traceparentOf(header) }).reply.answer(accepted),
     );
     expect(lastSpan().parentSpanContext?.spanId).toBe(http.spanContext().spanId);
   });
 
   test('ignores a context that is none', () => {
     const { texts, reply } = begin(request('x', { _meta: { traceparent: '00-0-0-01' } }), { traceparent: 'x' });
-    reply.accepted();
+    reply.answer(accepted);
     expect(lastSpan().parentSpanContext).toBeUndefined();
     expect(texts[0].params._meta.traceparent).toBe(traceparentOf(lastSpan()));
   });
 
   test('ends with the answer, whatever that is', async () => {
-    begin(request('x')).reply.json(Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"secret"}}'));
-    begin(request('x')).reply.fault('too_many_calls', 1);
+    begin(request('x')).reply.answer({
+      kind: 'json',
+      text: Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"secret"}}'),
+    });
+    begin(request('x')).reply.answer(faultAnswer('too_many_calls', 1));
     begin(request('x')).plain.leave();
     const streamed = begin(request('x'));
     streamed.reply.stream();
@@ -136,7 +140,10 @@ describe('the span of what a client asks', () => {
     const notification = { jsonrpc: '2.0', method: 'notifications/x' };
     const { texts, reply } = begin([request('a'), notification, request('b', {}, 2)]);
     expect(texts[1]).toEqual(notification);
-    reply.json(Buffer.from('[{"jsonrpc":"2.0","id":2,"error":{"code":-1}},{"jsonrpc":"2.0","id":1,"result":{}}]'));
+    reply.answer({
+      kind: 'json',
+      text: Buffer.from('[{"jsonrpc":"2.0","id":2,"error":{"code":-1}},{"jsonrpc":"2.0","id":1,"result":{}}]'),
+    });
     expect(spans.ended().map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
       ['b', '-1'],
       ['a', undefined],
@@ -150,7 +157,7 @@ describe('the span of what a client asks', () => {
     const { texts, posted, reply } = begin(initialize);
     expect(texts).toEqual([initialize]);
     expect(posted.initialize).toBe(posted.messages[0]);
-    reply.json(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'));
+    reply.answer({ kind: 'json', text: Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}') });
     expect(lastSpan().name).toBe('initialize');
   });
 

@@ -3,6 +3,7 @@ import { CredentialWatch } from '../../../src/auth/credential-watch.ts';
 import { anonymousIdentity, type Identity } from '../../../src/auth/identity.ts';
 import { expiringReply } from '../../../src/http/replies/expiring-reply.ts';
 import { createMessageBatch } from '../../../src/reply/event-batch.ts';
+import { faultAnswer, nothing } from '../../../src/reply/reply.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 const text = Buffer.from('{}');
@@ -43,7 +44,7 @@ describe('[S03] when the credentials of a request end', () => {
       1,
     ]);
     expect(sink.write(event)).toBe(false);
-    reply.nothing();
+    reply.answer(nothing);
   });
 
   it('one that waits for its answer is told, once, by a status with which it is not sent again', async () => {
@@ -51,8 +52,8 @@ describe('[S03] when the credentials of a request end', () => {
     await vi.advanceTimersByTimeAsync(6_000);
     expect(given.given).toEqual({ kind: 'fault', reason: 'credentials_expired', id: 7 });
     expect([reply.isGone, gone.mock.calls.length]).toEqual([true, 1]);
-    reply.json(text);
-    reply.fault('internal', 7);
+    reply.answer({ kind: 'json', text });
+    reply.answer(faultAnswer('internal', 7));
     const sink = reply.stream();
     const closed = vi.fn();
     sink.onClose(closed);
@@ -75,7 +76,7 @@ describe('[S03] when the credentials of a request end', () => {
 describe('a reply whose credentials last', () => {
   it('passes everything on, and nothing is left of it afterwards', async () => {
     const { given, reply, gone, watch, identity } = createFixture();
-    reply.json(text, { a: 'b' }, 201);
+    reply.answer({ kind: 'json', text, headers: { a: 'b' }, status: 201 });
     expect(given.given).toMatchObject({ kind: 'json', headers: { a: 'b' }, status: 201 });
     identity.expiresAtMs = 0;
     watch.sweep();

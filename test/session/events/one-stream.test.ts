@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.ts';
+import { faultAnswer } from '../../../src/reply/reply.ts';
 import { keyFromId } from '../../../src/session/session-key.ts';
 import type { AppendOutcome } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -62,7 +63,7 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
   const expecting = (principal = nobody): FakeReply => {
     const reply = createFakeReply();
     const refused = sessions.listenBeforeOpen(token, server, principal, beginning, reply);
-    if (refused !== undefined) reply.fault(refused, null);
+    if (refused !== undefined) reply.answer(faultAnswer(refused, null));
     return reply;
   };
   const session = (principal = nobody) => {

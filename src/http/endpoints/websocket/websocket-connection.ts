@@ -11,7 +11,7 @@ import { modernNotServedData } from '../../../protocol/modern/modern-not-served.
 import { closeCodeOf } from '../../../protocol/wire/close-codes.ts';
 import type { RequestPermit } from '../../../quota/request-permit.ts';
 import type { Sessions } from '../../../registry/sessions.ts';
-import type { EventSink, Reply } from '../../../reply/reply.ts';
+import { type EventSink, faultAnswer, type Reply } from '../../../reply/reply.ts';
 import type { Server } from '../../../server/server.ts';
 import { faultForEnd, type SessionEndReason } from '../../../session/end-reason.ts';
 import type { Session } from '../../../session/session.ts';
@@ -157,10 +157,12 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
   dispatch(_context: FrameContext, posted: ReadPost, reply: Reply): void {
     const { modern, initialize, id } = posted;
     if (initialize !== undefined && this.#opensSession(posted)) return this.#open(initialize, reply);
-    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...modernNotServedData(modern) });
-    if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
-    if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
-    if (this.#sessionEnd !== undefined) return reply.fault('session_ended', id);
+    if (modern !== undefined)
+      return reply.answer(faultAnswer('modern_not_served', id, { ...modernNotServedData(modern) }));
+    if (this.#session !== undefined && initialize !== undefined)
+      return reply.answer(faultAnswer('already_initialized', id));
+    if (this.#session === undefined || !this.#isOpen) return reply.answer(faultAnswer('not_initialized', id));
+    if (this.#sessionEnd !== undefined) return reply.answer(faultAnswer('session_ended', id));
     this.#session.post(posted, reply);
   }
 
@@ -225,16 +227,10 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
    */
   #replyTo({ context, onAccepted = () => undefined, isContinued = false }: ReplyOptions): Reply {
     const listeners: (() => void)[] = [];
-    const answer = (send: () => void): void => {
-      for (const listener of listeners) this.#goneListeners.delete(listener);
-      context?.release();
-      send();
-    };
     const peer = this.#peer;
     const { authorization, sender } = this.#options;
     const reply: Reply = {
-      accepts: { json: true, sse: true },
-      forwarded: sender.forwarded,
+      request: { accepts: { json: true, sse: true }, forwarded: sender.forwarded },
       isContinued,
       get isGone() {
         return peer.readyState !== peer.OPEN;
@@ -243,11 +239,13 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
         listeners.push(listener);
         this.#goneListeners.add(listener);
       },
-      json: (text) => answer(() => this.#writer.reply(text)),
-      accepted: () => answer(onAccepted),
-      removed: () => answer(() => undefined),
-      nothing: () => answer(() => undefined),
-      fault: (...fault) => answer(() => this.refuse(context?.messages ?? [], ...fault)),
+      answer: (answer) => {
+        for (const listener of listeners) this.#goneListeners.delete(listener);
+        context?.release();
+        if (answer.kind === 'json') this.#writer.reply(answer.text);
+        else if (answer.kind === 'accepted') onAccepted();
+        else if (answer.kind === 'fault') this.refuse(context?.messages ?? [], answer.reason, answer.id, answer.data);
+      },
       stream: () => this.#createSink(),
     };
     return filteringReply(reply, authorization.listFilter(sender.identity));

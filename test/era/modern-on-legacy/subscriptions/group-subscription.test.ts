@@ -3,6 +3,7 @@ import { Answer, modernPolicy } from '../../../../src/call/answer.ts';
 import { LiveTarget } from '../../../../src/call/live-target.ts';
 import { GroupSubscription } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscription.ts';
 import type { Reason } from '../../../../src/protocol/faults.ts';
+import { faultAnswer } from '../../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../../src/session/session-handle.ts';
 import { createMemoryStore } from '../../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
@@ -43,9 +44,9 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
         params: { uri?: string };
       };
       asked.push({ method, ...(params.uri && { uri: params.uri }), ...(group?.renews && { renews: group.renews }) });
-      if (session.fault !== undefined) return reply.fault(session.fault, id);
+      if (session.fault !== undefined) return reply.answer(faultAnswer(session.fault, id));
       const outcome = refuses.includes(params.uri ?? '') ? { error: { code: -32602, message: 'x' } } : { result: {} };
-      reply.json(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...outcome })));
+      reply.answer({ kind: 'json', text: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...outcome })) });
     },
     listen: () => undefined,
     remove: () => undefined,
