@@ -138,7 +138,7 @@ describe('requests that come in a peer message', () => {
     const text = JSON.stringify(request('a', 'tools/list'));
     const post: MessageToOwner = {
       ...{ kind: 'post', n: 7, key: 'k', isBatch: false },
-      ...{ accepts, again: false, lengths: [text.length] },
+      ...{ request: { accepts }, again: false, lengths: [text.length] },
     };
     const again = { ...post, n: 8, again: true, earlier: ['in 5', 'in 7'] };
 
