@@ -97,7 +97,7 @@ const isAll = rest.length === 0;
 const checks = [check('build', 'scripts/build.mjs')];
 if (isAll)
   checks.push(
-    check('lint', 'node_modules/@biomejs/biome/bin/biome', 'check', '.'),
+    check('lint', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'),
     check('types', 'node_modules/typescript/bin/tsc', '--noEmit'),
   );
 if (!(await Promise.all(checks)).every(Boolean)) end(0, 1);
