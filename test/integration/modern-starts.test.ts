@@ -10,12 +10,13 @@ import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { initializeBody } from './hostile-server.ts';
 
-const late = (ms: number, [node, ...program]: readonly string[]): string[] => [
-  node as string,
-  `${root}test/fixtures/children/starts-late.mjs`,
-  String(ms),
-  ...program,
-];
+const fixtureFile = (name: string) => `${root}test/fixtures/${name}-server.mjs`;
+
+/** A modern server that starts only after a time. */
+const late = (ms: number) => ({
+  command: process.execPath,
+  args: [`${root}test/fixtures/children/starts-late.mjs`, String(ms), fixtureFile('modern')],
+});
 
 /** A gateway in front of one server among several, so that nothing is started before it is used. */
 async function startAmongOthers(server: object, ...args: string[]) {
@@ -30,8 +31,7 @@ async function startAmongOthers(server: object, ...args: string[]) {
 
 describe('server/discover', () => {
   test('[R9.02] waits for a server that starts slowly, and its client finds the era', async () => {
-    const [command, ...args] = late(1_500, modernFixture);
-    const { url } = await startAmongOthers({ command, args }, '--sse.heartbeat', '200ms');
+    const { url } = await startAmongOthers(late(1_500), '--sse.heartbeat', '200ms');
     const exchange = await openModern(url, 'server/discover');
     expect(exchange).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream' } });
     expect((await exchange.answer()).messages).toMatchObject([{ result: { supportedVersions: ['2026-07-28'] } }]);
@@ -74,22 +74,25 @@ describe('server/discover', () => {
 
 describe('[R6.06] the process that was asked for its era serves the first client', () => {
   test.each([
-    ['legacy', everythingFixture],
-    ['modern', modernFixture],
-    ['both eras', [...modernFixture, '--dual']],
-  ])('of a slow server: %s', async (_, [node, ...program]) => {
+    ['legacy', fixtureFile('everything')],
+    ['modern', fixtureFile('modern')],
+    ['both eras', fixtureFile('modern'), '--dual'],
+  ])('of a slow server: %s', async (_, file, ...args) => {
     const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const starts = join(folder, 'starts');
     const counting = join(folder, 'counting.mjs');
-    const [file, ...args] = program as [string, ...string[]];
     const code = `import { appendFileSync } from 'node:fs';
       appendFileSync(${JSON.stringify(starts)}, 'x');
       await new Promise((resolve) => setTimeout(resolve, 1_500));
       process.argv = [process.argv[0], ${JSON.stringify(file)}, ...process.argv.slice(2)];
       await import(${JSON.stringify(pathToFileURL(file).href)});\n`;
     await writeFile(counting, code);
-    const { gateway, url } = await startAmongOthers({ command: node, args: [counting, ...args] }, '--share', 'auto');
+    const { gateway, url } = await startAmongOthers(
+      { command: process.execPath, args: [counting, ...args] },
+      '--share',
+      'auto',
+    );
     expect((await postModern(url, 'server/discover')).status).toBe(200);
     expect((await callModern(url, 'echo', { text: 'x' })).json.result.content[0].text).toBe('x');
     expect(await readFile(starts, 'utf8')).toBe('x');
@@ -99,7 +102,8 @@ describe('[R6.06] the process that was asked for its era serves the first client
 
 describe('the era of a server', () => {
   test('[R6.06] [R6.07] is found out on a process of its own, once, and does not disturb a session', async () => {
-    const { gateway, url } = await startAmongOthers({ command: everythingFixture[0], args: [everythingFixture[1]] });
+    const [command, ...args] = everythingFixture;
+    const { gateway, url } = await startAmongOthers({ command, args });
     const session = await initialize(url);
     for (let i = 0; i < 3; i++) {
       expect(await postModern(url, 'server/discover')).toMatchObject({
@@ -190,11 +194,7 @@ describe('the era of a server', () => {
   });
 
   test('[F27] a gateway that ends while it finds out leaves nothing behind', async () => {
-    const [command, ...args] = late(60_000, modernFixture);
-    const { gateway, url } = await startAmongOthers({
-      command,
-      args,
-    });
+    const { gateway, url } = await startAmongOthers(late(60_000));
     const asked = openModern(url, 'server/discover');
     asked.catch(() => undefined);
     const [probe] = await waitFor(async () => {

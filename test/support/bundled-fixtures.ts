@@ -1,32 +1,53 @@
+import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { build } from 'esbuild';
 
+const fixtures = join(import.meta.dirname, '..', 'fixtures');
+
+/** How each server begins. The first line runs before its snapshot is taken. */
+const servers = {
+  everything: `
+    import { createEverythingServer } from './everything/server.mjs'; createEverythingServer();
+    import { startEverything as start } from './everything/start.mjs';`,
+  modern: `
+    import { createModernServer } from './modern/server.mjs'; createModernServer({});
+    import { startModern as start } from './modern/start.mjs';`,
+};
+
 /**
- * Sets the environment of all tests, and bundles the servers that most tests start, once for each run: with the SDK in one file, a server starts in half the
- * time. `gateway.ts` finds them by `TEST_FIXTURES`.
+ * Sets the environment of all tests, and prepares the servers that most tests start, once for each run: as a snapshot of
+ * Node.js with all modules loaded, a server starts in a third of the processor time. `gateway.ts` finds them by `TEST_FIXTURES`.
  */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default async function bundleFixtures(): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-fixtures-'));
   await chmod(folder, 0o755); // some servers run as another user
-  const require = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
-  await build({
-    entryPoints: ['everything', 'modern'].map((name) =>
-      join(import.meta.dirname, '..', 'fixtures', `${name}-server.mjs`),
-    ),
-    outdir: folder,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    banner: { js: require },
-    minifySyntax: true,
-    minifyWhitespace: true,
-  });
+  await Promise.all(Object.entries(servers).map(([name, code]) => takeSnapshot(folder, `${name}-server`, code)));
   process.env['TEST_FIXTURES'] = folder;
   // Gateways that run side by side would meet in the directory of this user.
   process.env['GANGWAY_REPLAY_STORE'] = 'memory';
   return () => rm(folder, { recursive: true, force: true });
+}
+
+async function takeSnapshot(folder: string, name: string, code: string): Promise<void> {
+  const bundle = join(folder, `${name}.mjs`);
+  const main = `import { startupSnapshot } from 'node:v8'; startupSnapshot.setDeserializeMainFunction(start);`;
+  await build({
+    stdin: { contents: code + main, resolveDir: fixtures },
+    outfile: bundle,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    minifySyntax: true,
+    minifyWhitespace: true,
+  });
+  await promisify(execFile)(process.execPath, [
+    '--snapshot-blob',
+    join(folder, `${name}.blob`),
+    '--build-snapshot',
+    bundle,
+  ]);
 }

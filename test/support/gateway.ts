@@ -10,14 +10,18 @@ import { type Waiting, withDeadline } from './wait-for.ts';
 /** The root of the checkout. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The folder of our own servers: those of `bundled-fixtures.ts`, or else the files that these are made of. */
-const fixtures = process.env['TEST_FIXTURES'] ?? `${root}test/fixtures`;
+/** The command of one of our own servers: its snapshot by `bundled-fixtures.ts`, or else its file. */
+function fixtureCommand(name: string): readonly [string, ...string[]] {
+  const snapshots = process.env['TEST_FIXTURES'];
+  if (snapshots === undefined) return [process.execPath, `${root}test/fixtures/${name}.mjs`];
+  return [process.execPath, `--snapshot-blob=${snapshots}/${name}.blob`, `${snapshots}/${name}.mjs`];
+}
 
 /** The command of our own STDIO server. */
-export const everythingFixture = [process.execPath, `${fixtures}/everything-server.mjs`] as const;
+export const everythingFixture = fixtureCommand('everything-server');
 
 /** The command of our own modern STDIO server; with `--dual`, it serves both eras. */
-export const modernFixture = [process.execPath, `${fixtures}/modern-server.mjs`] as const;
+export const modernFixture = fixtureCommand('modern-server');
 
 /** The command of `@modelcontextprotocol/server-everything`. */
 export const everythingReference = [

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type Waiting, waitFor } from './wait-for.ts';
 
@@ -13,9 +13,14 @@ export interface ProcessInfo {
   readonly isZombie: boolean;
 }
 
+/** What tells one process from another, and who started it. */
+type ProcessState = Omit<ProcessInfo, 'command'>;
+
+const isLinux = process.platform === 'linux';
+
 /** All processes, from /proc on Linux and from `ps` elsewhere. */
 export async function listProcesses(): Promise<ProcessInfo[]> {
-  return process.platform === 'linux' ? listFromProc() : listFromPs();
+  return isLinux ? listFromProc().flatMap(withCommand) : listFromPs();
 }
 
 /**
@@ -23,11 +28,15 @@ export async function listProcesses(): Promise<ProcessInfo[]> {
  * another process by then. So take this list before the end, and then wait with `waitUntilGone`.
  */
 export async function descendantsOf(pid: number): Promise<ProcessInfo[]> {
-  const all = (await listProcesses()).filter(({ isZombie }) => !isZombie);
-  const found: ProcessInfo[] = [];
+  return isLinux ? descendantsIn(listFromProc(), pid).flatMap(withCommand) : descendantsIn(await listFromPs(), pid);
+}
+
+function descendantsIn<T extends ProcessState>(processes: readonly T[], pid: number): T[] {
+  const alive = processes.filter(({ isZombie }) => !isZombie);
+  const found: T[] = [];
   let parents = new Set([pid]);
   while (parents.size > 0) {
-    const children = all.filter(({ ppid }) => parents.has(ppid));
+    const children = alive.filter(({ ppid }) => parents.has(ppid));
     found.push(...children);
     parents = new Set(children.map((child) => child.pid));
   }
@@ -36,7 +45,7 @@ export async function descendantsOf(pid: number): Promise<ProcessInfo[]> {
 
 /** Those of `processes` that still live. */
 export async function stillAlive(processes: readonly ProcessInfo[]): Promise<ProcessInfo[]> {
-  const all = await listProcesses();
+  const all = isLinux ? processes.flatMap(({ pid }) => readState(pid) ?? []) : await listFromPs();
   return processes.filter(({ pid, started }) =>
     all.some((now) => now.pid === pid && now.started === started && !now.isZombie),
   );
@@ -71,33 +80,40 @@ export async function waitUntilGone(processes: readonly ProcessInfo[], { deadlin
   });
 }
 
-async function listFromProc(): Promise<ProcessInfo[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const processes = await Promise.all(pids.map(readProc));
-  return processes.filter((found) => found !== undefined);
+/**
+ * Tests poll the table. With a promise for each file, a listing takes 23 ms of processor time where 120 processes run, and
+ * 2 ms without.
+ */
+function listFromProc(): ProcessState[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (readState(Number(name)) ?? []) : []));
 }
 
-async function readProc(pid: string): Promise<ProcessInfo | undefined> {
+function readState(pid: number): ProcessState | undefined {
+  const stat = readProc(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  // "pid (name) state ppid …", and the name may hold blanks and parentheses itself (proc(5)); field 22 is the start
+  // time.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const isZombie = fields[0] === 'Z' || fields[0] === 'X';
+  return { pid, ppid: Number(fields[1]), started: fields[19] ?? '', isZombie };
+}
+
+/** With its command, or nothing if it has ended since. */
+function withCommand(found: ProcessState): ProcessInfo | [] {
+  const words = readProc(`/proc/${found.pid}/cmdline`);
+  return words === undefined ? [] : { ...found, command: words.replaceAll('\0', ' ').trim() };
+}
+
+/** A file of /proc, or undefined if its process has ended. */
+function readProc(path: string): string | undefined {
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    // "pid (name) state ppid …", and the name may hold blanks and parentheses itself (proc(5)); field 22 is the start
-    // time.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const arguments_ = await readFile(`/proc/${pid}/cmdline`, 'utf8');
-    return {
-      pid: Number(pid),
-      ppid: Number(fields[1]),
-      started: fields[19] ?? '',
-      command: arguments_.replaceAll('\0', ' ').trim(),
-      isZombie: fields[0] === 'Z' || fields[0] === 'X',
-    };
+    return readFileSync(path, 'utf8');
   } catch (error) {
     if (isGone(error)) return undefined;
     throw error;
   }
 }
 
-/** The process ended between the listing and the reading. */
 function isGone(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === 'ENOENT' || code === 'ESRCH';
