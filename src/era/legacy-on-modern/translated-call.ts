@@ -13,6 +13,7 @@ import {
   toRetryRequest,
 } from '../../protocol/translate/legacy-on-modern/input-required.ts';
 import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
+import { boundedWalks } from '../../util/timing/work-meter.ts';
 import type { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 
@@ -114,7 +115,8 @@ export class TranslatedCall implements CallAnswer {
   response(response: Message): void {
     if (this.#isOver) return;
     const { method } = this.#init.request;
-    const type = resultTypeOf(response);
+    const type = method === 'tools/list' ? boundedWalks(() => resultTypeOf(response)) : resultTypeOf(response);
+    if (type === 'too_much_work') return this.#fail('list_unreadable');
     if (type === 'input_required' && methodOf(method).mayAsk) return this.#startRound(response);
     if (type !== 'complete' && !response.isError) return this.#fail('unserved_result');
     this.#end();

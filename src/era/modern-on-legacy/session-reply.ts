@@ -1,6 +1,7 @@
+import { OrderedDelivery } from '../../backend/in-order.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readOne } from '../../protocol/message/message.ts';
+import { type Message, oneOf, readBodyWhenRoom } from '../../protocol/message/message.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SseEvent } from '../../protocol/wire/sse.ts';
 import type { CompleteAnswer, EventSink, Reply, RequestFacts } from '../../reply/reply.ts';
@@ -27,12 +28,20 @@ export interface SessionReplyListener {
 
 /**
  * A session's reply to the gateway itself, which is the client of its groups' sessions. It parses the messages that
- * would go to a client. It never applies back-pressure: the listener bounds what it keeps (P8).
+ * would go to a client. A large message is parsed in turns of its own, and its stream waits meanwhile (P8). Otherwise it
+ * applies no back-pressure: the listener bounds what it keeps.
  */
 export class SessionReply implements Reply {
   readonly request: RequestFacts;
   readonly #listener: SessionReplyListener;
   readonly #gone: (() => void)[] = [];
+  readonly #drained: (() => void)[] = [];
+  readonly #inOrder = new OrderedDelivery('session', {
+    hold: () => undefined,
+    release: () => {
+      for (const listener of this.#drained) listener();
+    },
+  });
   #isGone = false;
   /** The newest event that was read. */
   #at: EventId | undefined;
@@ -79,9 +88,11 @@ export class SessionReply implements Reply {
     return {
       write: (batch) => {
         for (const event of batch.events) this.#handleEvent(event);
-        return true;
+        return !this.#inOrder.isBusy;
       },
-      onDrain: () => undefined,
+      onDrain: (listener) => {
+        this.#drained.push(listener);
+      },
       onClose: (listener) => this.onGone(listener),
       end: () => this.#end(),
       cut: () => this.#end(),
@@ -90,16 +101,27 @@ export class SessionReply implements Reply {
 
   #handleEvent(event: SseEvent): void {
     if (event.kind === 'message') this.#handleText(event.data, event.id);
-    if (event.kind === 'message' || event.kind === 'priming') this.#at = event.id ?? this.#at;
+    if (event.kind === 'priming') this.#inOrder.after(() => this.#noteRead(event.id));
   }
 
   #handleText(text: Buffer, at: EventId | undefined): void {
-    if (this.#isGone) return;
-    const message = readOne(text);
-    if (message !== undefined) this.#listener.message(message, { before: this.#at, at });
+    this.#inOrder.takeLater(
+      () => readBodyWhenRoom(text, Number.POSITIVE_INFINITY),
+      (body) => {
+        const message = oneOf(body);
+        if (message !== undefined && !this.#isGone) this.#listener.message(message, { before: this.#at, at });
+        this.#noteRead(at);
+      },
+    );
+  }
+
+  #noteRead(at: EventId | undefined): void {
+    this.#at = at ?? this.#at;
   }
 
   #end(): void {
-    if (!this.#isGone) this.#listener.ended();
+    this.#inOrder.after(() => {
+      if (!this.#isGone) this.#listener.ended();
+    });
   }
 }

@@ -1,5 +1,6 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { scanList } from '../../protocol/json/scan.ts';
+import { SoughtKey } from '../../protocol/json/sought-key.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';
@@ -7,8 +8,11 @@ import { boundedWalks } from '../../util/timing/work-meter.ts';
 /** Returns true if a client may call a tool. */
 export type MayCall = (tool: string) => boolean;
 
+const toolsKey = new SoughtKey('tools');
+
 /** Filters the text of a response, or of a JSON array of responses. Other texts stay the same. */
 export function filterTools(text: Buffer, mayCall: MayCall): Buffer {
+  if (!toolsKey.mayBeIn(text)) return text;
   if (text[0] !== openingBracket) return filterResponse(text, mayCall);
   const responses = scanList(text);
   if (responses === undefined) return createFaultResponse('list_unreadable', null).text;

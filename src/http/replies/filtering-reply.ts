@@ -44,8 +44,15 @@ class FilteringSink extends ForwardingSink {
   }
 
   write(batch: EventBatch): boolean {
-    const hasLists = batch.messageTexts.some((text) => filterTools(text, this.#mayCall) !== text);
-    return this.sink.write(hasLists ? new FilteredBatch(batch, this.#mayCall) : batch);
+    const events = batch.events.map((event) => this.#filter(event));
+    const isSame = events.every((event, index) => event === batch.events[index]);
+    return this.sink.write(isSame ? batch : new FilteredBatch(batch.at, events));
+  }
+
+  #filter(event: SseEvent): SseEvent {
+    if (event.kind !== 'message') return event;
+    const data = filterTools(event.data, this.#mayCall);
+    return data === event.data ? event : { ...event, data };
   }
 }
 
@@ -54,12 +61,10 @@ class FilteredBatch extends EventBatch {
   readonly at: EventId | undefined;
   readonly events: readonly SseEvent[];
 
-  constructor({ at, events }: EventBatch, mayCall: MayCall) {
+  constructor(at: EventId | undefined, events: readonly SseEvent[]) {
     super();
     this.at = at;
-    this.events = events.map((event) =>
-      event.kind === 'message' ? { ...event, data: filterTools(event.data, mayCall) } : event,
-    );
+    this.events = events;
   }
 
   protected encode(): Buffer {

@@ -130,6 +130,10 @@ export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = d
   return body as ReadBody;
 }
 
+/** Reads a text as `readBody` does. Returns a promise if this turn has no room for it: it is then read in later turns. */
+export const readBodyWhenRoom = (text: Buffer, maxDepth: number): ReadBody | Promise<ReadBody> =>
+  hasRoomForText(text) ? readBody(text, maxDepth) : readBodyInTurns(text, maxDepth);
+
 /** The work of reading a text; see the work meter. */
 const unitsOf = (text: Buffer): number => unitsOfText + text.length;
 
@@ -385,8 +389,11 @@ function readStandIn(text: string, standIn: StandIn): Message {
  * Reads a text as one message; undefined if it is not a message, or if it is an array.
  * @param maxDepth any depth by default, for texts that were read before
  */
-export function readOne(text: Buffer, maxDepth = Number.POSITIVE_INFINITY): Message | undefined {
-  const body = readBody(text, maxDepth);
+export const readOne = (text: Buffer, maxDepth = Number.POSITIVE_INFINITY): Message | undefined =>
+  oneOf(readBody(text, maxDepth));
+
+/** The message of a body; undefined if it is not one message. */
+export function oneOf(body: ReadBody): Message | undefined {
   const [read] = body.ok && !body.batch ? body.messages : [];
   return read?.ok ? read.message : undefined;
 }

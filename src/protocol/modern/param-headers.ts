@@ -1,5 +1,6 @@
 import type { ByteRange } from '../json/byte-range.ts';
 import { parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
+import { SoughtKey } from '../json/sought-key.ts';
 import { findRange } from '../json/splice.ts';
 import { type Message, memberRange } from '../message/message.ts';
 import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
@@ -14,7 +15,6 @@ export interface ParamHeader {
 
 /** The key that annotates a parameter in a tool's schema. */
 const annotation = 'x-mcp-header';
-const escapedAscii = /\\u00([2-7][0-9a-f])/gi;
 const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
 /** A schema with more subschemas is not read, and its tool is not offered (P8). */
@@ -23,30 +23,10 @@ const maxSchemas = 10_000;
 /** A tool with a mirrored value that lies deeper is not offered (P8): each level of the path is read separately. */
 const maxPathLength = 32;
 
-/** An escape of a letter of the annotation. Writers of JSON escape no letters; some escape `<`, `>` and `&`. */
-const escapedLetter = /\\u00(?:2d|6[13458d]|7[028])/i;
+const annotationKey = new SoughtKey(annotation);
 
-/** A longer text is not searched for such an escape (P8): 1 MiB takes 4 milliseconds. */
-const maxSearchedBytes = 1024 * 1024;
-
-/** The escapes of a longer text are not resolved (P8): 64 KiB take 10 milliseconds. */
-const maxResolvedBytes = 64 * 1024;
-
-/**
- * False if no key of a JSON text is the annotation, with or without escapes: `\u0078-mcp-header` is the same key. Only
- * texts with such escapes cost more than a search. Large texts with such escapes count as if they had the annotation.
- */
-export function mayMirror(text: Buffer): boolean {
-  if (text.includes(annotation)) return true;
-  if (!text.includes('\\u00')) return false;
-  if (text.length > maxSearchedBytes) return true;
-  if (!escapedLetter.test(text.toString('latin1'))) return false;
-  if (text.length > maxResolvedBytes) return true;
-  const plain = text
-    .toString()
-    .replace(escapedAscii, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return plain.includes(annotation);
-}
+/** False if no tool in a JSON text is annotated. */
+export const mayMirror = (text: Buffer): boolean => annotationKey.mayBeIn(text);
 
 /** Keywords with schemas that no path of `properties` alone leads to. */
 const lists = ['prefixItems', 'oneOf', 'anyOf', 'allOf'];

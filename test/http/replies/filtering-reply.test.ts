@@ -48,6 +48,13 @@ describe('a list of tools', () => {
   });
 });
 
+describe('another answer', () => {
+  it('stays as it is, also with millions of values', () => {
+    const text = Buffer.from(`{"id":1,"result":{"structuredContent":{"a":[${'0,'.repeat(4_000_000)}0],"b":"other tools"}}}`);
+    expect(filterTools(text, mayCall)).toBe(text);
+  });
+});
+
 describe('the reply to a client', () => {
   it('filters lists on a stream, and keeps the ids of the events and all other events', () => {
     const given = createFakeReply();

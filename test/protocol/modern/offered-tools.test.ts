@@ -1,8 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type OfferedTools, offeredTools } from '../../../src/protocol/modern/offered-tools.ts';
-import { mayMirror } from '../../../src/protocol/modern/param-headers.ts';
-import { costOf } from '../../support/cpu-time.ts';
 
 const good =
   '{"name":"good","n":12345678901234567890,"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}';
@@ -83,12 +81,6 @@ test('[G-03] [P8] a long list of tools is read in several turns, and more tools 
 test('[G-03] [P8] no value is built of a schema that is larger than one may be', async () => {
   const tool = `{"name":"large","inputSchema":{"x":"${'x'.repeat(70_000)}","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`;
   expect((await offered(listed(tool, good))).hidden).toEqual(['large']);
-});
-
-test('[G-03] [P8] to look for escaped annotations costs less than to read the text', () => {
-  const maxCost = 15; // a hundred, if all escapes are resolved
-  const text = listed(`{"name":"${'\\u0041'.repeat(1_250_000)}"}`);
-  expect(costOf(() => expect(mayMirror(text)).toBe(true), maxCost)).toBeLessThan(maxCost);
 });
 
 test('[G-03] a list of more than 1 MiB that escapes other characters is the same text', async () => {

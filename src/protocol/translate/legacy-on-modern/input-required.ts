@@ -1,9 +1,9 @@
 import type { RequestId } from '../../faults.ts';
 import { readScalar } from '../../json/scalar.ts';
-import { scanObject } from '../../json/scan.ts';
-import { findRange, scalarAt, valueAt } from '../../json/splice.ts';
+import { scanMember, scanObject } from '../../json/scan.ts';
+import { scalarAt, valueAt } from '../../json/splice.ts';
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
-import { changedMessage, type Message, readGatewayMessage } from '../../message/message.ts';
+import { changedMessage, type Message, memberRange, readGatewayMessage } from '../../message/message.ts';
 import { isQuestion } from '../../methods/methods.ts';
 
 /**
@@ -33,10 +33,13 @@ const maxQuestions = 100;
  * The type of a result ("Result Responses" of 2026-07-28, basic); an absent type counts as complete. Undefined for a
  * type that is not a string, and for an error.
  */
-export function resultTypeOf({ text }: Message): string | undefined {
-  const range = findRange(text, ['result', 'resultType']);
-  if (typeof range !== 'object') return typeof findRange(text, ['result']) === 'object' ? 'complete' : undefined;
-  const type = readScalar(text, range);
+export function resultTypeOf(response: Message): string | undefined {
+  const range = memberRange(response, 'message', 'result');
+  if (range === undefined) return undefined;
+  const result = response.text.subarray(range.start, range.end);
+  const at = scanMember(result, 'resultType');
+  if (typeof at !== 'object') return 'complete';
+  const type = readScalar(result, at);
   return typeof type === 'string' ? type : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { readScalar } from '../../json/scalar.ts';
+import { SoughtKey } from '../../json/sought-key.ts';
 import { findRange, replaceParts } from '../../json/splice.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../message/edit-members.ts';
 import { createFaultResponse } from '../../message/gateway-fault.ts';
@@ -54,10 +55,14 @@ function withLegacyStructure(text: Buffer): Buffer {
   return typeof range === 'object' && text[range.start] !== 0x7b ? withoutMember(text, path) : text;
 }
 
+const outputSchema = new SoughtKey('outputSchema');
+
 /** Removes output schemas that do not describe objects: a legacy client would refuse the whole list. */
-const withLegacySchemas = (text: Buffer): Buffer | undefined =>
-  removeFromEach(text, ['result', 'tools'], (tool) => {
+function withLegacySchemas(text: Buffer): Buffer | undefined {
+  if (!outputSchema.mayBeIn(text)) return text;
+  return removeFromEach(text, ['result', 'tools'], (tool) => {
     const type = findRange(tool, ['outputSchema', 'type']);
     const isObjectSchema = typeof type === 'object' && tool.toString('utf8', type.start, type.end) === '"object"';
     return isObjectSchema ? undefined : findRemoval(tool, ['outputSchema']);
   });
+}

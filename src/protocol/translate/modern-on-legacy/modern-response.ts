@@ -1,9 +1,11 @@
 // src/protocol/translate/modern-on-legacy: messages of modern clients for legacy servers, and the way back.
 
+import { boundedWalks } from '../../../util/timing/work-meter.ts';
 import type { ByteRange } from '../../json/byte-range.ts';
 import { type Members, memberIndex } from '../../json/object-members.ts';
 import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
+import { SoughtKey } from '../../json/sought-key.ts';
 import { findRange, type Replacement, replaceParts, sortByStart } from '../../json/splice.ts';
 import { findRemoval, type NewMembers, removeFromEach } from '../../message/edit-members.ts';
 import { createFaultResponse } from '../../message/gateway-fault.ts';
@@ -42,13 +44,19 @@ const completeAndUncached: NewMembers = [...complete, ...noCaching];
  * Nothing else of its text changes (P1).
  */
 export function asModernResponse(response: Message, request: TranslatedRequest): Message {
+  const isToolList = request.method === 'tools/list';
+  const text = isToolList ? boundedWalks(() => modernText(response, request)) : modernText(response, request);
+  if (text === undefined || text === 'too_much_work') return createFaultResponse('list_unreadable', request.clientId);
+  return changedMessage(response, text, { id: request.clientId });
+}
+
+/** Undefined for a list that cannot be changed. */
+function modernText(response: Message, request: TranslatedRequest): Buffer | undefined {
   const id = memberRange(response, 'message', 'id');
   const replacements = findChanges(response, request);
   if (id !== undefined) replacements.push({ start: id.start, end: id.end, by: request.idText });
   const text = replaceParts(response.text, sortByStart(replacements));
-  const modernText = request.method === 'tools/list' ? withoutTaskSupport(text) : text;
-  if (modernText === undefined) return createFaultResponse('list_unreadable', request.clientId);
-  return changedMessage(response, modernText, { id: request.clientId });
+  return request.method === 'tools/list' ? withoutTaskSupport(text) : text;
 }
 
 function findChanges(response: Message, request: TranslatedRequest): Replacement[] {
@@ -155,6 +163,10 @@ function insertResourceUri(text: Buffer, uriText: string): Replacement[] {
   return typeof error === 'object' ? insertMember(text, error, 'data', `"data":{"uri":${uriText}}`) : [];
 }
 
+const taskSupport = new SoughtKey('taskSupport');
+
 /** Removes the statements of tools whether they can run as tasks of 2025-11-25: no client can request that. */
-const withoutTaskSupport = (text: Buffer): Buffer | undefined =>
-  removeFromEach(text, ['result', 'tools'], (tool) => findRemoval(tool, ['execution', 'taskSupport']));
+function withoutTaskSupport(text: Buffer): Buffer | undefined {
+  if (!taskSupport.mayBeIn(text)) return text;
+  return removeFromEach(text, ['result', 'tools'], (tool) => findRemoval(tool, ['execution', 'taskSupport']));
+}
