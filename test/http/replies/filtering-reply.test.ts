@@ -50,7 +50,9 @@ describe('a list of tools', () => {
 
 describe('another answer', () => {
   it('stays as it is, also with millions of values', () => {
-    const text = Buffer.from(`{"id":1,"result":{"structuredContent":{"a":[${'0,'.repeat(4_000_000)}0],"b":"other tools"}}}`);
+    const text = Buffer.from(
+      `{"id":1,"result":{"structuredContent":{"a":[${'0,'.repeat(4_000_000)}0],"b":"other tools"}}}`,
+    );
     expect(filterTools(text, mayCall)).toBe(text);
   });
 });
