@@ -17,7 +17,7 @@ const credentialForms: readonly (readonly [form: RegExp, shown: string])[] = [
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, mask],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|AKIA|ASIA|AIza|github_pat|npm|hf)[-_]?[\w-]{16,}/g, mask],
   [
-    /(?<![\w-])([\w-]{0,64}?(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key))=(?!=)[^\s;&,"'\uE000-\uEFFF]+/gi,
+    /(?<![\w-])([\w-]{0,64}?(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key))=(?!=)[^\s;&,"']+/gi,
     `$1=${mask}`,
   ],
   [/(:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, `$1${mask}@`],

@@ -13,74 +13,22 @@ const masked = '***';
 /** Words before or in an argument whose value is probably a secret. */
 const secretWord = /token|key|secret|passw|credential|auth/i;
 
+/** A text in pieces: its references, and the texts between them. */
+const piecesOf = (text: string): string[] => text.split(/(\$\{[^{}]*\})/).filter((piece) => piece !== '');
+
+const isReference = (piece: string): boolean => piece.startsWith('${');
+
 /** Shows a text of a secret: its references, and a scheme such as `Bearer` before them. All other parts are masked. */
 function hideText(text: string): string {
-  return partsOf(text)
-    .map(({ literal, reference }) =>
-      reference !== undefined
-        ? hideDefault(reference)
-        : literal === '' || (/^(?:Bearer|Basic|Token) $/i.test(literal) && text !== literal)
-          ? literal
-          : masked,
-    )
-    .join('');
+  const pieces = piecesOf(text);
+  const isShown = (piece: string): boolean =>
+    isReference(piece) || (pieces.length > 1 && /^(?:Bearer|Basic|Token) $/i.test(piece));
+  return pieces.map((piece) => (isShown(piece) ? hideDefaults(piece) : masked)).join('') || masked;
 }
-
-type Part = { readonly literal: string; readonly reference?: undefined } | { literal?: undefined; reference: string };
-
-function partsOf(text: string): Part[] {
-  const parts: Part[] = [];
-  let end = 0;
-  for (const match of text.matchAll(referencePattern)) {
-    parts.push({ literal: text.slice(end, match.index) }, { reference: match[0] });
-    end = match.index + match[0].length;
-  }
-  return [...parts, { literal: text.slice(end) }].filter(({ literal }) => literal !== '' || text === '');
-}
-
-/**
- * Applies a change to a text in which each reference is one character, so that no part of a reference is changed.
- * `withoutDefault` of such a character stands for the reference with a masked default.
- */
-function aroundReferences(text: string, change: (text: string) => string): string {
-  const references: string[] = [];
-  const short = text.replace(referencePattern, (reference) => {
-    references.push(reference);
-    return String.fromCharCode(firstMark + references.length - 1);
-  });
-  return change(short).replace(anyMark, (mark) => {
-    const index = mark.charCodeAt(0) - firstMark;
-    const reference = references[index % maxMarks] ?? mark;
-    return index < maxMarks && !hasUrlSecret(reference) ? reference : hideDefault(reference);
-  });
-}
-
-/** True for a URL with a user name, a password or a query, such as the default of a reference. */
-function hasUrlSecret(text: string): boolean {
-  const start = text.indexOf('://') + 3;
-  if (start < 3) return false;
-  const [authority = ''] = text.slice(start).split('/', 1);
-  return authority.includes('@') || text.includes('?', start);
-}
-
-/** Characters for private use (Unicode, chapter 23.5) stand for references. */
-const firstMark = 0xe000;
-const maxMarks = 0x800;
-const anyMark = /[\uE000-\uEFFF]/g;
-
-const withoutDefault = (text: string): string =>
-  text.replace(anyMark, (mark) => {
-    const code = mark.charCodeAt(0);
-    return String.fromCharCode(code < firstMark + maxMarks ? code + maxMarks : code);
-  });
 
 /** Hides the default of `${VAR:-default}`, which may be a secret. */
-function hideDefault(reference: string): string {
-  const at = reference.indexOf(':-');
-  return at > 0 && reference.endsWith('}') && !reference.endsWith(':-}')
-    ? `${reference.slice(0, at)}:-${masked}}`
-    : reference;
-}
+const hideDefaults = (text: string): string =>
+  text.replace(referencePattern, (reference) => reference.replace(/:-[^}]+/s, `:-${masked}`));
 
 /** Hides all texts in a value. */
 function hideTexts(value: unknown): unknown {
@@ -105,16 +53,14 @@ const hideToolArguments = (value: unknown): unknown =>
       )
     : hideTexts(value);
 
-/** Hides the user name, the password and the query of a URL. */
+/** Hides the user name, the password and the query of a URL, unless they are references. */
 const hideUrlSecrets = (url: unknown): unknown =>
   typeof url === 'string'
-    ? aroundReferences(url, (text) =>
-        text
-          .replace(/\/\/([^@/]*)@/g, (whole, user) =>
-            /^:?[\uE000-\uEFFF](?::[\uE000-\uEFFF])?$/.test(user) ? withoutDefault(whole) : `//${masked}@`,
-          )
-          .replace(/\?.*$/s, `?${masked}`),
-      )
+    ? hideDefaults(url)
+        .replace(/\/\/((?:\$\{[^{}]*\}|[^@/])*)@/g, (whole, user: string) =>
+          /^:?\$\{[^{}]*\}(?::\$\{[^{}]*\})?$/.test(user) ? whole : `//${masked}@`,
+        )
+        .replace(/\?.*$/s, `?${masked}`)
     : url;
 
 /** The functions that hide the secrets of options. */
@@ -148,31 +94,33 @@ const wordOrBlanks = /(?:"(?:\\.|[^"\\])*"?|'[^']*'?|\\.|[^\s"'\\])+|\\|\s+/gs;
 
 /** Shows a command that is written as one text, without the secrets that `showArguments` hides. */
 export const showCommandText = (text: string): string =>
-  aroundReferences(text, (short) =>
-    maskArguments(short.match(wordOrBlanks) ?? [], (words, index) => words[index - 2] ?? '').join(''),
-  );
+  maskArguments(hideDefaults(text).match(wordOrBlanks) ?? [], 2).join('');
 
 /**
  * Shows arguments. Hides the value of arguments such as `--token=…`, an argument after `--token`, the values of headers,
- * the user names, passwords and queries of URLs, and what the status page redacts.
+ * the user names, passwords and queries of URLs, the defaults of references, and what the status page redacts.
  */
-export const showArguments = (args: readonly string[]): string[] =>
-  maskArguments(args, (all, index) => all[index - 1] ?? '');
+export const showArguments = (args: readonly string[]): string[] => maskArguments(args.map(hideDefaults), 1);
 
-const maskArguments = (args: readonly string[], before: (args: readonly string[], index: number) => string): string[] =>
+/** @param step how far an argument is from the next one */
+const maskArguments = (args: readonly string[], step: number): string[] =>
   args.map((argument, index) => {
-    const shown = maskArgument(argument, before(args, index));
+    const shown = maskArgument(argument, args[index - step] ?? '');
     const withoutUrlSecrets = shown.includes('://') ? String(hideUrlSecrets(shown)) : shown;
-    return aroundReferences(withoutUrlSecrets, (text) => redactCredentials(text).replaceAll(redacted, masked));
+    const pieces = piecesOf(withoutUrlSecrets);
+    return pieces
+      .map((piece) => (isReference(piece) ? piece : redactCredentials(piece)))
+      .join('')
+      .replaceAll(redacted, masked);
   });
 
 function maskArgument(argument: string, previous: string): string {
   const [name = '', value] = argument.split(/=(.*)/s, 2);
   if (headerOption.test(previous)) return hideHeader(argument);
   if (value !== undefined && headerOption.test(name)) return `${name}=${hideHeader(value)}`;
-  if (value !== undefined && secretWord.test(name)) return `${name}=${hideArgument(value)}`;
+  if (value !== undefined && secretWord.test(name)) return `${name}=${hideText(value)}`;
   const follows = previous.startsWith('-') && !previous.includes('=') && secretWord.test(previous);
-  return follows && !argument.startsWith('-') && argument.trim() !== '' ? hideArgument(argument) : argument;
+  return follows && !argument.startsWith('-') && argument.trim() !== '' ? hideText(argument) : argument;
 }
 
 /** Options of bridges and HTTP clients whose value is a header. */
@@ -182,11 +130,8 @@ const headerOption = /^["']?(?:-H|--headers?)$/;
 const hideHeader = (text: string): string =>
   text.replace(
     /^(["']?[\w-]+:(?!\/\/)\s*)(.*?)(["']?)$/s,
-    (_, name: string, value: string, quote: string) => `${name}${hideArgument(value)}${quote}`,
+    (_, name: string, value: string, quote: string) => `${name}${hideText(value)}${quote}`,
   );
-
-const hideArgument = (text: string): string =>
-  /^(?:(?:Bearer|Basic|Token) )?[\uE000-\uEFFF]$/i.test(text) ? withoutDefault(text) : hideText(text);
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -89,7 +89,7 @@ describe('config print', () => {
     expect(lineOf(text, 'redis')).toContain('"redis://:${RP:-***}@a:6379"');
     expect(lineOf(text, 'stateKeys')).toContain('["***","${K:-***}"]');
     expect(lineOf(text, 'command')).toContain('"x --token ${T:-***} --api-key=*** y"');
-    expect(text).toContain('"args": ["--token","${T:-***}","--key=***","${Y:-y}"]');
+    expect(text).toContain('"args": ["--token","${T:-***}","--key=***","${Y:-***}"]');
     expect(text).toContain('"tools": {"t":{"arguments":{"key":"***","n":"***"}}}');
   });
 
@@ -118,7 +118,7 @@ describe('config print', () => {
     const args = ['https://${HOST:-h}/mcp', '--header', 'Authorization: Bearer ${T:-CANARY}', '-H', 'tcp://h:1', 'a:b'];
     const text = print({ mcpServers: { a: { command: 'x', args } } });
     expect(text).toContain(
-      '["https://${HOST:-h}/mcp","--header","Authorization: Bearer ${T:-***}","-H","tcp://h:1","a:b"]',
+      '["https://${HOST:-***}/mcp","--header","Authorization: Bearer ${T:-***}","-H","tcp://h:1","a:b"]',
     );
     const command = 'x  https://${U:-u}@h/ -H "Authorization: Bearer ${T:-CANARY}" y';
     expect(lineOf(print({ mcpServers: { a: { command } } }), 'command')).toContain(
