@@ -1,5 +1,5 @@
 import { renderHelp } from '../../src/config/help/help.ts';
-import { helpTopics } from '../../src/config/sources/command-line.ts';
+import { helpTopics } from '../../src/config/sources/commands.ts';
 
 /** `docs/reference/command-line.md`: the help texts and further details. */
 export function renderCommandLine(): string {

@@ -1,7 +1,14 @@
 import type { Option } from '../../src/config/options/option-kinds.ts';
 import { options as allOptions, environmentNameOf, flagsOf } from '../../src/config/options/option-names.ts';
-import { forms } from '../../src/config/sources/command-line.ts';
+import { commandNames, factsOf, forms, serverFlags } from '../../src/config/sources/commands.ts';
 import { apiKeysVariable, configFileVariable } from '../../src/config/sources/environment-variables.ts';
+
+/** The commands with their flags: `key <name> [--add <file>]`. */
+const usages = commandNames.flatMap((name) => {
+  const { overview, flags = [] } = factsOf(name) ?? {};
+  const own = flags.map(({ flag, value = '' }) => `[${`${flag} ${value}`.trimEnd()}]`);
+  return overview === undefined ? [] : [[overview[0], ...own].join(' ')];
+});
 
 /** `docs/reference/mcp-gangway.1`: the manual page, which npm installs with the package. */
 export function renderManPage(): string {
@@ -16,29 +23,13 @@ export function renderManPage(): string {
 mcp-gangway \\- serve MCP servers at Streamable HTTP endpoints
 .SH SYNOPSIS
 ${forms.map((form) => `.B ${troff(form)}\n.br`).join('\n')}
-.B mcp-gangway check
-[same arguments]
-.br
-.B mcp-gangway config print
-[same arguments]
-.br
-.B mcp-gangway config schema
-.br
-.B mcp-gangway health
-[same arguments]
-.br
-.B mcp-gangway key
-\\fIname\\fR [\\-\\-add \\fIfile\\fR] [\\-\\-scope \\fIscope\\fR] [\\-\\-expires \\fItime\\fR]
-.br
-.B mcp-gangway completion
-bash | zsh | fish
+${usages.map((usage) => `.B ${troff(`mcp-gangway ${usage}`)}`).join('\n.br\n')}
 .SH DESCRIPTION
 mcp-gangway puts any MCP server behind one Streamable HTTP endpoint, whose streams survive broken connections and, with Redis, host failures.
 Each option can be given on the command line, as an environment variable, or in a configuration file.
 Times and sizes have units: 30m, 4MiB.
 .SH OPTIONS
-${entry(['--config'], 'Configuration file with servers and options.')}
-${entry(['--name'], 'Name of the only server.')}
+${serverFlags.map(({ flag, description }) => entry([flag], description)).join('\n')}
 ${options(false)}
 .SH ADVANCED OPTIONS
 ${options(true)}

@@ -16,15 +16,9 @@ import { accessRules, type GatewayAccess, gatewayRules } from './rules/gateway-r
 import { checkRules, type PlaceOf } from './rules/rules.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
-import {
-  type CommandLine,
-  checkCommandWord,
-  forms,
-  type HelpTopic,
-  helpTopics,
-  readCommandLine,
-} from './sources/command-line.ts';
+import { type CommandLine, checkCommandWord, readCommandLine } from './sources/command-line.ts';
 import type { FindCommand } from './sources/command-text.ts';
+import { forms, type HelpTopic, helpTopics } from './sources/commands.ts';
 import { type ConfigFile, type FileContext, readConfigFile } from './sources/config-file.ts';
 import {
   configFileVariable,
@@ -148,10 +142,10 @@ export function readConfiguration({
   }
   if (command === 'version') return { ok: true, command };
   if (command === 'key') {
-    const key = readKeyRequest(word, line.key, Date.now(), report);
+    const key = readKeyRequest(word, line.flags, Date.now(), report);
     return key === undefined || faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, key };
   }
-  if (command === 'completion' || command === 'config') checkCommandWord(command, word, report);
+  checkCommandWord(command, word, report);
   if (command === 'completion' || word === 'schema') {
     if (faults.length > 0) return { ok: false, command, faults };
     return command === 'completion' ? { ok: true, command, shell: word ?? '' } : { ok: true, command: 'schema' };
@@ -214,10 +208,10 @@ export function readConfiguration({
     disabled,
     file: fileName,
     included: file?.included ?? [],
-    opensPage: line.switches.has('--open'),
-    isJson: line.switches.has('--json'),
-    isConfigOnly: line.switches.has('--config-only'),
-    isReadyCheck: line.switches.has('--ready'),
+    opensPage: line.flags.has('--open'),
+    isJson: line.flags.has('--json'),
+    isConfigOnly: line.flags.has('--config-only'),
+    isReadyCheck: line.flags.has('--ready'),
   };
 }
 

@@ -77,7 +77,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     line('--scope', 'x', '--', 'x'),
-    '--scope: is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json',
+    '--scope: is only for mcp-gangway key; remove it, or run mcp-gangway key alice --scope <scope>',
   ],
   [line('--port', '1', 'key', 'alice'), 'key: must be the first word: mcp-gangway key …'],
   [
@@ -149,6 +149,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     flags('--header', 'X: y'),
     '--header: is only for servers at a URL, but this server is a command; remove it, or use --env',
   ],
+  [line('check', '--json=no', '--', 'x'), '--json: has no value; remove the text from ='],
   [flags('--ready'), '--ready: is only for mcp-gangway health; remove it, or run mcp-gangway health --ready'],
   [
     flags('--env', 'TOKEN'),

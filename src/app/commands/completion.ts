@@ -1,15 +1,20 @@
 import { flagsOf, options } from '../../config/options/option-names.ts';
+import { commandFlags, commandNames, commands } from '../../config/sources/commands.ts';
 import { ownFlags } from '../../config/sources/known-flags.ts';
 
-const commands = ['serve', 'check', 'config', 'health', 'key', 'completion'];
 const allFlags = [...ownFlags, ...[...options.keys()].flatMap(flagsOf)];
 
 /** Options whose value is a file or a folder. */
 const fileFlags = [
-  '--config',
-  '--add',
+  ...[...commandFlags.values()].flatMap(({ flag, value }) => (value === '<file>' ? [flag] : [])),
   ...[...options].flatMap(([path, { isFile }]) => (isFile === true ? flagsOf(path) : [])),
 ];
+
+/** The words that can follow each command. */
+const wordsByCommand = [
+  ['config', commands.config.words.join(' ')],
+  ['completion', commands.completion.words.join(' ')],
+] as const;
 
 /** Renders the completion script of a shell. A script contains all names, so that it starts no program. */
 export function renderCompletion(shell: string): string {
@@ -28,14 +33,13 @@ export function renderCompletion(shell: string): string {
   case "$previous" in
     ${fileFlags.join('|')}) COMPREPLY=( $(compgen -f -- "$current") ); return ;;
 ${cases.join('\n')}
-    config) COMPREPLY=( $(compgen -W "print schema" -- "$current") ); return ;;
-    completion) COMPREPLY=( $(compgen -W "bash zsh fish" -- "$current") ); return ;;
-    --help) COMPREPLY=( $(compgen -W "all ${commands.join(' ')}" -- "$current") ); return ;;
+${wordsByCommand.map(([name, words]) => `    ${name}) COMPREPLY=( $(compgen -W "${words}" -- "$current") ); return ;;`).join('\n')}
+    --help) COMPREPLY=( $(compgen -W "all ${commandNames.join(' ')}" -- "$current") ); return ;;
   esac
   if [[ "$current" == -* ]]; then
     COMPREPLY=( $(compgen -W "${allFlags.join(' ')}" -- "$current") )
   elif (( COMP_CWORD == 1 )); then
-    COMPREPLY=( $(compgen -W "${commands.join(' ')}" -- "$current") )
+    COMPREPLY=( $(compgen -W "${commandNames.join(' ')}" -- "$current") )
   fi
 }
 complete -o bashdefault -F _mcp_gangway mcp-gangway
@@ -54,9 +58,10 @@ function renderFish(): string {
   );
   return [
     'complete -c mcp-gangway -f',
-    `complete -c mcp-gangway -n __fish_use_subcommand -a '${commands.join(' ')}'`,
-    "complete -c mcp-gangway -n '__fish_seen_subcommand_from config' -a 'print schema'",
-    "complete -c mcp-gangway -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'",
+    `complete -c mcp-gangway -n __fish_use_subcommand -a '${commandNames.join(' ')}'`,
+    ...wordsByCommand.map(
+      ([name, words]) => `complete -c mcp-gangway -n '__fish_seen_subcommand_from ${name}' -a '${words}'`,
+    ),
     ...others,
     ...own,
     '',

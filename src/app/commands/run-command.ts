@@ -7,7 +7,7 @@ import { type Configuration, type GatewayConfig, readConfiguration } from '../..
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
-import type { Command } from '../../config/sources/command-line.ts';
+import type { Command } from '../../config/sources/commands.ts';
 import { redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';

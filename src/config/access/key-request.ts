@@ -1,5 +1,5 @@
 import type { ReportIssue } from '../issues.ts';
-import type { KeyWords } from '../sources/command-line.ts';
+import type { CommandLine } from '../sources/command-line.ts';
 import { parseDurationMs } from '../units.ts';
 import { keyName, keyScope } from './api-key-sources.ts';
 
@@ -21,10 +21,12 @@ export interface KeyRequest {
  */
 export function readKeyRequest(
   name = '',
-  { addTo, scopes, expires }: KeyWords,
+  flags: CommandLine['flags'],
   nowMs: number,
   report: ReportIssue,
 ): KeyRequest | undefined {
+  const scopes = (flags.get('--scope') ?? []).flatMap((words) => words.split(' ').filter((word) => word !== ''));
+  const expires = flags.get('--expires')?.[0];
   const isNamed = keyName.safeParse(name).success;
   if (!isNamed)
     report('key', 'needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -');
@@ -37,7 +39,7 @@ export function readKeyRequest(
       '--expires',
       'must be a time from now, such as 90d or 12h, or a time in the future, such as 2027-01-31T00:00:00Z',
     );
-  return isNamed && areScopes && hasEnd ? { name, scopes, expires: end, addTo } : undefined;
+  return isNamed && areScopes && hasEnd ? { name, scopes, expires: end, addTo: flags.get('--add')?.[0] } : undefined;
 }
 
 /** The longest life of a key. A longer one is a mistake, or should have no end. */

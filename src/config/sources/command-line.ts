@@ -2,6 +2,17 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
 import { joinWords, type Option } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';
+import {
+  type Command,
+  type CommandFacts,
+  commandFlags,
+  commandNames,
+  commands,
+  factsOf,
+  type HelpTopic,
+  helpTopics,
+  serverFlags,
+} from './commands.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
 import {
@@ -12,39 +23,6 @@ import {
   optionOfFlag,
   pathOfFlag,
 } from './known-flags.ts';
-
-/** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
-export const forms = [
-  'mcp-gangway [options] -- <command> [args…]',
-  'mcp-gangway [options] <url>',
-  'mcp-gangway [options] --config <file>',
-] as const;
-
-/** The words that can follow `--help`: all options, or a command. */
-export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'completion'] as const;
-
-/** A subject of help: the gateway in short, or one of the topics. */
-export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
-
-/** The commands that can stand anywhere before `--`. They take the options of the gateway. */
-const gatewayCommands = ['serve', 'check', 'health'] as const;
-/** The commands that must be the first argument, with the words that can follow them. */
-const wordsByCommand = {
-  config: ['print', 'schema'],
-  completion: ['bash', 'zsh', 'fish'],
-  key: [],
-} as const;
-
-/** A command of the program. */
-export type Command = (typeof gatewayCommands)[number] | keyof typeof wordsByCommand | 'help' | 'version';
-
-/** The options of `key`, as they were given. */
-export interface KeyWords {
-  /** The file after `--add`. */
-  readonly addTo: string | undefined;
-  readonly scopes: readonly string[];
-  readonly expires: string | undefined;
-}
 
 /** The result of reading the arguments. */
 export interface CommandLine {
@@ -60,32 +38,13 @@ export interface CommandLine {
   readonly url: { readonly path: string; readonly text: string } | undefined;
   /** The name of the only server. */
   readonly name: string | undefined;
-  /** The flags of commands, such as `--json`. */
-  readonly switches: ReadonlySet<string>;
-  /** The options of `key`. */
-  readonly key: KeyWords;
+  /** The flags of commands, such as `--json`, each with its values. */
+  readonly flags: ReadonlyMap<string, readonly string[]>;
   /** The word after `key`, `config` or `completion`. */
   readonly word: string | undefined;
   /** True if a word is neither an option nor a URL, or is the option of a server's command. This was reported. */
   readonly hasStrayWord: boolean;
 }
-
-/** The commands that accept each switch. */
-const commandsBySwitch = new Map<string, readonly Command[]>([
-  ['--json', ['check']],
-  ['--config-only', ['check']],
-  ['--ready', ['health']],
-  ['--open', ['serve']],
-]);
-
-/** The options of `key`, which no other command has. */
-const keyFlags: readonly string[] = ['--add', '--scope', '--expires'];
-
-/** Flags with a value that are not options of the tree. */
-const ownValues = ['--config', '--name', ...keyFlags];
-
-/** The only options of the commands that do not read a configuration. */
-const onlyFlags: Partial<Record<Command, readonly string[]>> = { key: keyFlags, completion: [] };
 
 /**
  * Reads the arguments and reports all faults. `parseArgs` of node:util is not used: it throws at the first fault, or
@@ -98,7 +57,6 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
   const own = end === -1 ? argv : argv.slice(0, end);
   const texts = new Map<string, string[]>();
   const words: number[] = [];
-  const switches = new Set<string>();
   let command: Command = 'serve';
   let helpOn: HelpTopic | undefined = 'gateway';
   let hasCommand = false;
@@ -115,56 +73,47 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
       }
       words.push(index);
       // The first stray word is most likely the server's program, and the words after it are its arguments.
-      if (!isUrl(argument) && !(command in wordsByCommand) && end === -1) break;
-    } else if (argument === '-h' || argument === '--help') {
+      if (!isUrl(argument) && factsOf(command)?.example === undefined && end === -1) break;
+      continue;
+    }
+    if (argument === '-h' || argument === '--help') {
       const next = own[index + 1];
       if (isTopic(next)) helpOn = next;
       else if (isPlainWord(next)) helpOn = undefined;
       else if (isTopic(command)) helpOn = command;
       command = 'help';
-    } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
-    else if (commandsBySwitch.has(argument)) switches.add(argument);
-    else {
-      const [flag = '', inline] = argument.split(/=(.*)/s, 2);
-      const only = onlyFlags[command];
-      if (only !== undefined && !only.includes(flag)) {
-        report(nameOfUnknown(argument), explainForeignFlag(flag, command, only));
-        if (inline === undefined && isPlainWord(own[index + 1])) index++;
-        continue;
-      }
-      if (!isKnownFlag(flag)) {
-        report(nameOfUnknown(argument), explainUnknownFlag(flag, end !== -1));
-        hasStrayOption ||= isShortFlag(flag) && end === -1;
-        if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
-        continue;
-      }
-      if (optionOfFlag(flag)?.kind === 'boolean') {
-        texts.set(flag, [...(texts.get(flag) ?? []), inline ?? 'true']);
-        continue;
-      }
-      // Text with two dashes is never the value. Unless it is a known flag it is skipped: it may be a secret.
-      const next = inline === undefined ? own[index + 1] : undefined;
-      const value = inline ?? (next?.startsWith('--') ? undefined : next);
-      if (value === undefined || (value === '' && ownValues.includes(flag))) report(flag, explainNoValue(flag));
-      else texts.set(flag, [...(texts.get(flag) ?? []), value]);
-      if (next !== undefined && !isKnownFlag(next)) index++;
+      continue;
     }
+    if (argument === '-v' || argument === '--version') {
+      if (command !== 'help') command = 'version';
+      continue;
+    }
+    const [flag = '', inline] = argument.split(/=(.*)/s, 2);
+    const facts = factsOf(command);
+    const foreign = explainForeignFlag(flag, command, facts);
+    if (foreign !== undefined || !isKnownFlag(flag)) {
+      report(nameOfUnknown(argument), foreign ?? explainUnknownFlag(flag, end !== -1));
+      if (foreign === undefined) hasStrayOption ||= isShortFlag(flag) && end === -1;
+      if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
+      continue;
+    }
+    const ownFlag = commandFlags.get(flag);
+    const isSwitch = ownFlag === undefined ? optionOfFlag(flag)?.kind === 'boolean' : ownFlag.value === undefined;
+    // Text with two dashes is never the value. Unless it is a known flag it is skipped: it may be a secret.
+    const next = inline === undefined && !isSwitch ? own[index + 1] : undefined;
+    const value = inline ?? (isSwitch ? 'true' : next?.startsWith('--') ? undefined : next);
+    if (ownFlag !== undefined && isSwitch && inline !== undefined) report(flag, 'has no value; remove the text from =');
+    else if (value === undefined || (value === '' && ownFlag !== undefined)) report(flag, explainNoValue(flag));
+    else texts.set(flag, [...(texts.get(flag) ?? []), value]);
+    if (next !== undefined && !isKnownFlag(next)) index++;
   }
 
-  const takesServer = gatewayCommands.some((each) => each === command) || command === 'config';
-  for (const [flag, commands] of commandsBySwitch)
-    if (switches.has(flag) && command !== 'help' && !commands.includes(command))
-      report(
-        flag,
-        `is only for mcp-gangway ${commands.join(' and ')}; remove it, or run mcp-gangway ${commands[0]} ${flag}`,
-      );
-  const commandWord = command in wordsByCommand ? words.shift() : undefined;
-  if (takesServer) reportWords(words, own, end !== -1, report);
-  else if (command in wordsByCommand && (words.length > 0 || end !== -1))
-    report(command, `takes only ${onlyWords[command as keyof typeof wordsByCommand]}`);
-  for (const flag of keyFlags)
-    if (texts.has(flag) && command !== 'key' && command !== 'help')
-      report(flag, 'is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json');
+  const facts = factsOf(command);
+  if (facts !== undefined) reportFlagsOfOthers([...texts.keys()], command, report);
+  const commandWord = facts?.example === undefined ? undefined : words.shift();
+  if (facts?.takesOptions === true) reportWords(words, own, end !== -1, report);
+  else if (facts !== undefined && (words.length > 0 || end !== -1))
+    report(command, `takes only one word, such as: mcp-gangway ${command} ${facts.example}`);
   return {
     command,
     helpOn,
@@ -173,40 +122,33 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
     url: firstUrl(words, own),
     name: texts.get('--name')?.[0],
-    switches,
-    key: {
-      addTo: texts.get('--add')?.[0],
-      scopes: texts.get('--scope')?.flatMap((words) => words.split(' ').filter((word) => word !== '')) ?? [],
-      expires: texts.get('--expires')?.[0],
-    },
+    flags: new Map([...texts].filter(([flag]) => commandFlags.has(flag))),
     word: commandWord === undefined ? undefined : own[commandWord],
     hasStrayWord: hasStrayOption || words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
 
-/** What can follow each command, for the fault of a further word. */
-const onlyWords = {
-  config: 'one word, such as: mcp-gangway config print',
-  completion: 'one word, such as: mcp-gangway completion bash',
-  key: 'one word, such as: mcp-gangway key alice',
-} as const;
-
-/** The command that a word is at its position. */
-function commandAt(word: string, index: number): Command | undefined {
-  const first = Object.keys(wordsByCommand) as (keyof typeof wordsByCommand)[];
-  return (
-    gatewayCommands.find((each) => each === word) ?? (index === 0 ? first.find((each) => each === word) : undefined)
-  );
+/** Reports the flags of other commands. */
+function reportFlagsOfOthers(flags: readonly string[], command: Command, report: ReportIssue): void {
+  const common = [...serverFlags, ...(factsOf(command)?.flags ?? [])].map(({ flag }) => flag);
+  for (const flag of flags.filter((each) => commandFlags.has(each) && !common.includes(each))) {
+    const owner = commandNames.find((name) => factsOf(name)?.flags.some((each) => each.flag === flag)) ?? 'serve';
+    const call = ['mcp-gangway', owner, factsOf(owner)?.example, flag, commandFlags.get(flag)?.value];
+    report(
+      flag,
+      `is only for mcp-gangway ${owner}; remove it, or run ${call.filter((part) => part !== undefined).join(' ')}`,
+    );
+  }
 }
 
+/** The command that a word is at its position. A command with a word of its own must be the first word. */
+const commandAt = (word: string, index: number): keyof typeof commands | undefined =>
+  commandNames.find((name) => name === word && (index === 0 || factsOf(name)?.example === undefined));
+
 /** Reports a word after a command that is not one of its words. */
-export function checkCommandWord(
-  command: 'config' | 'completion',
-  word: string | undefined,
-  report: ReportIssue,
-): void {
-  const known: readonly string[] = wordsByCommand[command];
-  if (word !== undefined && known.includes(word)) return;
+export function checkCommandWord(command: Command, word: string | undefined, report: ReportIssue): void {
+  const known = factsOf(command)?.words;
+  if (known === undefined || (word !== undefined && known.includes(word))) return;
   const nearest = word === undefined ? undefined : nearestName(word, known);
   report(
     command,
@@ -214,8 +156,11 @@ export function checkCommandWord(
   );
 }
 
-/** The fault of an option that the command does not have: what it was probably meant to be, and what there is. */
-function explainForeignFlag(flag: string, command: Command, only: readonly string[]): string {
+/** The fault of a flag at a command without options: what it was probably meant to be, and what there is. */
+function explainForeignFlag(flag: string, command: Command, facts: CommandFacts | undefined): string | undefined {
+  if (facts === undefined || facts.takesOptions) return undefined;
+  const only = facts.flags.map((each) => each.flag);
+  if (only.includes(flag)) return undefined;
   if (only.length === 0) return `is not an option of mcp-gangway ${command}, which has no options; remove it`;
   const nearest = nearestName(flag, only);
   const meant = nearest === undefined ? `its options are ${joinWords(only, 'and')}` : `did you mean ${nearest}?`;
@@ -245,7 +190,7 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
   for (const [flag, values] of texts) {
     const path = pathOfFlag(flag);
     const { kind = 'string', secrets } = optionOfFlag(flag) ?? {};
-    if (values.length > 1 && !repeatable.has(kind) && flag !== '--scope')
+    if (values.length > 1 && !repeatable.has(kind) && !commandFlags.get(flag)?.isRepeatable)
       report(flag, 'is given more than once, but has only one value; give it once');
     if (path === undefined) continue;
     if (given.has(path)) report(flag, `sets the same option as ${given.get(path)?.path}; give only one of them`);
@@ -292,10 +237,10 @@ function reportWords(words: readonly number[], own: readonly string[], hasComman
 
 /** The fault of a stray word: usually a server's command without `--`, or a misspelled command of the gateway. */
 function explainStrayWord(word: string, hasCommand: boolean): string {
-  if (word in wordsByCommand) return `must be the first word: mcp-gangway ${word} …`;
+  if (word in commands) return `must be the first word: mcp-gangway ${word} …`;
   if (/\.(?:jsonc?|ya?ml|toml)$/.test(word) && isShown(word) && !hasCommand)
     return `unknown command; for a configuration file, write mcp-gangway --config ${word}`;
-  const nearest = nearestName(word, [...gatewayCommands, ...Object.keys(wordsByCommand), '--help', '--version']);
+  const nearest = nearestName(word, [...commandNames, '--help', '--version']);
   const remedy = hasCommand
     ? 'put options and the name of a command before --'
     : `put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- ${isShown(word) ? word : '<command>'} …`;

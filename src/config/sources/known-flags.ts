@@ -1,23 +1,12 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { defaultsBranch, flagsOf, options } from '../options/option-names.ts';
+import { commandFlags } from './commands.ts';
 
 const pathByFlag = new Map([...options.keys()].flatMap((path) => flagsOf(path).map((flag) => [flag, path] as const)));
 
 /** Flags that are not options of the tree. */
-export const ownFlags = [
-  '--config',
-  '--name',
-  '--open',
-  '--config-only',
-  '--add',
-  '--scope',
-  '--expires',
-  '--json',
-  '--ready',
-  '--help',
-  '--version',
-];
+export const ownFlags = [...commandFlags.keys(), '--help', '--version'];
 
 /** The path of a flag's option. It can be written with hyphens: `--timeouts.session-idle`. */
 export const pathOfFlag = (flag: string): string | undefined =>

@@ -1,0 +1,179 @@
+import { docsPage } from '../../util/docs-page.ts';
+
+/** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
+export const forms = [
+  'mcp-gangway [options] -- <command> [args…]',
+  'mcp-gangway [options] <url>',
+  'mcp-gangway [options] --config <file>',
+] as const;
+
+/** A flag of a command. It is no option of the tree, and has no variable. */
+export interface CommandFlag {
+  readonly flag: string;
+  /** What its value is; undefined for a flag without a value. */
+  readonly value: string | undefined;
+  readonly description: string;
+  readonly isRepeatable: boolean;
+}
+
+function flagOf(usage: string, description: string): CommandFlag {
+  const [flag = '', value] = usage.split(' ');
+  return { flag, value, description, isRepeatable: description.includes('repeatable') };
+}
+
+/** What a command takes, and its help. */
+export interface CommandFacts {
+  /** True for a command that takes the options of the gateway. */
+  readonly takesOptions: boolean;
+  /** The words of which one must follow. */
+  readonly words?: readonly string[];
+  /** The word that follows, for faults; undefined for a command that can stand anywhere before `--`. */
+  readonly example?: string;
+  readonly flags: readonly CommandFlag[];
+  /** How the overview and the manual page show it; absent if the forms do. */
+  readonly overview?: readonly [usage: string, summary: string];
+  /** The text of its help, with `{flags}` in the place of its flags. */
+  readonly help?: string;
+}
+
+/** The flags that name servers, of all commands that take options. */
+export const serverFlags: readonly CommandFlag[] = [
+  flagOf('--config <file>', 'Configuration file with servers and options.'),
+  flagOf('--name <name>', 'Name of the only server. Default: from its command.'),
+];
+
+/** The commands of the program. */
+export const commands = {
+  serve: {
+    takesOptions: true,
+    flags: [flagOf('--open', 'Open the status page in the browser when the gateway has started.')],
+  },
+  check: {
+    takesOptions: true,
+    flags: [
+      flagOf('--config-only', 'Check only the configuration, and start nothing. With --json, no servers are listed.'),
+      flagOf('--json', 'Print one JSON object instead of text.'),
+    ],
+    overview: ['check [same arguments]', 'check each server, then exit'],
+    help: `Starts each server as the gateway would, lists its features and stops it.
+Also checks Redis and the configuration, and says how to fix each problem.
+
+Usage:
+${forms.map((form) => `  ${form.replace('mcp-gangway', 'mcp-gangway check')}`).join('\n')}
+
+Options:
+{flags}
+  and the options of the gateway: mcp-gangway --help
+
+Exit code: 0 if everything works, 1 if a server or Redis does not, 2 if the
+configuration is invalid.
+
+Docs: ${docsPage('health.md')}`,
+  },
+  health: {
+    takesOptions: true,
+    flags: [
+      flagOf(
+        '--ready',
+        'Check whether the gateway accepts new sessions (/readyz), not only whether it runs (/healthz).',
+      ),
+    ],
+    overview: ['health [same arguments]', 'check a running gateway'],
+    help: `Checks whether a running gateway is healthy, for example in a container.
+
+Usage:
+  mcp-gangway health [the options of the gateway]
+
+In a container whose main process is the gateway, no options are needed.
+
+Options:
+{flags}
+
+Exit code: 0 if healthy, 1 if not, 2 if the configuration is invalid.
+
+Docs: ${docsPage('health.md')}`,
+  },
+  key: {
+    takesOptions: false,
+    example: 'alice',
+    flags: [
+      flagOf('--add <file>', 'Add the hash of the key to this key file. The file is created if it does not exist.'),
+      flagOf(
+        '--scope <scope>',
+        'What the key may be used for, such as gangway:status; repeatable. Without a scope, every server and tool, but not the status page.',
+      ),
+      flagOf('--expires <time>', 'When the key ends: a time from now, such as 90d, or 2027-01-31T00:00:00Z.'),
+    ],
+    overview: ['key <name>', 'create an API key'],
+    help: `Creates an API key for a client.
+
+Usage:
+  mcp-gangway key <name>               the user of the key, such as alice
+  mcp-gangway key <name> --add <file>  also add the key to a key file
+
+Options:
+{flags}
+
+With --add, adds the hash of the key to the file, and prints the key for alice.
+Start the gateway with --api-keys-file <file>. Only its owner can read the file.
+
+Without --add, prints the key, which is shown only once, its entry for the
+--api-keys-file file (a JSON list), and its entry for GANGWAY_API_KEYS.
+That variable has no scopes and times, so a key with them lacks this entry.
+The entries contain a hash of the key, not the key itself.
+
+Docs: ${docsPage('authentication.md')}`,
+  },
+  config: {
+    takesOptions: true,
+    words: ['print', 'schema'],
+    example: 'print',
+    flags: [],
+    overview: ['config print | schema', 'show the configuration'],
+    help: `Shows the configuration.
+
+Usage:
+  mcp-gangway config print [the options of the gateway]
+  mcp-gangway config schema
+
+print: the options in use, and where each one comes from. Secrets are masked.
+schema: the JSON Schema of the configuration file, for editors.
+
+Docs: ${docsPage('reference/configuration.md')}`,
+  },
+  completion: {
+    takesOptions: false,
+    words: ['bash', 'zsh', 'fish'],
+    example: 'bash',
+    flags: [],
+    overview: ['completion bash | zsh | fish', 'complete commands in a shell'],
+    help: `Prints a script that completes commands and options in a shell.
+
+Usage:
+  bash: source <(mcp-gangway completion bash)
+  zsh:  source <(mcp-gangway completion zsh)
+  fish: mcp-gangway completion fish | source
+
+Docs: ${docsPage('reference/command-line.md')}`,
+  },
+} as const satisfies Readonly<Record<string, CommandFacts>>;
+
+export const commandNames = Object.keys(commands) as (keyof typeof commands)[];
+
+/** A command of the program; `help` and `version` are flags. */
+export type Command = keyof typeof commands | 'help' | 'version';
+
+/** The facts of a command; undefined for `help` and `version`. */
+export const factsOf = (command: Command): CommandFacts | undefined =>
+  command === 'help' || command === 'version' ? undefined : commands[command];
+
+/** All flags of commands. */
+export const commandFlags: ReadonlyMap<string, CommandFlag> = new Map(
+  [...serverFlags, ...commandNames.flatMap((name) => commands[name].flags)].map((each) => [each.flag, each]),
+);
+
+/** The words that can follow `--help`: all options, or a command. */
+export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'completion'] as const;
+
+/** A subject of help: the gateway in short, or one of the topics. */
+export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
