@@ -1,5 +1,5 @@
 import { renderHelp } from '../../src/config/help/help.ts';
-import { helpTopics } from '../../src/config/sources/commands.ts';
+import { helpTopics } from '../../src/config/sources/command-table.ts';
 
 /** `docs/reference/command-line.md`: the help texts and further details. */
 export function renderCommandLine(): string {

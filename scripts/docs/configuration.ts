@@ -2,7 +2,7 @@ import type { Option } from '../../src/config/options/option-kinds.ts';
 import { environmentNameOf, flagOf, variableOf } from '../../src/config/options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../../src/config/options/options.ts';
 import { orderedPairs } from '../../src/config/rules/gateway-rules.ts';
-import { forms } from '../../src/config/sources/commands.ts';
+import { forms } from '../../src/config/sources/command-table.ts';
 import { apiKeysVariable, configFileVariable, kernelVariable } from '../../src/config/sources/environment-variables.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
 

@@ -1,6 +1,6 @@
 import type { Option } from '../../src/config/options/option-kinds.ts';
 import { options as allOptions, environmentNameOf, flagsOf } from '../../src/config/options/option-names.ts';
-import { commandNames, factsOf, forms, serverFlags } from '../../src/config/sources/commands.ts';
+import { commandNames, factsOf, forms, serverFlags } from '../../src/config/sources/command-table.ts';
 import { apiKeysVariable, configFileVariable } from '../../src/config/sources/environment-variables.ts';
 
 /** The commands with their flags: `key <name> [--add <file>]`. */

@@ -2,7 +2,7 @@
 
 import type { ApiKey } from '../auth/api-keys.ts';
 import { isLoopback } from '../auth/origin-rules.ts';
-import { checkClearKeys, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
+import { readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
 import { hasAuthentication, isOnlyLocal } from './access/authentication-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { type KeyRequest, readKeyRequest } from './access/key-request.ts';
@@ -17,8 +17,8 @@ import { checkRules, type PlaceOf } from './rules/rules.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
 import { type CommandLine, checkCommandWord, readCommandLine } from './sources/command-line.ts';
+import { forms, type HelpTopic, helpTopics } from './sources/command-table.ts';
 import type { FindCommand } from './sources/command-text.ts';
-import { forms, type HelpTopic, helpTopics } from './sources/commands.ts';
 import { type ConfigFile, type FileContext, readConfigFile } from './sources/config-file.ts';
 import {
   configFileVariable,
@@ -170,9 +170,7 @@ export function readConfiguration({
       optionLocation(sources, 'listen.path'),
       (nameOf) => `gives two endpoints the same path, ${duplicate}; change ${nameOf('listen.path')}`,
     );
-  const keysOfEnvironment = readKeysOfEnvironment(env, report, readFile);
-  const { keys: apiKeys } = keysOfEnvironment;
-  checkClearKeys(keysOfEnvironment, servers, report);
+  const apiKeys = readKeysOfEnvironment(env, report, readFile);
   const { apiKeysFile } = auth;
   const atKeysFile = optionLocation(sources, 'auth.apiKeysFile');
   const keysOfFile =

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import type { ConfigurationIssue } from '../../src/config/issues.ts';
 import { flagsOf, options, variablesOf } from '../../src/config/options/option-names.ts';
@@ -281,12 +280,12 @@ describe('references', () => {
     expect(result).toMatchObject({ ok: true, config: { servers: [{ name: 'a' }] }, included: ['inc/a.json'] });
   });
 
-  it('work in the API keys of the environment, where a plain key in a file is not in the environment', () => {
-    const key = 'k'.repeat(32);
-    const readFile = (path: string): string => (path === '/keys' ? `bob:${key}\ncarol:${key}1\n` : key);
-    const env = { GANGWAY_API_KEYS: `alice:\${file:/key},\${file:/keys}` };
+  it('work in the API keys of the environment', () => {
+    const sha256 = '0a'.repeat(32);
+    const readFile = (): string => `bob:sha256:${sha256}\ncarol:sha256:${sha256}\n`;
+    const env = { GANGWAY_API_KEYS: `alice:sha256:${sha256},\${file:/keys}` };
     const result = readConfiguration({ argv: ['--', 'x'], env, readFile, listFolder });
-    const named = [{ name: 'alice', sha256: digestOfKey(key) }, { name: 'bob' }, { name: 'carol' }];
+    const named = [{ name: 'alice', sha256 }, { name: 'bob', sha256 }, { name: 'carol' }];
     expect(result).toMatchObject({ ok: true, config: { apiKeys: named } });
   });
 });

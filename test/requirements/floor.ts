@@ -36,7 +36,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-08',
-    text: "API keys in the gateway's environment can be hashes. The gateway refuses plain keys that servers can read.",
+    text: "API keys in the gateway's environment are hashes, because servers can read that environment.",
   },
   { id: 'S-09', text: 'The size of initialize and of its answer is limited.' },
   { id: 'S-10', text: 'HEAD requests and requests for unknown paths produce no output outside the log.' },

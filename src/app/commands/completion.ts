@@ -1,5 +1,5 @@
 import { flagsOf, options } from '../../config/options/option-names.ts';
-import { commandFlags, commandNames, commands } from '../../config/sources/commands.ts';
+import { commandFlags, commandNames, commands } from '../../config/sources/command-table.ts';
 import { ownFlags } from '../../config/sources/known-flags.ts';
 
 const allFlags = [...ownFlags, ...[...options.keys()].flatMap(flagsOf)];

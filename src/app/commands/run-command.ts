@@ -7,7 +7,7 @@ import { type Configuration, type GatewayConfig, readConfiguration } from '../..
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
-import type { Command } from '../../config/sources/commands.ts';
+import type { Command } from '../../config/sources/command-table.ts';
 import { redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
@@ -15,7 +15,6 @@ import { reportFaultsTo } from '../../util/boundary.ts';
 import { statesOf } from '../file-watch.ts';
 import { version } from '../version.ts';
 import { check } from './check/check-command.ts';
-import { createProgressLine, createProgressNotes } from './check/progress-line.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
 import { endSignals } from './end-on-signals.ts';
 import { failed, misconfigured } from './exit-codes.ts';
@@ -75,22 +74,18 @@ export async function runCommand(): Promise<void> {
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the exit listener ends all started servers
     journalGroups(() => undefined);
-    const progress = process.stderr.isTTY
-      ? createProgressLine(process.stderr)
-      : createProgressNotes((text) => process.stderr.write(text));
-    const print = (text: string): void => progress.past(() => process.stdout.write(text));
-    const { stdout } = process;
+    const { stdout, stderr } = process;
+    const print = (text: string): void => {
+      stdout.write(text);
+    };
     const hasColors = stdout.isTTY && stdout.hasColors();
     const json = isJson ? jsonListener() : undefined;
     reportFaultsTo((seam, cause) => {
       const { stack } = redactFault(cause);
-      progress.past(() => process.stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`));
+      stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`);
     });
-    const isFine = await check(
-      configuration,
-      process.env,
-      json?.listener ?? textListener(print, hasColors),
-      progress.show,
+    const isFine = await check(configuration, process.env, json?.listener ?? textListener(print, hasColors), (line) =>
+      stderr.write(line),
     );
     if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;

@@ -1,9 +1,7 @@
 import * as z from 'zod/mini';
-import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
+import type { ApiKey } from '../../auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
 import { matching, members } from '../options/option-kinds.ts';
-import { flagOf } from '../options/option-names.ts';
-import { type ServerConfig, userOf } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { expandWhole } from '../sources/expand-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
@@ -80,80 +78,25 @@ export function readKeysFile(
   }));
 }
 
-/** A shorter key could be guessed. */
-const minKeyLength = 32;
-
-/** The keys of the environment. */
-export interface KeysOfEnvironment {
-  readonly keys: readonly ApiKey[];
-  /** True if the environment contains a key itself instead of its hash or of the name of a file. */
-  readonly hasClear: boolean;
-}
-
 /**
- * Reads the keys of the environment: `name:sha256:hash` or `name:key`, separated by commas. These keys have all scopes
- * and do not expire. `${file:…}` reads an entry, or several, from a file.
+ * Reads the keys of the environment: `name:sha256:hash`, separated by commas. These keys have all scopes and do not
+ * expire. A key itself is refused: each server of the gateway's user sees the environment of the gateway in /proc.
  */
 export function readKeysOfEnvironment(
   env: Environment,
   report: ReportIssue,
   readFile: (path: string) => string,
-): KeysOfEnvironment {
+): readonly ApiKey[] {
   const text = env[apiKeysVariable] ?? '';
-  if (text === '') return { keys: [], hasClear: false };
-  let hasClear = false;
-  const expanded = text.split(',').flatMap((entry, index) => {
-    const whole = expandWhole(entry, `${apiKeysVariable}[${index}]`, { env: undefined, readFile, report });
-    const entries = whole === undefined ? [] : String(whole.value).split(/[,\n]/);
-    return entries
-      .filter((each) => each.trim() !== '' || whole?.written === undefined)
-      .map((each) => ({ entry: each, isInFile: whole?.written !== undefined }));
-  });
-  const keys = expanded.flatMap(({ entry, isInFile }, index) => {
-    const [name = '', credential = ''] = entry.trim().split(/:(.*)/s, 2);
-    const hash = /^sha256:([0-9a-f]{64})$/i.exec(credential)?.[1]?.toLowerCase();
-    const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(credential);
-    const isShort = isKey && credential.length < minKeyLength;
-    if (keyName.safeParse(name).success && (hash !== undefined || (isKey && !isShort))) {
-      hasClear ||= hash === undefined && !isInFile;
-      return [{ name, sha256: hash ?? digestOfKey(credential) }];
-    }
+  const whole = text === '' ? undefined : expandWhole(text, apiKeysVariable, { env: undefined, readFile, report });
+  const entries = whole === undefined ? [] : String(whole.value).trim().split(/[,\n]/);
+  return entries.flatMap((entry, index) => {
+    const [, name = '', sha256 = ''] = /^([^:]*):sha256:([0-9a-f]{64})$/i.exec(entry.trim()) ?? [];
+    if (keyName.safeParse(name).success) return [{ name, sha256: sha256.toLowerCase() }];
     report(
       `${apiKeysVariable}[${index}]`,
-      isShort
-        ? `is a plain key with fewer than ${minKeyLength} characters; run mcp-gangway key alice, and use the name:sha256:HASH that it prints`
-        : `must be name:sha256:HASH, as mcp-gangway key alice prints it, or name:key with a key of at least ${minKeyLength} characters`,
+      'must be name:sha256:HASH, as mcp-gangway key alice prints it; printf %s KEY | sha256sum prints the hash of an existing key',
     );
     return [];
   });
-  return { keys, hasClear };
 }
-
-/**
- * Refuses plain keys that servers could read: a server of the gateway's user, or of root, sees the environment of the
- * gateway in /proc. A gateway with such servers needs hashes, or a file.
- */
-export function checkClearKeys(
-  { hasClear }: KeysOfEnvironment,
-  servers: readonly ServerConfig[],
-  report: ReportIssue,
-): void {
-  const readers = servers.filter(canReadEnvironment).map(({ name }) => name);
-  if (!hasClear || readers.length === 0) return;
-  const shown = readers.slice(0, maxShownServers).join(', ') + (readers.length > maxShownServers ? ', …' : '');
-  const subject = readers.length === 1 ? 'server' : 'servers';
-  report(
-    apiKeysVariable,
-    `contains plain keys. The ${subject} ${shown} can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('auth.apiKeysFile')}`,
-  );
-}
-
-/** Further readers are not named, so that the fault stays readable. */
-const maxShownServers = 5;
-
-const canReadEnvironment = ({ address, process }: ServerConfig): boolean => {
-  const uid = process.user === undefined ? undefined : userOf(process.user).uid;
-  return address === undefined && (uid === undefined || uid === 0 || uid === ownUid());
-};
-
-const ownUid = (): number | undefined => process.getuid?.();

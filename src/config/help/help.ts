@@ -4,7 +4,7 @@ import { docsPage } from '../../util/docs-page.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { environmentNameOf, flagsOf, options } from '../options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../options/options.ts';
-import { commandNames, factsOf, forms, type HelpTopic, serverFlags } from '../sources/commands.ts';
+import { commandNames, factsOf, forms, type HelpTopic, serverFlags } from '../sources/command-table.ts';
 
 const columns = 80;
 const indent = 21;

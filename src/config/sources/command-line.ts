@@ -12,7 +12,7 @@ import {
   type HelpTopic,
   helpTopics,
   serverFlags,
-} from './commands.ts';
+} from './command-table.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
 import {

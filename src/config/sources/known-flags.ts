@@ -1,7 +1,7 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { defaultsBranch, flagsOf, options } from '../options/option-names.ts';
-import { commandFlags } from './commands.ts';
+import { commandFlags } from './command-table.ts';
 
 const pathByFlag = new Map([...options.keys()].flatMap((path) => flagsOf(path).map((flag) => [flag, path] as const)));
 

@@ -116,27 +116,25 @@ function readField(value: unknown, path: string, context: EntryContext): GivenVa
   return whole === undefined ? { path, value } : { path, ...whole };
 }
 
-/** Checks the transport that an entry names as its type. */
+/** Checks the transport that an entry names as its type: it says again what the command or the URL says. */
 function checkType(given: Given, report: ReportIssue): void {
   const type = given.get('type');
   if (type === undefined) return;
-  const isRemote = given.has('url');
-  const transport = transportOf(type.value);
-  if (isWebSocket(type.value)) {
-    if (!/^wss?:\/\//i.test(String(given.get('url')?.value)))
+  const { value } = type;
+  const url = given.get('url')?.value;
+  const isForUrl = transportOf(value) !== undefined;
+  if (isWebSocket(value)) {
+    if (!/^wss?:\/\//i.test(String(url)))
       report(
         type.path,
         'is for a WebSocket, but the server has no ws:// or wss:// URL; correct the url, or remove type',
       );
-    return;
-  }
-  if (transport !== undefined) {
-    if (!isRemote) report(type.path, `is "${transport}", but the server has no url; add a url, or remove type`);
-  } else if (type.value !== 'stdio') {
-    report(type.path, 'must be "stdio", "http", "sse" or "ws", or be omitted');
-  } else if (isRemote) {
-    report(type.path, 'is "stdio", but the server has a url; remove type, or the url');
-  }
+  } else if (!isForUrl && value !== 'stdio') report(type.path, 'must be "stdio", "http", "sse" or "ws", or be omitted');
+  else if (isForUrl === (url === undefined))
+    report(
+      type.path,
+      `is "${isForUrl ? transportOf(value) : 'stdio'}", but the server has ${url === undefined ? 'no url; add a url, or remove type' : 'a url; remove type, or the url'}`,
+    );
 }
 
 /** The transport that the type of a server with a URL names. */

@@ -5,9 +5,9 @@ import { gatewayOptions, serverOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import { filterOptions } from '../servers/filter-options.ts';
 import { viewTimeout } from '../servers/views.ts';
+import { timeUnits } from '../units.ts';
 import { type Branch, isOption } from './branch.ts';
 import { ignoredKeys, ignoredRootKeys, urlNames } from './client-keys.ts';
-import { allowsZero, patternOf } from './quantity-patterns.ts';
 
 /** A part of a JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -22,6 +22,10 @@ const urlText = (schemes: string): Schema => ({
   type: 'string',
   anyOf: [{ pattern: `^(${anyCase(schemes)})://[^\\s]+$` }, referenceText],
 });
+
+/** A time, from the largest unit to the smallest. */
+const timeText = `(?=.)${timeUnits.map(([unit]) => `(\\d+(\\.\\d+)?${unit})?`).join('')}`;
+const sizeText = '\\d+(\\.\\d+)? ?([bB]|[kKmMgGtT](i?[bB])?)';
 
 /** The URL of a server. */
 const serverUrl = urlText('https?|wss?|tcp|unix');
@@ -151,14 +155,13 @@ function valueSchema(option: Option): Schema {
   const { kind, schema, pattern } = option;
   switch (kind) {
     case 'duration':
-    case 'size':
-      return {
-        anyOf: [
-          { type: 'string', pattern: patternOf(option) },
-          ...(allowsZero(schema) ? [{ const: 0 }] : []),
-          referenceText,
-        ],
-      };
+    case 'size': {
+      // The bounds are left to the gateway.
+      const allowsZero = schema.safeParse(0).success;
+      const texts = kind === 'duration' ? timeText : sizeText;
+      const pattern = `^(${allowsZero ? '0|' : ''}${texts})$`;
+      return { anyOf: [{ type: 'string', pattern }, ...(allowsZero ? [{ const: 0 }] : []), referenceText] };
+    }
     case 'list': {
       const { items = { type: 'string' } } = withoutDraft(schema);
       return { type: 'array', items: { anyOf: [items, referenceText] } };

@@ -63,7 +63,7 @@ describe('authentication', () => {
   it('[S04] and forwarding of Authorization exclude each other, for each server', () => {
     const argv = ['--defaults.forwardHeaders', 'Authorization', 'https://x.example/mcp'];
     expect(faultsOf({ argv })).toEqual([]);
-    for (const given of [{ env: { GANGWAY_API_KEYS: `alice:${secret}` } }, { env: {}, ...keysFile([]) }]) {
+    for (const given of [{ env: { GANGWAY_API_KEYS: `alice:sha256:${sha256}` } }, { env: {}, ...keysFile([]) }]) {
       const files = 'files' in given ? given.files : {};
       const all = 'argv' in given ? [...given.argv, ...argv] : argv;
       expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
@@ -174,30 +174,22 @@ describe('a file of API keys', () => {
 });
 
 describe('API keys in the environment', () => {
-  it('are hashed at once', () => {
-    const config = configOf({
-      argv: ['https://x.example/mcp'],
-      env: { GANGWAY_API_KEYS: `alice:${secret}, bob:${secret}2==` },
-    });
-    expect(config.apiKeys).toEqual([
-      { name: 'alice', sha256 },
-      { name: 'bob', sha256: digestOfKey(`${secret}2==`) },
-    ]);
-    expect(JSON.stringify(config)).not.toContain(secret);
+  it.each([
+    secret,
+    `:${secret}`,
+    'alice:',
+    `alice:${secret}`,
+    `alice:${secret} x`,
+    `a b:sha256:${sha256}`,
+    'x:y:z',
+    ',',
+  ])('[S-08] are refused if they are not hashes, and not repeated: %j', (text) => {
+    const faults = faultsOf({ env: { GANGWAY_API_KEYS: text } });
+    expect(faults[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256:HASH, .*sha256sum/);
+    expect(faults.join()).not.toContain(secret);
   });
 
-  it.each([secret, `:${secret}`, 'alice:', 'alice:short', `alice:${secret} x`, `a b:${secret}`, 'x:y:z', ','])(
-    'are refused, and not repeated: %j',
-    (text) => {
-      const faults = faultsOf({ env: { GANGWAY_API_KEYS: text } });
-      expect(faults[0]).toMatch(
-        /^GANGWAY_API_KEYS\[0\] (?:must be name:sha256:HASH, .* or name:key|is a plain key with fewer than 32 characters)/,
-      );
-      expect(faults.join()).not.toContain(secret);
-    },
-  );
-
-  it('[S-08] can be hashes, as mcp-gangway key prints them', () => {
+  it('[S-08] are hashes, as mcp-gangway key prints them', () => {
     const { key, variable } = makeKey('carol');
     const config = configOf({ env: { GANGWAY_API_KEYS: `${variable},bob:SHA256:${sha256}`.replace('SHA', 'sha') } });
     expect(config.apiKeys).toEqual([
@@ -213,37 +205,6 @@ describe('API keys in the environment', () => {
       expect(faultsOf({ env: { GANGWAY_API_KEYS: text } })[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256/);
     },
   );
-
-  const hashed = `alice:sha256:${sha256}`;
-  const local = { command: 'x' };
-  const apart = { command: 'x', process: { user: '1234:1234' } };
-  const root = { command: 'x', process: { user: '0:0' } };
-  const remote = { url: 'https://example.com/mcp' };
-  const many = Object.fromEntries([...'abcdef'].map((name) => [name, local]));
-  it.each<[string, string, object, string | undefined]>([
-    [
-      'keys in clear beside STDIO servers',
-      `alice:${secret}`,
-      { tickets: local, remote },
-      'The server tickets can read',
-    ],
-    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'The servers a, b can read'],
-    ['keys in clear beside many servers', `alice:${secret}`, many, 'The servers a, b, c, d, e, … can read'],
-    ['keys in clear beside a server of root', `alice:${secret}`, { root }, 'The server root can read'],
-    ['hashes alone', hashed, { tickets: local }, undefined],
-    ['keys in clear beside remote servers alone', `alice:${secret}`, { remote }, undefined],
-    ['keys in clear beside servers with a user of their own', `alice:${secret}`, { apart }, undefined],
-  ])('[S-08] %s: the start is refused if a server could read them', (_, text, mcpServers, fault) => {
-    const read = readConfiguration({
-      argv: ['--config', 'c.json'],
-      env: { GANGWAY_API_KEYS: text },
-      readFile: () => JSON.stringify({ mcpServers }),
-    });
-    const faults = read.ok ? [] : read.faults.map(({ path, message }) => `${path} ${message}`);
-    expect(faults).toEqual(fault === undefined ? [] : [expect.stringContaining(fault)]);
-    for (const each of faults) expect(each).toMatch(/^GANGWAY_API_KEYS .*sha256sum.*--api-keys-file$/);
-    expect(JSON.stringify(faults)).not.toContain(secret);
-  });
 
   it('cannot be given on the command line, where other users see them', () => {
     expect(faultsOf({ argv: ['--api-key', `alice:${secret}`] })).toEqual([expect.stringContaining('is not an option')]);

@@ -15,7 +15,6 @@ import type { Advice } from './advice.ts';
 import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
-import type { CheckProgress } from './progress-line.ts';
 import { reportInOrder } from './report-in-order.ts';
 import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
 
@@ -59,30 +58,25 @@ const slowRedisMs = 10;
 /**
  * Checks each server, some at once: starts it, detects its era, lists its features and ends it. Also checks Redis, if
  * there is one, and the configuration.
- * @param onProgress called whenever the check of a server begins or ends
+ * @param note called with a line about the checks that take long
  * @returns true if every server and Redis work
  */
 export async function check(
   configuration: CheckedConfiguration,
   environment: Environment,
   listener: CheckListener,
-  onProgress: (progress: CheckProgress) => void,
+  note: (line: string) => void,
 ): Promise<boolean> {
   let isFine = true;
   const { config } = configuration;
   const advice: Advice[] = [...notesOn(configuration)];
   // The servers of a view are checked by themselves.
   const servers = config.servers.filter((server) => !isView(server));
-  const underWay = new Set<string>();
-  let done = 0;
-  const reportProgress = (): void => onProgress({ total: servers.length, done, underWay: [...underWay] });
+  const waiting = new WaitingNotes(servers.length, note);
   const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
-    underWay.add(server.name);
-    reportProgress();
+    waiting.begin(server.name);
     const checked = await checkServer(server, config, environment);
-    underWay.delete(server.name);
-    done++;
-    reportProgress();
+    waiting.end(server.name);
     return checked;
   };
   const found = new Map<string, Findings>();
@@ -103,6 +97,41 @@ export async function check(
   }
   listener.onAdvice(advice);
   return isFine;
+}
+
+/** A server that takes this long is worth a line. */
+const noteAfterMs = 10_000;
+
+/** Writes a line whenever no check has begun or ended for ten seconds. */
+export class WaitingNotes {
+  readonly #total: number;
+  readonly #note: (line: string) => void;
+  readonly #underWay = new Set<string>();
+  #done = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(total: number, note: (line: string) => void) {
+    this.#total = total;
+    this.#note = note;
+  }
+
+  begin(name: string): void {
+    this.#underWay.add(name);
+    this.#wait();
+  }
+
+  end(name: string): void {
+    this.#underWay.delete(name);
+    this.#done++;
+    this.#wait();
+  }
+
+  #wait(): void {
+    clearInterval(this.#timer);
+    if (this.#underWay.size === 0) return;
+    const line = `${this.#done} of ${this.#total} checked; still checking ${[...this.#underWay].join(', ')}\n`;
+    this.#timer = setInterval(() => this.#note(line), noteAfterMs).unref();
+  }
 }
 
 async function checkServer(
