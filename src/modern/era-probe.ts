@@ -182,7 +182,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
 }
 
 /** A server may wait for the answer to its `ping` before it goes on. */
-function answerPings(backend: Backend, messages: readonly Message[]): void {
+export function answerPings(backend: Backend, messages: readonly Message[]): void {
   for (const { kind, id, method } of messages)
     if (kind === 'request' && method === 'ping') backend.send(createMessage({ id, result: {} }));
 }

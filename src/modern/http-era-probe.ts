@@ -5,7 +5,7 @@ import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { discoverRequest } from '../protocol/modern/envelope.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
-import type { EraProbe, ProbeOptions, ProbeOutcome } from './era-probe.ts';
+import { answerPings, type EraProbe, type ProbeOptions, type ProbeOutcome } from './era-probe.ts';
 
 /** Options of a probe over HTTP. */
 export interface HttpProbeOptions extends Pick<ProbeOptions, 'version' | 'timeoutMs' | 'headers'> {
@@ -74,6 +74,7 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
     legacy = openLegacy(
       {
         onMessages(messages) {
+          if (legacy !== undefined) answerPings(legacy, messages);
           const response = responsesIn(messages).find(({ id }) => id === initialize);
           if (response === undefined || isSettled) return;
           const { era } = response.isError ? readDiscovery(response) : { era: 'legacy' as const };

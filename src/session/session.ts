@@ -166,6 +166,12 @@ export class Session implements SessionHandle, ContextOwner {
     return handshake !== undefined && endReason === undefined; // set before any listener learns of the end
   }
 
+  /** True until the answer to `initialize`. No other instance can know the session, unless its key was not made here. */
+  get isOpening(): boolean {
+    const { handshake, endReason } = this.#context;
+    return handshake === undefined && endReason === undefined;
+  }
+
   /** True if a client has no event id on its stream yet, and so could not continue elsewhere. */
   get hasUnresumableClients(): boolean {
     return this.#pipeline.delivery.streams.hasUnresumableClients;

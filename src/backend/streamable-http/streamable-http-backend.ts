@@ -90,8 +90,8 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * client. Each message is a POST. The standalone GET stream is opened once the server has accepted
  * `notifications/initialized`.
  *
- * Order: as in http-client/post-order.ts. Nothing is posted before `initialize` is answered. After
- * `notifications/initialized` a message also waits briefly for the standalone stream. A cancellation is posted when the
+ * Order: as in http-client/post-order.ts. Nothing is posted before `initialize` is answered, unless the server asks
+ * something before. After `notifications/initialized` a message also waits briefly for the standalone stream. A cancellation is posted when the
  * server has begun to answer the request, or after `maxOvertakeMs`. A client's response is posted while the call that
  * needs it is open.
  *
@@ -360,17 +360,15 @@ export function openStreamableHttp(
     };
   };
 
-  /** Resolves when the response to `initialize` has come. */
+  /** Resolves when the response to `initialize` has come, or a request of the server, which may need an answer first. */
   let resolveInitialized: () => void;
   const initialized = new Promise<void>((resolve) => {
     resolveInitialized = resolve;
   });
   /** Handles the messages that come with the answer to `initialize`. */
   const handleInitializeAnswer = (messages: readonly Message[], relatedRequests: RequestIds): void => {
-    for (const { text } of responsesIn(messages)) {
-      session.agree(text);
-      resolveInitialized();
-    }
+    for (const { text } of responsesIn(messages)) session.agree(text);
+    if (messages.some(({ kind }) => kind !== 'notification')) resolveInitialized();
     deliver(messages, relatedRequests);
     stateReporter.began();
   };

@@ -21,7 +21,8 @@ export interface OwnershipGuardOptions {
 /**
  * Guards the sessions of an instance that shares a store (P6, P7). It passes everything while the lease is held and the
  * session is registered in the current term. Otherwise requests wait before they reach the server, and answers that are
- * in no log wait too: another instance may own the session.
+ * in no log wait too: another instance may own the session. A session that is opening has no other owner: its server may
+ * need an answer of the client before it answers `initialize`.
  */
 export class OwnershipGuard {
   readonly #options: OwnershipGuardOptions;
@@ -87,7 +88,7 @@ export class OwnershipGuard {
     id: RequestId | null,
     { here, elsewhere }: { here(): void; elsewhere(handle: SessionHandle): void },
   ): void {
-    if (this.covers(session)) return here();
+    if (this.covers(session) || session.isOpening) return here();
     detach(
       'cluster',
       this.#wait(session, this.#options.storeWaitMs).then(() => {
@@ -124,7 +125,7 @@ export class OwnershipGuard {
       else reply.answer(answer);
     };
     const passWhenCovered = (answer: () => void): void => {
-      if (this.covers(session)) return answer();
+      if (this.covers(session) || session.isOpening) return answer();
       detach(
         'cluster',
         this.#wait(session, this.#options.answerWaitMs).then(() => {

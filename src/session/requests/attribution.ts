@@ -132,8 +132,9 @@ export class Attribution implements UnsolicitedSink {
       return;
     }
     const isPing = message.kind === 'request' && message.method === 'ping';
-    if (isPing && policy.isShared) {
-      this.#supervisor.send(ServerRequests.pong(message)); // there is no client to ask
+    // There is no client to ask, or one that cannot answer yet: it does not know its session, or the session is hidden.
+    if (isPing && (policy.isShared || this.#context.handshake === undefined)) {
+      this.#supervisor.send(ServerRequests.pong(message));
       return;
     }
     const cancelled = serverRequests.cancelledBy(message);

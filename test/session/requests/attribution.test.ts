@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CallEvent } from '../../../src/call/call-events.ts';
 import { CallReport } from '../../../src/call/call-report.ts';
+import { readHandshake } from '../../../src/protocol/handshake.ts';
 import { type Message, readSmallTexts } from '../../../src/protocol/message/message.ts';
 import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { EventDelivery } from '../../../src/session/events/delivery.ts';
@@ -9,6 +10,7 @@ import { toText } from '../../support/as-message.ts';
 import { createFakeAnswer, FakeTarget } from '../../support/fake-answer.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createContext } from '../context-fixture.ts';
+import { handshake } from '../session-fixture.ts';
 
 const maxEventBytes = 1_000;
 
@@ -17,8 +19,9 @@ interface Watched {
   readonly isStream?: boolean;
 }
 
-function createFixture({ hasGet = false } = {}) {
+function createFixture({ hasGet = false, isOpening = false } = {}) {
   const { context, telemetry } = createContext({ limits: { maxEventBytes } });
+  if (!isOpening) context.handshake = readHandshake(Buffer.from(JSON.stringify({ result: handshake })));
   const { calls, serverRequests } = context;
   const streams = new Map<string | number, string[]>();
   const toGet: string[] = [];
@@ -194,6 +197,13 @@ describe('requests of a server to its client', () => {
     const { receive, toServer, toGet } = createFixture({ hasGet: expected.hasGet });
     receive({ jsonrpc: '2.0', id: 'p', method: 'ping' });
     expect([toServer, toGet.length]).toEqual([expected.toServer, expected.onGet]);
+  });
+
+  it('that are pings are answered by the gateway before the answer to initialize: its client may not know its session', () => {
+    const { receive, call, toServer, toGet } = createFixture({ hasGet: true, isOpening: true });
+    const texts = call(0, 'initialize');
+    receive({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+    expect([toServer, toGet, texts]).toEqual([['{"jsonrpc":"2.0","id":"p","result":{}}'], [], []]);
   });
 
   it('[P8] larger than an event may be are answered by the gateway, so that the server does not wait', () => {
