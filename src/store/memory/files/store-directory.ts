@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCodeOf } from '../../../util/text/error-code.ts';
 import { isInUse, reasonTextOf } from './level-errors.ts';
@@ -7,7 +7,8 @@ import { StoreDirectoryError } from './store-directory-error.ts';
 /**
  * Makes the directory of a store if it is missing, and in it the directory of the engine's files. Only this user may
  * enter the latter, so nobody else can read the files, or put a link where the engine opens one. Throws
- * `StoreDirectoryError` if that is not possible, or if one of the directories is a link or belongs to another user.
+ * `StoreDirectoryError` if that is not possible, or if one of the directories, or a file, is a link or belongs to another
+ * user.
  * @returns the path of the directory of the files
  */
 export function makeStoreDirectory(path: string): string {
@@ -19,6 +20,8 @@ export function makeStoreDirectory(path: string): string {
     requireOwn(files, false);
     // A volume may have been mounted with rights for a group.
     if ((lstatSync(files).mode & 0o077) !== 0) chmodSync(files, 0o700);
+    // Until then, others may have put something there. The engine follows links, and empties what it finds.
+    for (const name of readdirSync(files)) requireOwn(join(files, name), false);
     return files;
   } catch (cause) {
     if (cause instanceof StoreDirectoryError) throw cause;
@@ -62,19 +65,20 @@ function makeDirectory(path: string, isRetry = false): void {
 }
 
 /**
- * Throws for a directory that is a link, or that belongs to another user. Root may use the volume of another user, as
- * in a container that runs as root.
+ * Throws for a directory or a file that is a link, or that belongs to another user. Root may use the volume of another
+ * user, as in a container that runs as root.
  */
 function requireOwn(path: string, mayBeOfOther: boolean): void {
-  const found = lstatSync(path);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return; // another process uses the directory, and has removed a file
   if (found.isSymbolicLink()) {
     throw new StoreDirectoryError(
-      `${path} is a symbolic link, which the store does not follow. Name the directory itself.`,
+      `${path} is a symbolic link, which the store does not follow. Remove the link, or name the directory itself.`,
     );
   }
   if (mayBeOfOther || isTrusted(found)) return;
   throw new StoreDirectoryError(
-    `The directory ${path} belongs to the user with the id ${found.uid}, not to the user of the gateway ` +
+    `The ${found.isDirectory() ? 'directory' : 'file'} ${path} belongs to the user with the id ${found.uid}, not to the user of the gateway ` +
       `(${process.geteuid?.()}). Change its owner (chown), or use another directory.`,
   );
 }

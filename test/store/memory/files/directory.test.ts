@@ -48,13 +48,36 @@ describe('a directory that cannot be used', () => {
     const directory = freshDirectory();
     await (await openStore(directory)).close();
     symlinkSync(directory, `${directory}-link`);
-    await expect(openStore(`${directory}-link`)).rejects.toThrow(/is a symbolic link.* Name the directory itself/);
+    await expect(openStore(`${directory}-link`)).rejects.toThrow(/is a symbolic link.* name the directory itself/);
     const elsewhere = `${directory}-elsewhere`;
     mkdirSync(elsewhere);
     rmSync(join(directory, 'db'), { recursive: true });
     symlinkSync(elsewhere, join(directory, 'db'));
     await expect(openStore(directory)).rejects.toThrow(/db is a symbolic link, which the store does not follow/);
     expect(readdirSync(elsewhere)).toEqual([]);
+  });
+
+  it('[G-17] [S-23] is refused if others could put a link among its files: what the link names stays as it is', async () => {
+    const directory = freshDirectory();
+    await (await openStore(directory)).close();
+    const files = join(directory, 'db');
+    const elsewhere = `${directory}-elsewhere`;
+    writeFileSync(elsewhere, 'of another program');
+    for (const name of ['000009.log', 'MANIFEST-000008', 'LOG', 'LOCK', 'CURRENT', '000042.dbtmp']) {
+      chmodSync(files, 0o2775);
+      rmSync(join(files, name), { force: true });
+      symlinkSync(elsewhere, join(files, name));
+      await expect(openStore(directory)).rejects.toThrow(/db\/\S+ is a symbolic link, which the store does not follow/);
+      rmSync(join(files, name));
+    }
+    expect(readFileSync(elsewhere, 'utf8')).toBe('of another program');
+  });
+
+  it.runIf(process.getuid?.() === 0)('[G-17] [S-23] is refused if one of its files belongs to another user', async () => {
+    const directory = freshDirectory();
+    await (await openStore(directory)).close();
+    chownSync(join(directory, 'db', 'LOCK'), 12_345, 12_345);
+    await expect(openStore(directory)).rejects.toThrow(/The file .*LOCK belongs to the user with the id 12345/);
   });
 
   it.runIf(process.getuid?.() === 0)('is refused if the directory of its files belongs to another user', async () => {
