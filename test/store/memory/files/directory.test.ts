@@ -73,12 +73,15 @@ describe('a directory that cannot be used', () => {
     expect(readFileSync(elsewhere, 'utf8')).toBe('of another program');
   });
 
-  it.runIf(process.getuid?.() === 0)('[G-17] [S-23] is refused if one of its files belongs to another user', async () => {
-    const directory = freshDirectory();
-    await (await openStore(directory)).close();
-    chownSync(join(directory, 'db', 'LOCK'), 12_345, 12_345);
-    await expect(openStore(directory)).rejects.toThrow(/The file .*LOCK belongs to the user with the id 12345/);
-  });
+  it.runIf(process.getuid?.() === 0)(
+    '[G-17] [S-23] is refused if one of its files belongs to another user',
+    async () => {
+      const directory = freshDirectory();
+      await (await openStore(directory)).close();
+      chownSync(join(directory, 'db', 'LOCK'), 12_345, 12_345);
+      await expect(openStore(directory)).rejects.toThrow(/The file .*LOCK belongs to the user with the id 12345/);
+    },
+  );
 
   it.runIf(process.getuid?.() === 0)('is refused if the directory of its files belongs to another user', async () => {
     const directory = freshDirectory();
