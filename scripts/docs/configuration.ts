@@ -1,4 +1,4 @@
-import type { Option } from '../../src/config/options/option-kinds.ts';
+import { firstSentenceOf, type Option } from '../../src/config/options/option-kinds.ts';
 import { environmentNameOf, flagOf, variableOf } from '../../src/config/options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../../src/config/options/options.ts';
 import { orderedPairs } from '../../src/config/rules/gateway-rules.ts';
@@ -142,7 +142,7 @@ A variable consists of \`GANGWAY_\` and the path of the option in capitals: \`li
 - Commas separate the items of lists and of \`env\`, so a value in \`${environmentNameOf('env')}\` cannot contain a comma. Line breaks separate headers.
 - An empty variable is treated as unset.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
-- \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas. \`\${file:/path}\` reads keys from a file, one per line.
+- \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\`, separated by commas. \`\${file:/path}\` reads them from a file, one per line.
 - \`${kernelVariable}\` controls how the gateway scans JSON. \`auto\`, the default: with WebAssembly if possible. \`off\`: without WebAssembly. \`on\`: with WebAssembly, or the gateway does not start.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
 - In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('listen.port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
@@ -221,16 +221,12 @@ ${briefTable(serverLeaves)}
 `;
 }
 
-/** A longer first sentence gives way to the summary of `--help`, so that the tables fit two pages. */
-const maxBrief = 130;
-
 function briefTable(options: ReadonlyMap<string, Option>): string {
   return [
     '| Option | Default | Meaning |',
     '| --- | --- | --- |',
     ...entriesOf(options, false).map(([path, option]) => {
-      const [sentence = ''] = option.description.split(/(?<=\.)\s/);
-      const meaning = sentence.length > maxBrief ? (option.summary ?? sentence) : sentence;
+      const meaning = firstSentenceOf(option);
       const name = `\`${path}\`${option.short === undefined ? '' : ` \`${option.short}\``}`;
       return `| ${name} | ${renderDefault(option)} | ${meaning.replaceAll('<', '&lt;')} |`;
     }),

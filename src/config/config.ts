@@ -84,14 +84,8 @@ export type Configuration =
       readonly file: string | undefined;
       /** The files and folders that the file includes. */
       readonly included: readonly string[];
-      /** True if `serve` opens the status page in a browser. */
-      readonly opensPage: boolean;
-      /** True if `check` prints JSON. */
-      readonly isJson: boolean;
-      /** True if `check` checks only the configuration and starts nothing. */
-      readonly isConfigOnly: boolean;
-      /** True if `health` checks readiness (/readyz) instead of liveness (/healthz). */
-      readonly isReadyCheck: boolean;
+      /** The flags of the command, such as `--json`. */
+      readonly flags: ReadonlySet<string>;
     }
   | {
       readonly ok: false;
@@ -206,10 +200,7 @@ export function readConfiguration({
     disabled,
     file: fileName,
     included: file?.included ?? [],
-    opensPage: line.flags.has('--open'),
-    isJson: line.flags.has('--json'),
-    isConfigOnly: line.flags.has('--config-only'),
-    isReadyCheck: line.flags.has('--ready'),
+    flags: new Set(line.flags.keys()),
   };
 }
 

@@ -1,3 +1,4 @@
+import { firstSentenceOf } from '../../config/options/option-kinds.ts';
 import { flagsOf, options } from '../../config/options/option-names.ts';
 import { commandFlags, commandNames, commands } from '../../config/sources/command-table.ts';
 import { ownFlags } from '../../config/sources/known-flags.ts';
@@ -48,10 +49,10 @@ complete -o bashdefault -F _mcp_gangway mcp-gangway
 }
 
 function renderFish(): string {
-  const own = [...options].map(([path, { description, choices, isFile }]) => {
-    const [first = ''] = description.split(/(?<=\.) /);
+  const own = [...options].map(([path, option]) => {
+    const { choices, isFile } = option;
     const more = choices !== undefined ? ` -x -a '${choices.join(' ')}'` : isFile === true ? ' -r' : ' -x';
-    return `complete -c mcp-gangway -l '${flagsOf(path)[0].slice(2)}' -d '${first.replaceAll("'", "\\'")}'${more}`;
+    return `complete -c mcp-gangway -l '${flagsOf(path)[0].slice(2)}' -d '${firstSentenceOf(option).replaceAll("'", "\\'")}'${more}`;
   });
   const others = ownFlags.map(
     (flag) => `complete -c mcp-gangway -l ${flag.slice(2)}${fileFlags.includes(flag) ? ' -r' : ''}`,

@@ -47,21 +47,21 @@ export async function runCommand(): Promise<void> {
     process.stdout.write(await textOf(configuration));
     return;
   }
-  const { command, config, warnings, file, included, isJson, isConfigOnly, isReadyCheck, opensPage } = configuration;
+  const { command, config, warnings, file, included, flags } = configuration;
   if (command === 'print') {
     const { renderConfiguration } = await import('./print/print-config.ts');
     process.stdout.write(renderConfiguration(configuration));
     return;
   }
   if (command === 'health') {
-    const { isWell, text } = await requestHealth(config.listen, isReadyCheck ? '/readyz' : '/healthz');
+    const { isWell, text } = await requestHealth(config.listen, flags.has('--ready') ? '/readyz' : '/healthz');
     process.stdout.write(`${text}\n`);
     process.exitCode = isWell ? 0 : failed;
     return;
   }
-  if (command === 'check' && isConfigOnly) {
+  if (command === 'check' && flags.has('--config-only')) {
     const { renderConfigOnly } = await import('./check/config-only.ts');
-    process.stdout.write(renderConfigOnly(configuration, isJson));
+    process.stdout.write(renderConfigOnly(configuration, flags.has('--json')));
     return;
   }
   const support = platformSupport(process.platform, config.servers);
@@ -79,7 +79,7 @@ export async function runCommand(): Promise<void> {
       stdout.write(text);
     };
     const hasColors = stdout.isTTY && stdout.hasColors();
-    const json = isJson ? jsonListener() : undefined;
+    const json = flags.has('--json') ? jsonListener() : undefined;
     reportFaultsTo((seam, cause) => {
       const { stack } = redactFault(cause);
       stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`);
@@ -94,7 +94,7 @@ export async function runCommand(): Promise<void> {
   const log = logOf(config);
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
-  await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log, opensPage);
+  await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log, flags.has('--open'));
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */

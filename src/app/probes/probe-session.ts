@@ -10,9 +10,8 @@ import {
   helpIfUnfinished,
 } from '../../ops/health/start-help.ts';
 import { entryOf, type RequestId } from '../../protocol/faults.ts';
-import { modernRevisions, newestLegacy } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
-import { readDiscovery, revisionToRetry } from '../../protocol/modern/discovery.ts';
+import { revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
@@ -34,49 +33,6 @@ export interface ProbeSession {
   close(): Promise<void>;
 }
 
-/** The result of `initialize`. None of it is checked: each member may have any value. */
-export interface InitializeResult {
-  readonly protocolVersion?: unknown;
-  readonly capabilities?: unknown;
-  readonly serverInfo?: unknown;
-}
-
-/** Opens an MCP session like a client. */
-export async function initialize(session: ProbeSession): Promise<InitializeResult> {
-  const result = (await session.request('initialize', {
-    protocolVersion: newestLegacy.name,
-    capabilities: {},
-    clientInfo: { name: 'mcp-gangway check', version },
-  })) as InitializeResult;
-  session.notify('notifications/initialized');
-  return result;
-}
-
-/** The result of `server/discover`, not checked either. */
-export interface DiscoverResult {
-  readonly supportedVersions?: unknown;
-  readonly capabilities?: unknown;
-  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: unknown } | null;
-}
-
-/**
- * Sends `server/discover` to a modern server. If the server refuses the version but names a revision that the gateway
- * supports, the request is sent once more (2026-07-28, basic/versioning). Rejects if the two share no revision.
- */
-export async function discover(session: ProbeSession): Promise<DiscoverResult> {
-  const ask = (): Promise<DiscoverResult> => session.request('server/discover', {}) as Promise<DiscoverResult>;
-  const result = await ask().catch((error: Error) => {
-    const discovery = error instanceof RefusedError ? readDiscovery(error.response) : undefined;
-    if (discovery?.era !== 'modern') throw error;
-    return discovery.revisions.length > 0 ? ask() : { supportedVersions: discovery.supported };
-  });
-  if (servedRevisions(result).length > 0) return result;
-  const versions = versionsIn(result.supportedVersions);
-  throw new Error(
-    `The server supports no modern revision that this gateway supports (${modernRevisions.join(', ')}).${versions}`,
-  );
-}
-
 /** The error of a request that the server answered with an error. */
 export class RefusedError extends Error {
   readonly response: Message;
@@ -96,15 +52,11 @@ const maxVersions = 10;
 const versionForm = /^[\w.-]{1,32}$/;
 
 /** A sentence with the versions that a server names; empty if it names none. */
-function versionsIn(supported: unknown): string {
+export function versionsIn(supported: unknown): string {
   const named: unknown[] = Array.isArray(supported) ? supported : [];
   const versions = named.filter((each) => typeof each === 'string' && versionForm.test(each)).slice(0, maxVersions);
   return versions.length === 0 ? '' : ` The server supports ${versions.join(', ')}.`;
 }
-
-/** The modern revisions that both the server and the gateway support. */
-export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly string[] =>
-  Array.isArray(supportedVersions) ? modernRevisions.filter((revision) => supportedVersions.includes(revision)) : [];
 
 /** Collects the first lines on a server's stdout that are not messages. */
 export class StdoutNoise {

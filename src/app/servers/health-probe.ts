@@ -8,7 +8,8 @@ import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { within } from '../../util/timing/within.ts';
-import { discover, initialize, openProbeSession, ServerUnusableError } from '../probes/probe-session.ts';
+import { askServer } from '../probes/ask-server.ts';
+import { ServerUnusableError } from '../probes/probe-session.ts';
 import { version } from '../version.ts';
 import type { ServedServer } from './served-server.ts';
 
@@ -109,16 +110,9 @@ async function probeOnce(served: ServedServer): Promise<void> {
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
   if (era !== 'legacy' && era !== 'modern')
     throw new Error(`the gateway could not detect the era of the server: ${era}`);
-  const session = openProbeSession(served.running.openSibling, probeTimeoutMs, era);
-  try {
-    if (era === 'modern') await discover(session);
-    else {
-      await initialize(session);
-      await session.request('ping', {});
-    }
-  } finally {
-    await session.close();
-  }
+  await askServer(served.running.openSibling, era, probeTimeoutMs, (session) =>
+    era === 'modern' ? undefined : session.request('ping', {}),
+  );
 }
 
 /** A probe waits less for a server that hangs at its start than a client does. */

@@ -10,9 +10,9 @@ import type { Era } from '../../protocol/revisions.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
 import { detach } from '../../util/boundary.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
-import { discover, explainSilence, initialize, openProbeSession, type ProbeSession } from '../probes/probe-session.ts';
+import { askServer, explainForcedEra } from '../probes/ask-server.ts';
+import { explainSilence } from '../probes/probe-session.ts';
 import { createStartupPing, pingAfterMs } from '../probes/startup-ping.ts';
-import { explainForcedEra } from './explain-forced-era.ts';
 import { type RunningServer, runServer, type ServerTelemetry } from './run-server.ts';
 
 /** An unused server that survives this time counts as started: `npx` needs seconds to find a typo in a name. */
@@ -50,42 +50,20 @@ async function awaitAnswer({ config, gateway, environment, telemetry }: StartPro
   const running = runServer(config, gateway, environment, telemetry);
   const { era, timeouts } = config;
   const startTimeoutMs = timeouts.startMs;
-  const askAndClose = async (
-    session: ProbeSession,
-    question: (session: ProbeSession) => Promise<unknown>,
-  ): Promise<void> => {
-    try {
-      await question(session);
-    } finally {
-      await session.close();
-    }
-  };
-  const answersModern = async (): Promise<'modern'> => {
-    if (running.modern === undefined) throw new Error('The transport of the server has no modern era.');
-    await askAndClose(openProbeSession(running.modern.open, startTimeoutMs, 'modern'), discover);
-    return 'modern';
-  };
-  const answersLegacy = async (): Promise<'legacy'> => {
-    await askAndClose(openProbeSession(running.server.open, startTimeoutMs), initialize);
-    return 'legacy';
-  };
-  const answers = async (): Promise<Era> => {
-    if (era === 'modern') return answersModern();
-    try {
-      return await answersLegacy();
-    } catch (error) {
-      if (era === 'legacy') throw error;
-      // A modern-only server refuses `initialize`. If it fails `server/discover` too, the first error is reported.
-      return answersModern().catch(() => {
-        throw error;
-      });
-    }
-  };
+  const openers = { open: running.server.open, openModern: running.modern?.open };
+  const answersModern = (): Promise<Era> =>
+    openers.openModern === undefined
+      ? Promise.reject(new Error('The transport of the server has no modern era.'))
+      : askServer(openers.openModern, 'modern', startTimeoutMs, () => 'modern');
+  const answersLegacy = (): Promise<Era> => askServer(openers.open, 'legacy', startTimeoutMs, () => 'legacy');
+  // A modern-only server refuses `initialize`. If it fails `server/discover` too, the first error is reported.
+  const answersEither = (): Promise<Era> =>
+    answersLegacy().catch((error) => answersModern().catch(() => Promise.reject(error)));
+  const answers = { modern: answersModern, legacy: answersLegacy, auto: answersEither }[era];
   try {
     telemetry.emit({ type: 'server-answered', server: config.name, era: await answers() });
     return running;
   } catch (error) {
-    const openers = { open: running.server.open, openModern: running.modern?.open };
     const explained = era === 'auto' ? error : await explainForcedEra(error as Error, era, openers, startTimeoutMs);
     await running.pool.close();
     throw explained;

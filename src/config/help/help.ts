@@ -1,7 +1,7 @@
 // src/config/help: the texts of --help.
 
 import { docsPage } from '../../util/docs-page.ts';
-import type { Option } from '../options/option-kinds.ts';
+import { firstSentenceOf, type Option } from '../options/option-kinds.ts';
 import { environmentNameOf, flagsOf, options } from '../options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../options/options.ts';
 import { commandNames, factsOf, forms, type HelpTopic, serverFlags } from '../sources/command-table.ts';
@@ -41,9 +41,7 @@ function onGateway(): readonly string[] {
     'Main options:',
     ...gatewayFlags.flatMap(({ flag, description }) => row(flag, description)),
     ...[...options].flatMap(([path, option]) =>
-      option.short === undefined
-        ? []
-        : describe(path, { ...option, description: option.summary ?? option.description }),
+      option.short === undefined ? [] : describe(path, option, firstSentenceOf(option)),
     ),
     ...row('-h, --help', 'Print this help; --help all: all options; -v: version.'),
     ...otherSources,
@@ -82,8 +80,8 @@ function onCommand(name: Exclude<HelpTopic, 'gateway' | 'all'>): readonly string
   return [help.replace('{flags}', rows.join('\n'))];
 }
 
-const describe = (path: string, option: Option): string[] =>
-  row(flagsOf(path)[0], option.description + defaultText(option));
+const describe = (path: string, option: Option, text = option.description): string[] =>
+  row(flagsOf(path)[0], text + defaultText(option));
 
 function defaultText({ default: value, format }: Option): string {
   if (typeof value === 'number') return ` [${format?.(value) ?? value}]`;

@@ -53,10 +53,7 @@ const name = z.string({ error: 'must be a string' });
 /** The branch `auth`: who may use the gateway. */
 export const authOptions = {
   required: turnedOn('Refuse to start without authentication, on any address.'),
-  apiKeysFile: fileOption('File with API keys; create a key with mcp-gangway key.', {
-    short: '--api-keys-file',
-    summary: 'File with API keys; see mcp-gangway key --help.',
-  }),
+  apiKeysFile: fileOption('File with API keys; create a key with mcp-gangway key.', { short: '--api-keys-file' }),
   filterLists: advanced(
     turnedOn(
       'List only the tools that the client may call. Clients then cannot ask for the scopes of tools that they do not see.',

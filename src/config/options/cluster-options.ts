@@ -16,7 +16,6 @@ const redisUrl = z.string({ error: 'must be a URL' }).check(
 export const clusterOptions = {
   redis: optionalText(redisUrl, 'URL of the Redis server for all instances; also REDIS_URL.', {
     short: '--redis',
-    summary: 'URL of the Redis server that instances share.',
     otherFlags: ['--redis-url'],
     pattern: '^rediss?(\\+(sentinel|cluster))?://[^?#]+$',
     secrets: 'url',

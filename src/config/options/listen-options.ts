@@ -22,7 +22,6 @@ export const listenOptions = {
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { short: '--port' }),
   path: text('/mcp', path, 'Path of the endpoint. With several servers, it follows /<name>.', {
     short: '--path',
-    summary: 'Endpoint path, after /<name> for several servers.',
     otherFlags: ['--endpoint', '--mcp-path'],
   }),
   publicUrl: optionalText(
@@ -30,10 +29,9 @@ export const listenOptions = {
       plainUrl(false),
       z.transform((value) => value.replace(/\/$/, '')),
     ),
-    'URL at which clients reach the gateway, without the path of an endpoint. The gateway prints this URL and accepts its host. The audience of a token is the URL of an endpoint below this URL.',
+    'URL at which clients reach the gateway. It does not contain the path of an endpoint. The gateway prints this URL and accepts its host. The audience of a token is the URL of an endpoint below this URL.',
     {
       short: '--public-url',
-      summary: 'URL at which clients reach the gateway.',
       otherFlags: ['--base-url', '--external-url'],
       pattern: '^[hH][tT][tT][pP][sS]?://[^?#\\s"]+$',
     },
@@ -41,8 +39,8 @@ export const listenOptions = {
   adminPort: integer(
     9464,
     [0, 65535],
-    'Operator port: status page, /metrics for Prometheus, /healthz and /readyz. 0 disables the port and all metrics.',
-    { short: '--admin-port', summary: 'Port of the status page and metrics; 0 for none.' },
+    'Port of the status page and metrics; 0 for none. This operator port also has /metrics for Prometheus, /healthz and /readyz.',
+    { short: '--admin-port' },
   ),
   adminHost: text(
     '127.0.0.1',
@@ -67,12 +65,11 @@ export const listenOptions = {
   ),
   tls: {
     cert: fileOption(
-      "File with the gateway's TLS certificate and its chain (PEM). With a certificate, clients must use https and wss.",
-      { short: '--tls-cert', summary: 'File with the TLS certificate (PEM).' },
+      'File with the TLS certificate and its chain (PEM). With a certificate, clients must use https and wss.',
+      { short: '--tls-cert' },
     ),
     key: fileOption('File with the private key of --tls-cert (PEM).', {
       short: '--tls-key',
-      summary: 'File with the private key of the certificate (PEM).',
     }),
   },
   serverCards: choice(

@@ -26,10 +26,9 @@ const item = `\\s*((${logParts.join('|')})=)?(${logLevels.join('|')})\\s*`;
 export const logLevelOption = text(
   'info',
   levels,
-  `Minimum level: ${logLevels.join(', ')}; or per part: info,store=debug.`,
+  `Minimum level, such as warn or info,store=debug. The levels are ${logLevels.join(', ')}.`,
   {
     short: '--log-level',
-    summary: 'Minimum level, such as warn or info,store=debug.',
     otherFlags: ['--verbose', '--debug', '--quiet', '--log'],
     choices: logLevels,
     pattern: `^${item}(,${item})*$`,

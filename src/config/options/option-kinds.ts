@@ -16,7 +16,7 @@ export interface Option<T = unknown, U extends Unit = Unit> extends OptionDetail
   /** Checks a value in the form of the file. Its messages never repeat the value, which may be a secret (P12). */
   readonly schema: z.ZodMiniType<T>;
   readonly default: T;
-  /** The text for `--help` and the reference. */
+  /** The text for the reference. The first sentence is also the text for `--help` and for short lists. */
   readonly description: string;
   /** The allowed values, for the reference; empty where the description names them. */
   readonly bounds: string;
@@ -30,8 +30,6 @@ export interface OptionDetails {
   readonly isAdvanced?: boolean;
   /** A second, shorter flag. The variable has the same short name: `--port`, `GANGWAY_PORT`. */
   readonly short?: `--${string}`;
-  /** What `--help` says of an option with a short flag, if its description is too long for one line. */
-  readonly summary?: string;
   /** Flags of other gateways and proxies with the same meaning. A fault that has one of them names this option. */
   readonly otherFlags?: readonly string[];
   /** The values, for completion in a shell. */
@@ -46,6 +44,10 @@ export interface OptionDetails {
    */
   readonly secrets?: 'texts' | 'url' | 'members' | 'arguments';
 }
+
+/** What an option is, in one line. */
+export const firstSentenceOf = ({ description }: Pick<Option, 'description'>): string =>
+  description.split(/(?<=\.)\s/)[0] ?? '';
 
 /** Marks an option whose default fits almost everywhere. */
 export const advanced = <T, U extends Unit>(option: Option<T, U>): Option<T, U> => ({ ...option, isAdvanced: true });

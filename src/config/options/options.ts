@@ -66,10 +66,9 @@ export const gatewayOptions = {
   timeouts: {
     sessionIdle: duration(
       '30m',
-      'Time without requests, unfinished tasks or open event streams after which a session ends.',
+      'Time after which an unused session ends. Requests, unfinished tasks and open event streams are uses.',
       {
         short: '--session-idle',
-        summary: 'Time after which an unused session ends.',
         otherFlags: ['--session-timeout', '--session-ttl', '--idle-timeout', '--session-idle-timeout'],
       },
     ),
@@ -167,13 +166,13 @@ export const gatewayOptions = {
 export const serverOptions = {
   era: choice(
     ['auto', 'legacy', 'modern'],
-    `Protocol of the server. legacy: up to ${newestLegacy.name}, with initialize. modern: ${modernEra}. auto: detect.`,
-    { short: '--era', summary: 'Protocol of the server: legacy, modern or auto.' },
+    `Protocol of the server: legacy, modern or auto. legacy: up to ${newestLegacy.name}, with initialize. modern: ${modernEra}. auto: detect.`,
+    { short: '--era' },
   ),
   share: choice(
     ['auto', 'session', 'user', 'all', 'request'],
     'Which clients use the same server process. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, a legacy session starts with a fresh process, unless its client opens a session for each call.',
-    { short: '--share', summary: 'Who shares server processes; see --help all.' },
+    { short: '--share' },
   ),
   affinity: optionalText(
     z.string({ error: 'must be a string' }).check(
@@ -182,19 +181,16 @@ export const serverOptions = {
           'must consist of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {header:X-Conversation}',
       }),
     ),
-    'Template that determines which clients use the same process, made of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
-    { summary: 'Clients share a process only if this template gives the same value, such as {meta:openai/session}.' },
+    'Template that determines which clients use the same process, such as {meta:openai/session}. It is made of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
   ),
   warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.', { short: '--warm' }),
   cwd: fileOption('Working directory of the server.', { short: '--cwd' }),
   env: map('map', variables, 'Environment variable of the server, KEY=VALUE; repeatable.', {
     short: '--env',
-    summary: 'Variable of the server, KEY=VALUE; repeatable.',
     secrets: 'texts',
   }),
   transport: choice(['auto', 'http', 'sse'], 'Transport of a server at a URL: http, sse or auto.', {
     short: '--transport',
-    summary: 'Transport of a server at a URL: http, sse, auto.',
   }),
   headers: headersOption,
   forwardHeaders: forwardHeadersOption,

@@ -76,7 +76,6 @@ export const remoteOnlyOptions = ['headers', 'forwardHeaders', 'transport', 'aut
 /** The option for headers of the gateway itself. */
 export const headersOption = map('headers', headers, "Header for a server at a URL, 'Name: value'; repeatable.", {
   short: '--header',
-  summary: "Header for a server at a URL, 'Name: value'.",
   otherFlags: ['--headers'],
   secrets: 'texts',
 });

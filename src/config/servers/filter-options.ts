@@ -45,13 +45,11 @@ const toolChanges = z
 export const filterOptions = {
   allowTools: list(
     toolPattern,
-    'Tool that clients may see and call: a name with * for any characters, or a condition on annotations such as @readOnlyHint; repeatable. All by default.',
-    { summary: 'Tool that clients may see and call: a name with *, or a condition such as @readOnlyHint.' },
+    'Tool that clients may see and call; repeatable. A name with * for any characters, or a condition on annotations such as @readOnlyHint. All by default.',
   ),
   denyTools: list(
     toolPattern,
-    'Tool that clients neither see nor can call, even if --defaults.allowTools names it: a name with *, or a condition such as @destructiveHint; repeatable.',
-    { summary: 'Tool that clients neither see nor can call: a name with *, or a condition such as @destructiveHint.' },
+    'Tool that clients neither see nor can call, even if --defaults.allowTools names it; repeatable. A name with *, or a condition such as @destructiveHint.',
   ),
   allowPrompts: list(
     promptPattern,
@@ -61,7 +59,7 @@ export const filterOptions = {
   tools: map(
     'json',
     toolChanges,
-    "Changes to tools, as a JSON object: the key is the tool's name, and the value may contain name, title, description, and arguments with fixed values that clients neither see nor set.",
-    { summary: 'New name, title, description or fixed arguments for a tool, by its name.', secrets: 'arguments' },
+    "Changes to tools, as a JSON object. The key is the tool's name, and the value may contain name, title, description, and arguments with fixed values that clients neither see nor set.",
+    { secrets: 'arguments' },
   ),
 };

@@ -70,11 +70,8 @@ function isSigningKey(key: string): boolean {
 /** The option with which the gateway identifies itself at a server. */
 export const identityOption = object(
   z.optional(identity),
-  'Access tokens for a server at a URL, as a JSON object: grant (client_credentials for the gateway itself, token_exchange for each user), issuer or tokenUrl, clientId, clientSecret or privateKey, and optionally keyId, secretIn, scope, audience and resource.',
-  {
-    summary: 'How the gateway gets access tokens for a server at a URL, for itself or for each user.',
-    secrets: 'members',
-  },
+  'How the gateway gets access tokens for a server at a URL. A JSON object with grant (client_credentials for the gateway itself, token_exchange for each user), issuer or tokenUrl, clientId, clientSecret or privateKey, and optionally keyId, secretIn, scope, audience and resource.',
+  { secrets: 'members' },
 );
 
 /** The members of the option that are secrets. */

@@ -13,8 +13,8 @@ import {
   helpTopics,
   serverFlags,
 } from './command-table.ts';
-import { expandWhole, type ReferenceSources } from './expand-variables.ts';
-import { fromText, type Given, type GivenValue } from './given-values.ts';
+import type { ReferenceSources } from './expand-variables.ts';
+import { fromText, type Given, type GivenValue, readTexts } from './given-values.ts';
 import {
   exampleValueOf,
   explainUnknownFlag,
@@ -194,28 +194,13 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
       report(flag, 'is given more than once, but has only one value; give it once');
     if (path === undefined) continue;
     if (given.has(path)) report(flag, `sets the same option as ${given.get(path)?.path}; give only one of them`);
-    if (kind === 'json') {
-      // Replaced in the values: the text of a file must not change the JSON around it.
-      const value = fromText(kind, values);
-      if (secrets === 'members' && hasLiteralSecret(value))
-        report(
-          flag,
-          'has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
-        );
-      const whole = expandWhole(value, flag, references);
-      if (whole !== undefined) given.set(path, { path: flag, ...whole });
-      continue;
-    }
-    const expanded = values.map((value) => expandWhole(value, flag, references));
-    const whole = expanded.filter((each) => each !== undefined);
-    if (whole.length < expanded.length) continue;
-    const expandedTexts = whole.map(({ value }) => String(value));
-    const isWritten = whole.some(({ written }) => written !== undefined);
-    given.set(path, {
-      path: flag,
-      value: fromText(kind, expandedTexts),
-      written: isWritten ? fromText(kind, values) : undefined,
-    });
+    if (secrets === 'members' && hasLiteralSecret(fromText(kind, values)))
+      report(
+        flag,
+        'has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
+      );
+    const value = readTexts({ kind }, values, flag, references);
+    if (value !== undefined) given.set(path, value);
   }
   return given;
 }

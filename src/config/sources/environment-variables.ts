@@ -1,7 +1,7 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { defaultsBranch, options, variablesOf } from '../options/option-names.ts';
-import { expandWhole, type ReferenceSources } from './expand-variables.ts';
-import { fromText, type Given } from './given-values.ts';
+import type { ReferenceSources } from './expand-variables.ts';
+import { type Given, readTexts } from './given-values.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -38,16 +38,9 @@ export function givenByEnvironment(env: Environment, references: ReferenceSource
         references.report(name, serviceLinkFault);
         return [];
       }
-      if (kind === 'json') {
-        const value = expandWhole(fromText(kind, [text]), name, references);
-        return value === undefined ? [] : [[path, { path: name, ...value }]];
-      }
-      const whole = expandWhole(text, name, references);
-      if (whole === undefined) return [];
       const separator = kind === 'map' ? ',' : kind === 'headers' ? '\n' : undefined;
-      const read = (each: string): unknown => fromText(kind, separator === undefined ? [each] : each.split(separator));
-      const written = whole.written === undefined ? undefined : read(text);
-      return [[path, { path: name, value: read(String(whole.value)), written }]];
+      const given = readTexts({ kind }, [text], name, references, separator);
+      return given === undefined ? [] : [[path, given]];
     }),
   );
 }

@@ -7,6 +7,7 @@ import type { Option } from '../options/option-kinds.ts';
 import { rootPathOf } from '../options/option-names.ts';
 import type { OptionPath } from '../options/options.ts';
 import { type Branch, leafValue, type ValuesOf, valuesOf } from '../tree/branch.ts';
+import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 
 /** A value from one source, not yet checked, and its location. */
 export interface GivenValue {
@@ -52,6 +53,33 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
       return hasDuplicate ? texts : Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
     }
   }
+}
+
+/**
+ * Reads the texts that a flag or a variable gives an option, with the files that they refer to.
+ * @param place the flag or the variable
+ * @param separator what stands between several values in one text of a variable
+ * @returns undefined if a reference is a fault
+ */
+export function readTexts(
+  { kind }: Pick<Option, 'kind'>,
+  texts: readonly string[],
+  place: string,
+  references: ReferenceSources,
+  separator?: string,
+): GivenValue | undefined {
+  const read = (each: readonly string[]): unknown =>
+    fromText(kind, separator === undefined ? each : each.flatMap((text) => text.split(separator)));
+  if (kind === 'json') {
+    // Replaced in the values: the text of a file must not change the JSON around it.
+    const whole = expandWhole(read(texts), place, references);
+    return whole && { path: place, ...whole };
+  }
+  const whole = texts.map((text) => expandWhole(text, place, references)).filter((each) => each !== undefined);
+  if (whole.length < texts.length) return undefined;
+  const isWritten = whole.some(({ written }) => written !== undefined);
+  const value = read(whole.map((each) => String(each.value)));
+  return { path: place, value, written: isWritten ? read(texts) : undefined };
 }
 
 /** Text that is not JSON stays unchanged. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { discover, explainSilence, initialize, openProbeSession } from '../../../src/app/probes/probe-session.ts';
-import { explainForcedEra } from '../../../src/app/servers/explain-forced-era.ts';
+import { askServer, explainForcedEra } from '../../../src/app/probes/ask-server.ts';
+import { explainSilence, openProbeSession } from '../../../src/app/probes/probe-session.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
 /** What comes of a question that is answered with this text; `ID` in it is the id of the question. */
@@ -51,12 +51,13 @@ function answering(...outcomes: readonly object[]) {
 
 const refused = (...supported: unknown[]) => ({ error: { code: -32022, message: 'Unsupported', data: { supported } } });
 const fine = { result: { supportedVersions: ['2026-07-28'], capabilities: {} } };
-const askModern = ({ open }: ReturnType<typeof answering>) => discover(openProbeSession(open, 10_000, 'modern'));
+const askModern = ({ open }: ReturnType<typeof answering>) =>
+  askServer(open, 'modern', 10_000, (_, { revisions }) => revisions);
 
 describe('[J-05] a server that refuses the version of the first question', () => {
   it('and names it is asked once more', async () => {
     const server = answering(refused('2026-07-28'), fine);
-    expect(await askModern(server)).toEqual(fine.result);
+    expect(await askModern(server)).toEqual(['2026-07-28']);
     expect(server.asked).toEqual(['server/discover', 'server/discover']);
   });
 
@@ -80,7 +81,7 @@ describe('[J-05] a server that refuses the version of the first question', () =>
   it('[P8] names what it likes, and little of that is said', async () => {
     const many = Array.from({ length: 100 }, (_, n) => `v${n}`);
     const server = answering({ error: { code: -32602, message: 'no', data: { supported: ['a b', 7, ...many] } } });
-    await expect(initialize(openProbeSession(server.open, 10_000))).rejects.toThrow(
+    await expect(askServer(server.open, 'legacy', 10_000, () => undefined)).rejects.toThrow(
       'The server answered initialize with the error: no. The server supports v0, v1, v2, v3, v4, v5, v6, v7, v8, v9.',
     );
   });

@@ -10,20 +10,16 @@ import type { Era } from '../../../protocol/revisions.ts';
 import { methodNotFound } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
 import { detach } from '../../../util/boundary.ts';
+import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
-  discover,
   explainEcho,
   explainEnd,
   explainSilence,
-  initialize,
   NoAnswerError,
-  openProbeSession,
   type ProbeSession,
   RefusedError,
   StdoutNoise,
-  servedRevisions,
 } from '../../probes/probe-session.ts';
-import { explainForcedEra } from '../../servers/explain-forced-era.ts';
 import type { Openers } from '../../servers/remote-openers.ts';
 import { openersOf } from '../../servers/run-server.ts';
 import { version } from '../../version.ts';
@@ -88,9 +84,9 @@ export async function examineEras(
   openers: Openers,
 ): Promise<Findings> {
   const { open, openModern, isOverHttp } = openers;
-  const tryLegacy = (): Promise<Findings> => examineLegacy(openProbeSession(open, startTimeoutMs));
+  const tryLegacy = (): Promise<Findings> => examineIn('legacy', open, startTimeoutMs);
   if (openModern === undefined) return tryLegacy();
-  const tryModern = (): Promise<Findings> => examineModern(openProbeSession(openModern, startTimeoutMs, 'modern'));
+  const tryModern = (): Promise<Findings> => examineIn('modern', openModern, startTimeoutMs);
   if (era !== 'auto') {
     return (era === 'modern' ? tryModern() : tryLegacy()).catch(async (error: Error) => {
       throw await explainForcedEra(error, era, openers, startTimeoutMs);
@@ -157,36 +153,23 @@ async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, t
     : explainEnd(outcome.end);
 }
 
-async function examineLegacy(session: ProbeSession): Promise<Findings> {
+function examineIn(era: Era, open: OpenBackend, timeoutMs: number): Promise<Findings> {
   const startedAt = performance.now();
-  try {
-    const { protocolVersion, capabilities, serverInfo } = await initialize(session);
-    if (typeof protocolVersion !== 'string')
-      throw new NoAnswerError('The server answered initialize without a protocolVersion.');
+  return askServer(open, era, timeoutMs, async (session, { revisions, capabilities, serverInfo }) => {
+    if (revisions.length === 0) throw new NoAnswerError('The server answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
     const offered = await listAll(session, capabilities);
-    const revisions = [protocolVersion];
-    return { eras: ['legacy'], revisions, name: nameOf(serverInfo), startMs, ...offered, ...noiseOf(session) };
-  } finally {
-    await session.close();
-  }
+    const { noise } = session;
+    return {
+      eras: [era],
+      revisions,
+      name: nameOf(serverInfo),
+      startMs,
+      ...offered,
+      ...(noise !== undefined && { noise }),
+    };
+  });
 }
-
-async function examineModern(session: ProbeSession): Promise<Findings> {
-  const startedAt = performance.now();
-  try {
-    const result = await discover(session);
-    const startMs = Math.round(performance.now() - startedAt);
-    const revisions = servedRevisions(result);
-    const offered = await listAll(session, result.capabilities);
-    const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
-    return { eras: ['modern'], revisions, name, startMs, ...offered, ...noiseOf(session) };
-  } finally {
-    await session.close();
-  }
-}
-
-const noiseOf = ({ noise }: ProbeSession): Pick<Findings, 'noise'> => (noise === undefined ? {} : { noise });
 
 /** A longer name of the server or of a listed item is truncated. */
 const maxName = 1_000;
