@@ -42,6 +42,8 @@ const eraOptions = {
   modern: ['--era', 'modern'],
 };
 
+const inMemory = () => ['--replay.store', 'memory'];
+
 /** Another build of ours, measured beside it in the same run: the targets `before` and `before-redis`. */
 const earlierProgram = process.env.BENCH_BEFORE;
 
@@ -120,7 +122,6 @@ const withLogin = ({ issuer }) => [
   ...['--auth.oauth.issuers', issuer, '--public-url', publicUrl, '--defaults.scopes.required', 'mcp:use'],
   ...['--limits.user.sessions', '1000'],
 ];
-const inMemory = () => ['--replay.store', 'memory'];
 
 /** Keeps sessions in a folder of its own, which is removed at the end of the run. */
 function withFiles() {
