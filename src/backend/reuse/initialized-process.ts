@@ -3,6 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
+import { progressMethod } from '../../protocol/message/progress-fast-path.ts';
 import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { anonymous, type Principal, UsersOfProcess } from '../../protocol/principal.ts';
@@ -42,6 +43,9 @@ export interface ProcessOptions {
 type Deliveries = readonly (readonly [ProcessMember, Message])[];
 
 const noDelivery: Deliveries = [];
+
+/** Notifications that only the session may send that the named request or token belongs to. */
+const ownersOnly: ReadonlySet<string | undefined> = new Set(['notifications/cancelled', progressMethod]);
 
 /**
  * A process that sessions use one after another, or at the same time. The ids of its first session stay unchanged. Each
@@ -182,6 +186,8 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     if (kind === 'request' && id !== undefined && id !== null) return this.#sendRequest(member, message, headers);
     if (cancels !== undefined) return this.#sendCancel(member, message, cancels, headers);
     if (progressToken !== undefined && !this.#questions.hasToken(member, progressToken)) return 'sent';
+    // What names a request or a token in no valid way is nobody's.
+    if (this.#only === undefined && progressToken === undefined && ownersOnly.has(method)) return 'sent';
     if (message.taskId !== undefined && this.#users.areSeveral) return 'sent';
     if (method !== 'notifications/initialized') return this.#write(message, headers);
     if (this.#start.isConfirmed) return 'sent';

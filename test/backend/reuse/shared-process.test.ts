@@ -47,7 +47,7 @@ describe('two sessions that use a process at the same time', () => {
     const sent = server.sent.items.length;
     second.send(call('open', 'tools/call', withToken('open')));
     const open = newest().id;
-    for (const guess of [open, String(open), 'unknown', 'open']) {
+    for (const guess of [open, String(open), 'unknown', 'open', null, 1.5, [open]]) {
       first.send(notification('notifications/cancelled', { requestId: guess }));
       first.send(progress(guess));
     }
