@@ -157,7 +157,7 @@ export function readConfiguration({
   if (line.name !== undefined && line.serverCommand === undefined && line.url === undefined)
     report('--name', 'is only for a server on the command line; in the file, the keys of mcpServers are the names');
   const ownServers = readServers(line, file, listen.path, common, context);
-  const servers = [...ownServers, ...readViews(file?.views, ownServers, listen.path, common, report)];
+  const servers = [...ownServers, ...readViews(file?.views ?? [], ownServers, listen.path, common, report)];
   const duplicate = faults.length === 0 ? findDuplicatePath({ ...options, servers }) : undefined;
   if (duplicate !== undefined)
     report(

@@ -57,6 +57,26 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "share": "all" }'),
     'gangway.json:3:52: mcpServers.git.auth: has auth upstream and share all, with which users would share a session at the server; remove share',
   ],
+  [
+    root('"views": { "all": { "servers": ["git"], "seperator": "_" } }'),
+    'gangway.json:2:43: views.all.seperator: is not a known key; did you mean separator?',
+  ],
+  [
+    root('"views": { "all": { "servers": ["git"], "timeout": 5 } }'),
+    'gangway.json:2:43: views.all.timeout: needs a unit, such as 30s, 1h30m or 250ms',
+  ],
+  [
+    root('"views": { "all": { "servers": "git" } }'),
+    'gangway.json:2:23: views.all.servers: must be a list of strings; put the string in square brackets: ["…"]',
+  ],
+  [
+    root('"views": { "all": [] }'),
+    'gangway.json:2:14: views.all: must name at least one server, such as { "servers": ["a", "b"] }',
+  ],
+  [
+    root('"views": { "all": 5 }'),
+    'gangway.json:2:14: views.all: must be a list of server names, or an object such as { "servers": ["a", "b"], "separator": "_" }',
+  ],
   [line('key'), 'key: needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -'],
   [line('key', 'alice', '--scoep', 'x'), '--scoep: is not an option of mcp-gangway key; did you mean --scope?'],
   [

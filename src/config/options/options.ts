@@ -19,6 +19,7 @@ import {
   file,
   fileOption,
   integer,
+  list,
   map,
   matching,
   optionalSize,
@@ -272,7 +273,29 @@ export const serverOptions = {
   },
 };
 
+/** Options of a view, in its entry. */
+export const viewOptions = {
+  servers: list(
+    z.string({ error: 'must be the name of a server' }),
+    'Server of the view; * stands for any characters.',
+  ),
+  separator: text(
+    // Some clients refuse dots and slashes in the names of tools.
+    '__',
+    matching(/^[A-Za-z0-9_.-]{1,8}$/, 'must be 1 to 8 letters, digits or _ . -'),
+    'Text between the name of a server and the name of its tool or prompt.',
+  ),
+  unprefixed: optionalText(
+    z.string({ error: 'must be the name of a server' }),
+    'The server whose tools and prompts are listed without a prefix.',
+  ),
+  timeout: duration('5s', 'Time that the view waits for a server at its start.', { max: '10m' }),
+  ...filterOptions,
+};
+
 /** The options of the gateway by path. */
 export const gatewayLeaves = new Map(leavesOf(gatewayOptions));
 /** The options of a server by the path in its entry. */
 export const serverLeaves = new Map(leavesOf(serverOptions));
+/** The options of a view by the path in its entry. */
+export const viewLeaves = new Map(leavesOf(viewOptions));

@@ -1,75 +1,39 @@
-import * as z from 'zod/mini';
 import { findCollision, type ViewMember } from '../../backend/view/view-names.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
 import { matchesGlob } from '../../util/glob.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
-import { memberPath, type ReportIssue } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import { usesClientCredentials } from '../options/client-credential-options.ts';
-import { duration, matching, members } from '../options/option-kinds.ts';
-import type { ServerOptions } from '../options/options.ts';
-import { checkValue, type GivenValue } from '../sources/given-values.ts';
+import { type ServerOptions, viewOptions } from '../options/options.ts';
+import type { ViewEntry } from '../sources/config-file.ts';
+import { resolveOptions } from '../sources/given-values.ts';
+import type { ValuesOf } from '../tree/branch.ts';
 import type { RemoteServer, ServerConfig } from './configured-servers.ts';
-import { filterOptions } from './filter-options.ts';
 import { canKeepProcesses } from './process-sharing.ts';
 import { serverNameFault } from './server-name.ts';
-
-/** Two underscores: some clients refuse dots and slashes in the names of tools. */
-const defaultSeparator = '__';
-/** The time that a view waits for a server at its start. */
-export const viewTimeout = duration('5s', '', { max: '10m' });
-
-const patterns = z
-  .array(z.string({ error: 'must be a list of server names' }), { error: 'must be a list of server names' })
-  .check(z.minLength(1, { error: 'must name at least one server' }));
-
-const viewSchema = z.pipe(
-  z.transform((view) => (Array.isArray(view) ? { servers: view } : view)),
-  members(
-    {
-      servers: patterns,
-      separator: z.optional(matching(/^[A-Za-z0-9_.-]{1,8}$/, 'must be 1 to 8 letters, digits or _ . -')),
-      unprefixed: z.optional(z.string({ error: 'must be the name of a server' })),
-      timeout: z.optional(viewTimeout.schema),
-      allowTools: z.optional(filterOptions.allowTools.schema),
-      denyTools: z.optional(filterOptions.denyTools.schema),
-      allowPrompts: z.optional(filterOptions.allowPrompts.schema),
-      denyPrompts: z.optional(filterOptions.denyPrompts.schema),
-      tools: z.optional(filterOptions.tools.schema),
-    },
-    'must be a list of server names, or an object such as { "servers": ["a", "b"], "separator": "_" }',
-  ),
-);
-
-type View = z.output<typeof viewSchema>;
 
 /**
  * Reads the views of the file. A view is an endpoint that combines several servers (docs/decisions/0101). Each is added
  * to the servers, as a server of another kind.
  * @param common the options for every server
  */
-export function readViews(
-  views: GivenValue | undefined,
+export const readViews = (
+  views: readonly ViewEntry[],
   servers: readonly ServerConfig[],
   path: string,
   common: ServerOptions,
   report: ReportIssue,
-): RemoteServer[] {
-  if (views === undefined) return [];
-  const { value } = views;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    report(views.path, 'must be an object with a member for each view');
-    return [];
-  }
-  return Object.entries(value).flatMap(([name, entry]) => {
-    const place = memberPath(views.path, name);
+): RemoteServer[] =>
+  views.map(({ name, path: place, given }) => {
     const fault = serverNameFault(name, path);
     if (fault !== undefined) report(place, fault);
     if (servers.some((server) => server.name === name))
       report(place, 'is also the name of a server; choose another name');
-    const view = checkValue(viewSchema, { path: place, value: entry }, report);
-    return view === undefined ? [] : (readView(name, view, servers, common, place, report) ?? []);
+    const listed = given.get('servers')?.value ?? [];
+    if (Array.isArray(listed) && listed.length === 0)
+      report(place, 'must name at least one server, such as { "servers": ["a", "b"] }');
+    return readView(name, resolveOptions(viewOptions, [given], report), servers, common, place, report);
   });
-}
 
 /** How many of the known servers a message names. */
 const maxNamed = 10;
@@ -85,13 +49,13 @@ function describeUnknown(unknown: string, servers: readonly ServerConfig[]): str
 
 function readView(
   name: string,
-  view: View,
+  view: ValuesOf<typeof viewOptions>,
   servers: readonly ServerConfig[],
   common: ServerOptions,
   place: string,
   report: ReportIssue,
-): RemoteServer | undefined {
-  const { servers: wanted, separator = defaultSeparator, unprefixed, timeout: timeoutMs = viewTimeout.default } = view;
+): RemoteServer {
+  const { servers: wanted, separator, unprefixed, timeoutMs, ...filters } = view;
   const unknown = wanted.find((pattern) => !servers.some((server) => matchesGlob(server.name, pattern)));
   if (unknown !== undefined) report(place, describeUnknown(unknown, servers));
   const chosen = servers.filter((server) => wanted.some((pattern) => matchesGlob(server.name, pattern)));
@@ -111,15 +75,10 @@ function readView(
     );
   const keepers = chosen.filter(canKeepProcesses);
   const affinity = findAffinity(chosen, keepers, place, report);
-  const { allowTools = [], denyTools = [], allowPrompts = [], denyPrompts = [], tools = {} } = view;
   return {
     ...common,
-    scopes: scopesOf(chosen, members, tools),
-    allowTools,
-    denyTools,
-    allowPrompts,
-    denyPrompts,
-    tools,
+    scopes: scopesOf(chosen, members, filters.tools),
+    ...filters,
     affinity,
     credentials: {},
     identity: undefined,

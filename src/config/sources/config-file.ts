@@ -2,8 +2,9 @@ import { basename, dirname, join } from 'node:path';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
 import { options } from '../options/option-names.ts';
+import { viewLeaves } from '../options/options.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';
-import { expandReferences, expandWhole } from './expand-variables.ts';
+import { expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
 import { isObject, type KnownMembers, readBranch } from './read-branch.ts';
 import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
@@ -14,11 +15,13 @@ export interface ConfigFile {
   /** The gateway options and the defaults for all servers, by path. */
   readonly given: Given;
   readonly servers: readonly ServerEntry[];
-  /** The views, not yet checked. */
-  readonly views: GivenValue | undefined;
+  readonly views: readonly ViewEntry[];
   /** The included files and folders. */
   readonly included: readonly string[];
 }
+
+/** One view of the file, whose name and options are not yet checked. */
+export type ViewEntry = Pick<ServerEntry, 'name' | 'path' | 'given'>;
 
 /** What reading a file needs in addition to the reading of its entries. */
 export interface FileContext extends EntryContext {
@@ -35,6 +38,7 @@ const known: KnownMembers = {
   others: [...sections, '$schema', 'include', 'views'],
   foreign: ignoredRootKeys,
 };
+const knownOfView: KnownMembers = { options: viewLeaves, others: [], foreign: [] };
 
 /**
  * Reads the text of a configuration file, which may have comments and trailing commas, and the files that it includes.
@@ -45,7 +49,7 @@ export function readConfigFile(text: string, file: string, context: FileContext)
   const { report } = context;
   const given = new Map<string, GivenValue>();
   const root = readRoot(text, file, context);
-  if (root === undefined) return { given, servers: [], views: undefined, included: [] };
+  if (root === undefined) return { given, servers: [], views: [], included: [] };
   readBranch(root, '', `${file}: `, { given, known, references: context, report });
   for (const key of Object.keys(root).filter((each) => ignoredRootKeys.includes(each))) {
     const why =
@@ -64,16 +68,30 @@ export function readConfigFile(text: string, file: string, context: FileContext)
   });
   if (servers.length === 0 && isComplete)
     report(memberPath(`${file}: `, 'include'), 'includes no enabled server; add one, or correct the path');
-  return { given, servers, views: readViewsSection(root, file, context), included: files };
+  return { given, servers, views: readViews(root, file, context), included: files };
 }
 
-function readViewsSection(
-  root: Readonly<Record<string, unknown>>,
-  file: string,
-  context: FileContext,
-): GivenValue | undefined {
+function readViews(root: Readonly<Record<string, unknown>>, file: string, context: FileContext): ViewEntry[] {
+  const { report } = context;
   const path = memberPath(`${file}: `, 'views');
-  return root['views'] === undefined ? undefined : { path, value: expandReferences(root['views'], path, context) };
+  const views = root['views'] ?? {};
+  if (!isObject(views)) {
+    report(path, 'must be an object with a member for each view');
+    return [];
+  }
+  return Object.entries(views).flatMap(([name, view]) => {
+    const at = memberPath(path, name);
+    const given = new Map<string, GivenValue>();
+    if (Array.isArray(view)) {
+      const servers = expandWhole(view, at, context);
+      if (servers !== undefined) given.set('servers', { path: at, ...servers });
+    } else if (isObject(view)) readBranch(view, '', at, { given, known: knownOfView, references: context, report });
+    else {
+      report(at, 'must be a list of server names, or an object such as { "servers": ["a", "b"], "separator": "_" }');
+      return [];
+    }
+    return [{ name, path: at, given }];
+  });
 }
 
 function readRoot(text: string, file: string, context: FileContext): Readonly<Record<string, unknown>> | undefined {

@@ -1,4 +1,4 @@
-import { type FilePosition, memberPath } from '../issues.ts';
+import type { FilePosition } from '../issues.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Given } from './given-values.ts';
 import type { JsoncPositions } from './read-jsonc.ts';
@@ -46,14 +46,8 @@ export function originsOf(sources: readonly Given[], positions: Positions): Orig
   return origins;
 }
 
-/** The sources of each server's own options, command and URL, by the name of the server. A view has the key `views`. */
-export function serverOriginsOf(file: ConfigFile | undefined, positions: Positions): ReadonlyMap<string, Origins> {
-  const views = file?.views;
-  const names = typeof views?.value === 'object' && views.value !== null ? Object.keys(views.value) : [];
-  const ofViews = names.map((name) => {
-    const given = new Map([['views', { path: memberPath(views?.path ?? '', name), value: undefined }]]);
-    return [name, originsOf([given], positions)] as const;
-  });
-  const ofServers = (file?.servers ?? []).map(({ name, given }) => [name, originsOf([given], positions)] as const);
-  return new Map([...ofServers, ...ofViews]);
-}
+/** The sources of the own options of each server and view, by its name; also of the command and URL of a server. */
+export const serverOriginsOf = (file: ConfigFile | undefined, positions: Positions): ReadonlyMap<string, Origins> =>
+  new Map(
+    [...(file?.servers ?? []), ...(file?.views ?? [])].map(({ name, given }) => [name, originsOf([given], positions)]),
+  );

@@ -1,10 +1,8 @@
 import * as z from 'zod/mini';
 import type { Option } from '../options/option-kinds.ts';
 import { defaultsBranch } from '../options/option-names.ts';
-import { gatewayOptions, serverOptions } from '../options/options.ts';
+import { gatewayOptions, serverOptions, viewOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
-import { filterOptions } from '../servers/filter-options.ts';
-import { viewTimeout } from '../servers/views.ts';
 import { timeUnits } from '../units.ts';
 import { type Branch, isOption } from './branch.ts';
 import { ignoredKeys, ignoredRootKeys, urlNames } from './client-keys.ts';
@@ -99,7 +97,9 @@ export function configurationSchema(): Schema {
       views: {
         type: 'object',
         description: 'Endpoints that combine several servers, by name.',
-        additionalProperties: { anyOf: [serverNames, view] },
+        additionalProperties: {
+          anyOf: [valueSchema(viewOptions.servers), { ...schemaOf(viewOptions), required: ['servers'] }],
+        },
       },
       ...Object.fromEntries(ignoredRootKeys.map((key) => [key, { description: 'Ignored: only for MCP clients.' }])),
       ...(root['properties'] as Schema),
@@ -116,24 +116,8 @@ export const schemaUrl =
 
 const text = (description?: string): Schema => ({ type: 'string', minLength: 1, ...(description && { description }) });
 
-const serverNames: Schema = { type: 'array', items: text('Name of a server; * stands for any characters.') };
-
 /** An object with at least one of these keys. */
 const anyOfKeys = (...keys: readonly string[]): Schema => ({ anyOf: keys.map((key) => ({ required: [key] })) });
-
-/** A view of several servers. */
-const view: Schema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['servers'],
-  properties: {
-    servers: serverNames,
-    separator: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,8}$' },
-    unprefixed: text('The server whose tools and prompts are listed without a prefix.'),
-    timeout: valueSchema(viewTimeout),
-    ...(schemaOf(filterOptions)['properties'] as Schema),
-  },
-};
 
 /** The schema of a branch, an object with a property for each of its members. */
 function schemaOf(branch: Branch): Schema {

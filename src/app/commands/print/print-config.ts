@@ -1,13 +1,11 @@
 // src/app/commands/print: `mcp-gangway config print`, the configuration in use with the source of each value.
 
 import type { Configuration, GatewayConfig, Origin, ServerConfig } from '../../../config/config.ts';
-import { isDefault, type Option } from '../../../config/options/option-kinds.ts';
+import type { Option } from '../../../config/options/option-kinds.ts';
 import { defaultsBranch } from '../../../config/options/option-names.ts';
-import { gatewayLeaves, gatewayOptions, serverLeaves } from '../../../config/options/options.ts';
+import { gatewayLeaves, gatewayOptions, serverLeaves, viewLeaves } from '../../../config/options/options.ts';
 import type { ServerAddress } from '../../../config/server-url.ts';
-import { filterOptions } from '../../../config/servers/filter-options.ts';
 import { leafValue } from '../../../config/tree/branch.ts';
-import { formatDuration } from '../../../config/units.ts';
 import { showArguments, showCommandText, showOption, showUrl } from './shown-value.ts';
 
 /** A configuration that was read without a fault. */
@@ -36,9 +34,10 @@ export function renderConfiguration(read: ReadConfiguration): string {
     ...shownLeaves(serverLeaves, defaults, originOf, `${defaultsBranch}.`),
     ...config.servers.flatMap((server) => {
       const own = serverOrigins.get(server.name);
+      const ownOf: OriginOf = (path) => own?.get(path);
       return server.address?.transport === 'view'
-        ? viewLeaves(server, server.address, own?.get('views')?.place ?? '')
-        : ownLeaves(server, defaults, (path) => own?.get(path));
+        ? ownLeavesOfView(server, server.address, ownOf)
+        : ownLeaves(server, defaults, ownOf);
     }),
   ];
   return `${renderTree(leaves.toSorted((a, b) => rankOf(a) - rankOf(b)))}\n`;
@@ -122,27 +121,19 @@ function urlOf(address: ServerAddress): string {
   }
 }
 
-/** The settings of a view, which its schema completes. */
-function viewLeaves(
+/** The settings of a view. */
+function ownLeavesOfView(
   server: ServerConfig,
   { members, timeoutMs }: Extract<ServerAddress, { readonly transport: 'view' }>,
-  remark: string,
+  ownOf: OriginOf,
 ): Leaf[] {
   const prefixed = members.find(({ prefix }) => prefix !== '');
-  const unprefixed = members.find(({ prefix }) => prefix === '');
-  const values = {
-    servers: members.map(({ name }) => name),
-    ...(prefixed && { separator: prefixed.prefix.slice(prefixed.name.length) }),
-    ...(unprefixed && { unprefixed: unprefixed.name }),
-    timeout: formatDuration(timeoutMs),
-    ...Object.fromEntries(
-      Object.entries<Option>(filterOptions).flatMap(([key, option]) => {
-        const value = leafValue(server, key, option);
-        return isDefault(option, value) ? [] : [[key, showOption(option, value, undefined).value]];
-      }),
-    ),
-  };
-  return Object.entries(values).map(([name, value]) => ({ path: ['views', server.name, name], value, remark }));
+  const separator = prefixed?.prefix.slice(prefixed.name.length);
+  const unprefixed = members.find(({ prefix }) => prefix === '')?.name;
+  const values = { ...server, servers: members.map(({ name }) => name), separator, unprefixed, timeoutMs };
+  return [...viewLeaves].flatMap(([path, option]) =>
+    leafOf(['views', server.name, path], option, leafValue(values, path, option), ownOf(path), 'default'),
+  );
 }
 
 /** Renders leaves as a JSON object with a comment behind each value. */
