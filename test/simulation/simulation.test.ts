@@ -10,7 +10,7 @@ vi.mock('node:crypto', async (original) => ({
 }));
 
 /** How many seeds are tried, from which one on, and for how long at most. */
-const seeds = environmentNumber('SIMULATION_SEEDS', 60);
+const seeds = environmentNumber('SIMULATION_SEEDS', 50);
 const firstSeed = environmentNumber('SIMULATION_FIRST', 1);
 const minutes = environmentNumber('SIMULATION_MINUTES', 10);
 
