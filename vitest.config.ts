@@ -18,6 +18,7 @@ const long = [
   'test/hardening/{hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
   'test/integration/{cross,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
+  'test/page/many-streams.test.ts',
 ];
 
 /** The folders of `src`, and what else needs no built gateway. */
@@ -131,14 +132,12 @@ const projects: TestProjectInlineConfiguration[] = [
   },
   { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
   {
-    // When all else is done, two browsers at once: each takes a core.
     test: {
       name: 'page',
       include: ['test/page/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, ...long],
       testTimeout: 60_000,
       hookTimeout: 60_000,
-      maxWorkers: 2,
-      sequence: { groupOrder: 1 },
     },
   },
 ];

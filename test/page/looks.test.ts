@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { closeBrowser, openBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
-import { looks, sizes } from './look-sizes.ts';
+import { firstLooks, sizes } from './look-sizes.ts';
 
 /**
  * Each view at the width of a desk and of a phone, light and dark (all four with `PAGE_LOOKS=4`): no fault of accessibility, nothing cut off. The servers
@@ -125,7 +125,7 @@ async function openScene(view: string, options: Parameters<typeof openPage>[2]):
   return page;
 }
 
-describe.each(looks)('%s', (_, { size, viewport, colorScheme }) => {
+describe.each(firstLooks(2))('%s', (_, { size, viewport, colorScheme }) => {
   const expectFine = async (page: Page): Promise<void> => {
     expect(await faultsOf(page)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width);

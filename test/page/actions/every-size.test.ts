@@ -3,9 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/gateway.ts';
 import { initialize } from '../../support/http-client.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from '../browser.ts';
-import { looks } from '../look-sizes.ts';
+import { firstLooks } from '../look-sizes.ts';
 
-/** Each action of the page, at the width of a desk and of a phone, light and dark. What an action does is tested elsewhere, once. */
+/**
+ * Each action of the page, at the width of a phone, and of a desk with `PAGE_LOOKS=4`. What an action does is tested elsewhere,
+ * at the width of a desk.
+ */
 
 let watched: WatchedGateway;
 let scene: WatchedGateway;
@@ -46,7 +49,7 @@ async function connect(page: Page, revision = 'legacy'): Promise<void> {
   await pressFor(page, 'Connect', /^Connected to /);
 }
 
-describe.each(looks)('%s', (_, look) => {
+describe.each(firstLooks(1))('%s', (_, look) => {
   test('overview: colours, rows, ranges, activity, restart, drain', async () => {
     const session = await initialize(watched.gateway.url);
     const page = await openPage(watched.admin, 'overview', look);
