@@ -172,7 +172,7 @@ export const serverOptions = {
   ),
   share: choice(
     ['auto', 'session', 'user', 'all', 'request'],
-    'Which clients use the same server process. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, a legacy session starts with a fresh process, unless its client opens a session for each call.',
+    'Which clients use the same server process. session: none; request: none, and not two requests of one client; user: those of one user; all: all of them; auto: user for authenticated and local clients, otherwise session.',
     { short: '--share' },
   ),
   affinity: optionalText(
