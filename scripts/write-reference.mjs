@@ -1,4 +1,4 @@
-// Writes the generated pages of docs/reference: npm run docs. It bundles the TypeScript first, which Node.js 20 cannot run.
+// Writes the generated pages of docs/reference, and generated comments: npm run docs. It bundles the TypeScript first, which Node.js 20 cannot run.
 import { rmSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -15,8 +15,9 @@ try {
     format: 'esm',
     logLevel: 'warning',
   });
-  const { pages } = await import(pathToFileURL(bundle).href);
+  const { pages, commentedFiles } = await import(pathToFileURL(bundle).href);
   for (const [name, render] of pages) writeFileSync(`docs/reference/${name}`, render());
+  for (const [name, render] of commentedFiles) writeFileSync(name, render());
 } finally {
   rmSync(bundle, { force: true });
 }

@@ -33,6 +33,37 @@ export function renderChart(): string {
   ].join('\n');
 }
 
+/** Renders values.yaml again, with the description of each value above it, for `helm show values`. */
+export function renderValues(): string {
+  const schema = JSON.parse(readFileSync(`${folder}/values.schema.json`, 'utf8')) as ValueSchema;
+  const path: string[] = [];
+  const lines = readFileSync(`${folder}/values.yaml`, 'utf8').split('\n');
+  const isComment = (line: string) => line.trimStart().startsWith('#');
+  const head = lines.slice(0, lines.indexOf(''));
+  const body = lines.slice(head.length).filter((line) => !isComment(line));
+  return [...head, ...body.flatMap((line) => [...commentOf(line, path, schema), line])].join('\n');
+}
+
+/** The lines of comment above a line. `path` has the names of the members around it, and is kept up to date. */
+function commentOf(line: string, path: string[], schema: ValueSchema): string[] {
+  const [, indent = '', name] = /^( *)([A-Za-z]+):/.exec(line) ?? [];
+  if (name === undefined) return [];
+  path.splice(indent.length / 2, path.length, name);
+  let value: ValueSchema | undefined = schema;
+  for (const each of path) value = value?.properties?.[each];
+  return value === undefined ? [] : wrapped(value.description, `${indent}# `);
+}
+
+function wrapped(text: string, start: string): string[] {
+  const lines = [start];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line.length + word.length >= 120) lines.push(start + word);
+    else lines[lines.length - 1] = line === start ? line + word : `${line} ${word}`;
+  }
+  return lines;
+}
+
 function rowsOf(properties: Readonly<Record<string, ValueSchema>>, defaults: unknown, prefix: string): string[] {
   return Object.entries(properties).flatMap(([name, value]) => {
     const given = (defaults as Record<string, unknown>)[name];

@@ -1,5 +1,5 @@
 import { configurationSchema } from '../../src/config/tree/json-schema.ts';
-import { renderChart } from './chart.ts';
+import { renderChart, renderValues } from './chart.ts';
 import { renderCommandLine } from './command-line.ts';
 import { renderConfiguration, renderOptions } from './configuration.ts';
 import { renderErrors } from './errors.ts';
@@ -20,4 +20,9 @@ export const pages: ReadonlyMap<string, () => string> = new Map([
   ['mcp-gangway.1', renderManPage],
   ['metrics.md', renderMetrics],
   ['options.md', renderOptions],
+]);
+
+/** The files elsewhere in which `npm run docs` renews comments. */
+export const commentedFiles: ReadonlyMap<string, () => string> = new Map([
+  ['deploy/helm/mcp-gangway/values.yaml', renderValues],
 ]);

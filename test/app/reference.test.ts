@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { exampleFile, renderConfiguration } from '../../scripts/docs/configuration.ts';
 import { renderErrors } from '../../scripts/docs/errors.ts';
-import { pages } from '../../scripts/docs/pages.ts';
+import { commentedFiles, pages } from '../../scripts/docs/pages.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { flagsOf, options } from '../../src/config/options/option-names.ts';
 import { allReasons } from '../../src/protocol/faults.ts';
@@ -13,6 +13,10 @@ const read = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 describe('docs/reference', () => {
   it.each([...pages])('%s is what npm run docs writes', (name, render) => {
     expect(read(`docs/reference/${name}`)).toBe(render());
+  });
+
+  it.each([...commentedFiles])('%s has the comments that npm run docs writes', (name, render) => {
+    expect(read(name)).toBe(render());
   });
 
   it('has only generated pages', () => {
