@@ -56,6 +56,17 @@ const answers: readonly (readonly [what: string, written: string, expected: obje
     { id, error: { code: -5, message: expect.any(String) } },
   ],
   ['an error with the id null', '{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":"boom"}}', failed],
+  ['a method that is null', sound.replace('}}', '},"method":null}'), result],
+  [
+    'each member that a message can have, with null',
+    '{"jsonrpc":"2.0","method":null,"params":null,"id":7,"result":{"a":"x"},"error":null}',
+    result,
+  ],
+  [
+    'nulls beside an error',
+    '{"method":null,"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-5,"message":"boom"}}',
+    failed,
+  ],
   ['an error without an id', '{"jsonrpc":"2.0","error":{"code":-5,"message":"boom"}}', failed],
   ['no jsonrpc', '{"id":7,"result":{}}', bad('no jsonrpc')],
   ['no jsonrpc, and the id as text', '{"id":"7","result":{}}', bad('no jsonrpc')],
@@ -299,6 +310,27 @@ describe('[P2] [P3] which call an odd answer belongs to', () => {
     const text = JSON.stringify(answerTo(1, 'one'));
     write(`DEBUG sending ${text}`, text);
     expect(idsAndResults([await messages.next()])).toEqual([[1, 'one']]);
+  });
+});
+
+describe('[P3] a message of a server that is no answer, with null for members that it does not have', () => {
+  it.each([
+    [
+      'request',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"result":null,"error":null}',
+      { id: 1, method: 'ping' },
+    ],
+    [
+      'notification',
+      '{"id":null,"jsonrpc":"2.0","method":"notifications/x","params":{},"result":null,"error":null}',
+      { method: 'notifications/x' },
+    ],
+  ])('is a %s', async (_, written, expected) => {
+    const { send, write, messages, arrival } = await openLines();
+    send(last);
+    await arrival();
+    write(written);
+    expect(JSON.parse(await messages.next())).toEqual({ jsonrpc: '2.0', params: {}, ...expected });
   });
 });
 

@@ -76,22 +76,18 @@ export async function mendBytesInTurns(marked: Buffer): Promise<Buffer | undefin
 }
 
 /**
- * Corrects an answer so that every SDK accepts it: removes the `null` beside a result or an error, adds the id `null`
- * where there is none, and makes `error` an object with a code and a message. A result that is null becomes empty. Undefined if there is nothing to correct.
- * @param text a JSON text
+ * Corrects a message so that every SDK accepts it: removes the `null` of members that belong to another kind of message,
+ * adds the id `null` where there is none, and makes `error` an object with a code and a message. A result that is null
+ * becomes empty. Undefined if there is nothing to correct.
+ * @param written a JSON text
  */
-export function mendAnswer(text: Buffer): Buffer | undefined {
+export function mendAnswer(written: Buffer): Buffer | undefined {
+  const text = withoutForeignNulls(written);
   const members = scanObject(text);
   if (members === undefined || members === 'duplicate_key') return undefined;
-  const { keys } = members;
-  const has = (key: string): boolean => keys.includes(key);
-  if (has('method')) return undefined;
+  const has = (key: string): boolean => members.keys.includes(key);
+  if (has('method') || (has('result') && has('error'))) return text === written ? undefined : text;
   let mended = text;
-  if (has('result') && has('error')) {
-    if (isNull(text, 'error')) mended = withoutMember(text, members, keys.indexOf('error'));
-    else if (isNull(text, 'result')) mended = withoutMember(text, members, keys.indexOf('result'));
-    else return undefined;
-  }
   if (!has('id') && (has('result') || has('error'))) {
     const at = mended.indexOf(openBrace) + 1;
     mended = replaceParts(mended, [{ start: at, end: at, by: '"id":null,' }]);
@@ -100,7 +96,28 @@ export function mendAnswer(text: Buffer): Buffer | undefined {
   const outcome = findRange(mended, ['result']);
   if (typeof outcome === 'object' && isNull(mended, 'result'))
     mended = replaceParts(mended, [{ ...outcome, by: '{}' }]);
-  return mended === text ? undefined : mended;
+  return mended === written ? undefined : mended;
+}
+
+const isNotification = (text: Buffer): boolean => String(scalarAt(text, ['method'])).startsWith('notifications/');
+
+/**
+ * Some JSON libraries write each member that a message could have, and `null` where it has none: `method` in a response,
+ * `result` in a request, the id in a notification, or both outcomes.
+ */
+function withoutForeignNulls(text: Buffer): Buffer {
+  const members = scanObject(text);
+  if (members === undefined || members === 'duplicate_key') return text;
+  const { keys } = members;
+  const isSet = (key: string): boolean => keys.includes(key) && !isNull(text, key);
+  const foreign = isSet('method')
+    ? ['error', 'result', ...(isNotification(text) ? ['id'] : [])]
+    : ['method', 'params', ...(isSet('result') ? ['error'] : isSet('error') ? ['result'] : [])];
+  const key = foreign.find((name) => keys.includes(name) && isNull(text, name));
+  // Without one of them, the ranges of the others are new. There are five at most.
+  return key === undefined || keys.length === 1
+    ? text
+    : withoutForeignNulls(withoutMember(text, members, keys.indexOf(key)));
 }
 
 /** Removes a member, which is not the only one, with its comma. */

@@ -84,7 +84,7 @@ function findResultChanges(text: Buffer, result: ByteRange, request: TranslatedR
     if (range === undefined) added.push(`"${key}":${by}`);
     else replaced.push({ ...range, by });
   }
-  const content = request.method === 'tools/call' ? contentOfOldResult(text, result, members) : undefined;
+  const content = request.method === 'tools/call' ? contentFor(text, result, members) : undefined;
   if (content !== undefined) added.push(content);
   const { serverInfoText } = request;
   if (serverInfoText !== undefined) {
@@ -100,12 +100,14 @@ function findResultChanges(text: Buffer, result: ByteRange, request: TranslatedR
 }
 
 /**
- * Returns the `content` for the result of a tool as revision 2024-10-07 wrote it: one value, without content blocks.
- * Clients of later revisions refuse such a result. Undefined for any other result.
+ * Returns the `content` for the result of a tool that has none. Clients of 2026-07-28 refuse such a result. Clients of
+ * legacy revisions take it, since their SDKs assume an empty list. Revision 2024-10-07 wrote one value, without content
+ * blocks. Undefined if the result needs no content.
  */
-function contentOfOldResult(text: Buffer, result: ByteRange, members: Members): string | undefined {
+function contentFor(text: Buffer, result: ByteRange, members: Members): string | undefined {
+  if (members.keys.includes('content') || members.keys.includes('task')) return undefined;
   const value = findMember(members, result, 'toolResult');
-  if (value === undefined || members.keys.includes('content')) return undefined;
+  if (value === undefined) return '"content":[]';
   const valueText = text.toString('utf8', value.start, value.end);
   const blockText = valueText.startsWith('"') ? valueText : JSON.stringify(valueText);
   return `"content":[{"type":"text","text":${blockText}}]`;

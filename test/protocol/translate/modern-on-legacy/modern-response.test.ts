@@ -22,7 +22,12 @@ describe('a response of a legacy server for a modern client', () => {
       '{"content":[], "big":12345678901234567890}',
       '{"resultType":"complete","content":[], "big":12345678901234567890}',
     ],
-    ['tools/call', '{}', '{"resultType":"complete"}'],
+    ['tools/call', '{}', '{"resultType":"complete","content":[]}'],
+    [
+      'tools/call',
+      '{"structuredContent":{"a":1}}',
+      '{"resultType":"complete","content":[],"structuredContent":{"a":1}}',
+    ],
     [
       'tools/call',
       '{"toolResult":"a\\n\u00e4"}',
@@ -35,7 +40,7 @@ describe('a response of a legacy server for a modern client', () => {
     ],
     ['tools/call', '{"content":[],"toolResult":1}', '{"resultType":"complete","content":[],"toolResult":1}'],
     ['prompts/get', '{"toolResult":1}', '{"resultType":"complete","toolResult":1}'],
-    ['tools/call', ' { "a" : 1 } ', ' {"resultType":"complete", "a" : 1 } '],
+    ['tools/call', ' { "a" : 1 } ', ' {"resultType":"complete","content":[], "a" : 1 } '],
     ['completion/complete', '{"ttlMs":7}', '{"resultType":"complete","ttlMs":7}'],
     ['tools/list', '{"tools":[]}', `{"resultType":"complete",${hints},"tools":[]}`],
     [
@@ -77,7 +82,7 @@ describe('a response of a legacy server for a modern client', () => {
     ['{"_meta":null}', '{"resultType":"complete","_meta":null}'],
   ])('[P1] [R3.08] %s says who the server is, beside what is there', (before, after) => {
     const serverInfoText = '{"name":"s"}';
-    expect(translated(response(`"result":${before}`), { method: 'tools/call', serverInfoText })).toBe(
+    expect(translated(response(`"result":${before}`), { method: 'prompts/get', serverInfoText })).toBe(
       response(`"result":${after}`),
     );
   });
