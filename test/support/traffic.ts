@@ -18,6 +18,9 @@ import { withDeadline } from './wait-for.ts';
 /** The kinds of calls; see `traffic-server.mjs`. */
 export type CallKind = 'count' | 'wait' | 'quick' | 'tell' | 'list' | 'hold';
 
+/** So long a client whose calls have ended waits for older messages of its GET stream. */
+const catchUpMs = 10_000;
+
 export interface TrafficOptions {
   /** The source of randomness, so that a run can be repeated as far as the machine allows. */
   readonly random: Random;
@@ -192,7 +195,14 @@ function startClient(url: string, name: string, session: Session, options: Traff
       if (!finished.signal.aborted) await delay(connection.status === 200 ? random.integer(0, 20) : 50);
     }
   };
-  const done = Promise.all([calls.finally(() => finished.abort()), listenOn()]).then(() => undefined);
+  // A client that leaves with its last answer may leave before an older message of its GET stream, on another connection.
+  const leave = async (): Promise<void> => {
+    const until = performance.now() + catchUpMs;
+    while (performance.now() < until && !hasCaughtUp(transcript.connections)) await delay(50);
+    finished.abort();
+  };
+  const listening = listenOn();
+  const done = Promise.all([calls.finally(() => Promise.race([leave(), listening])), listening]).then(() => undefined);
   return {
     transcript,
     done,
@@ -202,6 +212,23 @@ function startClient(url: string, name: string, session: Session, options: Traff
       await session.delete();
     },
   };
+}
+
+/** The numbers of processes on some connections, in order. */
+const ticksOf = (connections: readonly RecordedConnection[]): readonly { pid: number; n: number }[] =>
+  connections
+    .flatMap(({ events }) => events)
+    .filter(({ data }) => data?.includes('notifications/ticked'))
+    .flatMap((event) => messageOf(event)?.params ?? []);
+
+/** True once the GET stream has a number after the last one on the stream of a call, or one of a newer process. */
+function hasCaughtUp(connections: readonly RecordedConnection[]): boolean {
+  const onCalls = ticksOf(connections.filter(({ call }) => call !== undefined));
+  const last = onCalls.at(-1);
+  const newest = ticksOf(connections.filter(({ call }) => call === undefined)).at(-1);
+  if (last === undefined) return true;
+  if (newest === undefined) return false;
+  return newest.pid === last.pid ? newest.n > last.n : !onCalls.some(({ pid }) => pid === newest.pid);
 }
 
 const lastIdOf = ({ events }: RecordedConnection): string | undefined =>

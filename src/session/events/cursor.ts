@@ -1,7 +1,7 @@
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
-import { createLoggedBatch } from '../../reply/event-batch.ts';
+import { createLoggedBatch, createMessageBatch } from '../../reply/event-batch.ts';
 import type { EventSink } from '../../reply/reply.ts';
-import type { EventLog, ReadOutcome, StoredEntry } from '../../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEntry, StoredEvent } from '../../store/event-log.ts';
 import { bytesOf, eventCount } from '../../store/event-run.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
@@ -121,6 +121,18 @@ export class StreamCursor {
     if (this.#state === 'live') this.#read();
   }
 
+  /**
+   * Sends events that the log has not taken yet, without event ids. The connection does not get them again once they are
+   * stored: they are before its position then.
+   */
+  sendUnstored(events: readonly StoredEvent[]): void {
+    const newest = events.at(-1);
+    if (newest === undefined || this.#state !== 'live') return;
+    const texts = events.map((event) => this.#textOf(event)).filter(({ length }) => length > 0);
+    this.#owner.noteWritten(texts.length, 'live');
+    this.#written(newest, this.sink.write(createMessageBatch(...texts)));
+  }
+
   /** Ends the connection in order. */
   close(): void {
     if (this.#state === 'closed') return;
@@ -171,16 +183,18 @@ export class StreamCursor {
   #write(events: readonly StoredEntry[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
-    const { retryMs, slowReaderMs } = this.#owner;
-    const { epoch, seq } = newest;
     this.#owner.noteWritten(eventCount(events), source);
     const texts = this.#held === undefined ? events : events.map((event) => this.#withHeldText(event));
-    const keepsUp = this.sink.write(createLoggedBatch(texts, retryMs, this.requests));
+    this.#written(newest, this.sink.write(createLoggedBatch(texts, this.#owner.retryMs, this.requests)));
+  }
+
+  /** Events were written, up to this one. */
+  #written({ epoch, seq, last }: StoredEntry, keepsUp: boolean): void {
     this.cursor = { epoch, seq };
-    if (newest.last) this.close();
+    if (last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';
-      this.#slowTimer = new TimeLimit(() => this.#cutOff(), slowReaderMs);
+      this.#slowTimer = new TimeLimit(() => this.#cutOff(), this.#owner.slowReaderMs);
     }
   }
 
@@ -190,10 +204,14 @@ export class StreamCursor {
   }
 
   #withHeldText(event: StoredEntry): StoredEntry {
-    const held = event.texts === undefined ? this.#held?.get(event.seq) : undefined;
-    if (held === undefined || held.epoch !== event.epoch || event.texts !== undefined) return event;
-    this.#held?.delete(event.seq);
-    return { ...event, data: held.text };
+    return event.texts === undefined ? { ...event, data: this.#textOf(event) } : event;
+  }
+
+  #textOf({ epoch, seq, data }: StoredEvent): Buffer {
+    const held = this.#held?.get(seq);
+    if (held === undefined || held.epoch !== epoch) return data;
+    this.#held?.delete(seq);
+    return held.text;
   }
 
   #unblock(): void {

@@ -21,12 +21,10 @@ interface Mark {
   onStored(at: LogPosition): void;
 }
 
-/** The last answer of a stream, which the log has not taken yet. */
+/** An answer that ends the wait of a client, which the log has not taken yet. */
 interface Unstored {
   readonly seq: number;
   readonly stream: number;
-  /** The answer itself, if the log gets another text in its place. */
-  readonly live: Buffer | undefined;
   /** On the monotonic clock, in milliseconds. */
   readonly since: number;
 }
@@ -55,7 +53,7 @@ export class EventDelivery implements WriterListener, QueueStages {
   readonly #receiver: OutputReceiver;
   /** Marks of added events that are not known to be stored, in order. */
   readonly #marks: Mark[] = [];
-  /** In order. Answers on a one-stream client's stream are left out, because other answers need that stream. */
+  /** In order: the last answer of each stream of a POST, and all answers to a one-stream client. */
   #unstored: Unstored[] = [];
   #added = 0;
   #isOpen = false;
@@ -147,8 +145,9 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.#writer.add(stream, data, last, effects);
     this.#added += 1;
     if (effects?.live !== undefined) this.streams.hold(stream, this.#added, effects.live);
-    if (last && effects?.settles !== undefined && stream !== getStream)
-      this.#unstored.push({ seq: this.#added, stream, live: effects.live, since: performance.now() });
+    const endsWait = stream === getStream ? this.#context.policy.hasOneStream : last;
+    if (endsWait && effects?.settles !== undefined)
+      this.#unstored.push({ seq: this.#added, stream, since: performance.now() });
   }
 
   /** Adds consecutive events to a stream; the next flush sends them. */
@@ -190,8 +189,8 @@ export class EventDelivery implements WriterListener, QueueStages {
 
   /**
    * Sends the client of a stream an answer that the log does not take: without an event id, and last on this
-   * connection. Does nothing if the log takes the answer in time. A one-stream client is left out, because other
-   * answers need its stream.
+   * connection. Does nothing if the log takes the answer in time. A one-stream client gets it from `sendUnstored`,
+   * because other answers need its stream.
    */
   sendUnlogged(stream: number, text: string): void {
     if (stream === getStream) return;
@@ -201,16 +200,15 @@ export class EventDelivery implements WriterListener, QueueStages {
   }
 
   /**
-   * Sends the clients of streams whose answers have waited this long for the log all that they lack, without event ids
-   * and last on their connections: no call waits for an answer that has arrived. The log gets these events when it
-   * takes some again, for a client that loses its connection meanwhile.
+   * Sends the clients of streams whose answers have waited this long for the log all that they lack, without event ids:
+   * no call waits for an answer that has arrived. The connection of a POST ends with it. The log gets these events when
+   * it takes some again, for a client that loses its connection meanwhile.
    */
   sendUnstored(afterMs: number): void {
     const latest = performance.now() - afterMs;
     while ((this.#unstored[0]?.since ?? Number.POSITIVE_INFINITY) <= latest) {
-      const [{ stream, live }] = this.#unstored.splice(0, 1) as [Unstored];
-      const texts = this.#writer.unstoredTexts(stream);
-      this.streams.sendUnstored(stream, live === undefined ? texts : texts.with(-1, live));
+      const [{ stream }] = this.#unstored.splice(0, 1) as [Unstored];
+      this.streams.sendUnstored(stream, (after) => this.#writer.unstoredEvents(stream, after));
     }
   }
 

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import type { LogPosition } from '../../protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import type { TextRun } from '../../protocol/wire/text-run.ts';
 import type {
   AppendOutcome,
@@ -10,7 +10,7 @@ import type {
   StoredEntry,
   StoredEvent,
 } from '../../store/event-log.ts';
-import { bytesOf, eventCount } from '../../store/event-run.ts';
+import { bytesOf, eventCount, singleEvents } from '../../store/event-run.ts';
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import { type Batch, type Entry, entriesAfter, retainedOf } from './retained-events.ts';
@@ -113,14 +113,11 @@ export class EventWriter {
     return { events: this.#seq - this.#appended, bytes: this.#pendingBytes };
   }
 
-  /** The texts of a stream that were added and are not known to be stored, in order. */
-  unstoredTexts(stream: number): readonly Buffer[] {
-    const entries = [...this.#sent.flatMap(({ batch }) => batch), ...this.#queue];
-    const texts = entries.flatMap((entry) => {
-      if (entry.stream !== stream) return [];
-      return entry.texts === undefined ? [entry.data] : entry.texts.texts();
-    });
-    return texts.filter(({ length }) => length > 0);
+  /** The events of a stream after a position that were added and are not known to be stored, in order. */
+  unstoredEvents(stream: number, after: LogPosition | undefined): readonly StoredEvent[] {
+    const entries: readonly StoredEntry[] = [...this.#sent.flatMap(({ batch }) => batch), ...this.#queue];
+    const events = singleEvents(entries.filter((entry) => entry.stream === stream));
+    return after === undefined ? events : events.filter((event) => compareLogPositions(event, after) > 0);
   }
 
   /** The known state of the log: the number of the newest stored event of this epoch, and the state of the streams. */

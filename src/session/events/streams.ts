@@ -14,7 +14,7 @@ import {
   gapBatch,
 } from '../../reply/event-batch.ts';
 import { type EventSink, faultAnswer, nothing, type Reply } from '../../reply/reply.ts';
-import type { EventLog, ReadOutcome, StoredEntry } from '../../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEntry, StoredEvent } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -273,9 +273,13 @@ export class Streams implements CursorOwner {
     streamCursor?.close();
   }
 
-  /** The same for all that the stream's connection lacks, unless it also lacks events of the log. */
-  sendUnstored(stream: number, texts: readonly Buffer[]): void {
-    if (this.#cursors.get(stream)?.isCurrent) this.sendUnlogged(stream, texts);
+  /**
+   * Sends all that the stream's connection lacks, without event ids, unless it also lacks events of the log.
+   * @param eventsAfter the events after a position that the log has not taken yet
+   */
+  sendUnstored(stream: number, eventsAfter: (position: LogPosition | undefined) => readonly StoredEvent[]): void {
+    const streamCursor = this.#cursors.get(stream);
+    if (streamCursor?.isCurrent) streamCursor.sendUnstored(eventsAfter(streamCursor.cursor));
   }
 
   /** Connects a client that has no event yet to a stream of an earlier attempt. */
