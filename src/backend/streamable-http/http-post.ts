@@ -38,6 +38,8 @@ export interface HttpPostOptions {
   readonly postTimeoutMs: number;
   /** Returns the client's headers for requests that carry no message of the client. */
   clientHeaders(): ForwardedHeaders;
+  /** The server has given the session another id. */
+  onSessionRenewed(): void;
   /** Asks a server that refused a request whether it has forgotten the session. Never rejects. */
   isForgotten(): Promise<boolean>;
   /**
@@ -304,6 +306,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     if (status < 200 || status > 299) return readRefusal(answer);
     const fault = isInitialize ? session.begin(answer) : undefined;
     if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
+    if (!isInitialize && session.renew(answer)) parts.onSessionRenewed();
     if (mediaType === 'text/event-stream') {
       if (ids.length > 0) return readStream(answer);
       // The next message need not wait for the end of this response.

@@ -72,6 +72,15 @@ export class ServerSession {
     return undefined;
   }
 
+  /**
+   * Takes the session id from the head of any later answer: some servers name the session late, or give it another id with
+   * each answer. Official SDKs follow both. Returns true if the id is another one.
+   */
+  renew(answer: HttpResponse): boolean {
+    const former = this.#id;
+    return this.begin(answer) === undefined && this.#id !== former;
+  }
+
   /** Takes the revision from the response to `initialize`. A revision that no header can hold is not sent. */
   agree(response: Buffer): void {
     const version = readHandshake(response)?.protocolVersion;

@@ -193,7 +193,16 @@ export function openStreamableHttp(
   const isForgottenByServer = async (): Promise<boolean> => !(await isSessionKnown(server));
   const handlers = { onMessages: deliver, onNoise, onCursor };
   const standaloneLost = (): Promise<void> | undefined => standalone.lost();
-  const parts = { ...server, ...limits, ...handlers, flow, standaloneLost, isForgotten: isForgottenByServer };
+  const onSessionRenewed = (): void => stateReporter.changed();
+  const parts = {
+    ...server,
+    ...limits,
+    ...handlers,
+    flow,
+    standaloneLost,
+    onSessionRenewed,
+    isForgotten: isForgottenByServer,
+  };
   const stateReporter = createResumeStateReporter(
     () => ({
       ...session.state,

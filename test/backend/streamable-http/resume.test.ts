@@ -138,6 +138,33 @@ describe('[P3] [P4] a backend that goes on where another one stood', () => {
   });
 });
 
+test('a session id may come late, and another one with each answer: the newest is sent, and told', async () => {
+  let answered = 0;
+  const next = () => ({ 'mcp-session-id': `id-${++answered}` });
+  const server = await startHttpServer({
+    onInitialize: ({ message, response }) => json(response, answerTo(message, welcome)),
+    onPost: ({ message, response }) =>
+      message.id === undefined ? void response.writeHead(202, next()).end() : json(response, answerTo(message), next()),
+  });
+  const states: ResumeState[] = [];
+  const { send, messages } = openBackend((events) =>
+    openStreamableHttp(
+      { url: server.url },
+      { ...events, onState: (state) => void states.push(parseResumeState(state)) },
+    ),
+  );
+  send(initialize);
+  await messages.next();
+  send(initialized);
+  for (const id of [1, 2]) {
+    send(request(id));
+    await messages.next();
+  }
+  const ids = server.posts.items.map(({ request: { headers } }) => headers['mcp-session-id']);
+  expect(ids).toEqual([undefined, undefined, 'id-1', 'id-2']);
+  await waitFor(() => states.at(-1)?.id === 'id-3', { what: 'the newest id' });
+});
+
 test('where a backend stands is told when the session begins and when a call’s stream can be resumed, not for short calls', async () => {
   const server = await startHttpServer({
     onPost({ message, response }) {
