@@ -1,5 +1,3 @@
-import { resolve } from 'node:path';
-
 /** A wrong configuration: its arguments, variables, and the text of `gangway.json`. */
 export interface WrongConfiguration {
   readonly argv?: readonly string[];
@@ -156,10 +154,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     flags('--redis', 'localhost:6379'),
     '--redis: is not a Redis URL; write redis://host:port, or rediss://, redis+sentinel:// or redis+cluster:// for TLS, Sentinel or Redis Cluster',
   ],
-  [
-    flags('--redis', '${file:/none}'),
-    '--redis: refers to the file /none, which does not exist; create it, or correct the path',
-  ],
+  [flags('--redis', '${file:/none}'), '--redis: refers to /none, which does not exist; create it, or correct the path'],
   [
     flags('--auth.required'),
     '--auth.required: requires authentication, but none is configured; set --api-keys-file, --auth.oauth.issuers or --auth.proxy.addresses, or remove this option; see https://github.com/mcp-gangway/mcp-gangway/blob/main/docs/authentication.md',
@@ -182,11 +177,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [flags('--tls-cert', 'cert.pem'), '--tls-cert: needs --tls-key, the key of this certificate; set both'],
   [
     flags('--tls-cert', 'none.pem', '--tls-key', 'key.pem'),
-    `--tls-cert: names none.pem, but the file ${resolve('none.pem')} does not exist; correct the path, which is relative to the current folder`,
+    '--tls-cert: names none.pem, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: ['--tls-cert', 'gangway.json', '--tls-key', 'MC4CAQAwBQYDK2VwBCIEIA', '--', 'x'], file: '{}' },
-    '--tls-key: names a file that does not exist; correct the path, or if this is the text of the file, write it into a file, and name the file',
+    '--tls-key: names a file that does not exist; create it, or correct the path, which is relative to the current folder; if this is the text of a file, name a file with that text',
   ],
   [
     { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: 'console.log(1);' },
@@ -239,11 +234,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--config', 'none.json'] },
-    '--config: names none.json, which does not exist; correct the path, which is relative to the current folder',
+    '--config: names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: [], env: { GANGWAY_CONFIG: 'none.json' } },
-    'GANGWAY_CONFIG: names none.json, which does not exist; correct the path, which is relative to the current folder',
+    'GANGWAY_CONFIG: names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: [], env: { GANGWAY_CONFIG: '{ "mcpServers": { "a": { "command": "x --token S3CRET" } } }' } },
@@ -251,11 +246,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     flags('--api-keys-file', 'none.json'),
-    '--api-keys-file: names none.json, which does not exist; correct the path, which is relative to the current folder',
+    '--api-keys-file: names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     root('"auth": { "apiKeysFile": "none.json" }'),
-    'gangway.json:2:13: auth.apiKeysFile: names none.json, which does not exist; correct the path, which is relative to the current folder',
+    'gangway.json:2:13: auth.apiKeysFile: names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: ['--config', '/etc/gangway.d'] },
@@ -292,7 +287,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"include": "${DIR:-inc}"'),
-    'gangway.json:2:3: include: includes inc, which does not exist; correct the path, which is relative to the folder of this file, or remove it',
+    'gangway.json:2:3: include: includes inc, which does not exist; create it, or correct the path, which is relative to the folder of this file',
   ],
   [
     root('"include": "${DIR}"'),
@@ -312,7 +307,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: '${file:none.txt}' } },
-    'GANGWAY_API_KEYS: refers to the file none.txt, which does not exist; create it, or correct the path, which is relative to the current folder',
+    'GANGWAY_API_KEYS: refers to none.txt, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: ['--config', 'gangway.json', '--', 'x'], file: `{ ${server} }` },
@@ -355,7 +350,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"include": "servers.d"'),
-    'gangway.json:2:3: include: includes servers.d, which does not exist; correct the path, which is relative to the folder of this file, or remove it',
+    'gangway.json:2:3: include: includes servers.d, which does not exist; create it, or correct the path, which is relative to the folder of this file',
   ],
   [
     root('"listen": { "port": 1 },\n  "listen": { "port": 2 }'),

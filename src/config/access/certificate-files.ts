@@ -1,10 +1,9 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/http-server.ts';
-import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { IssueMessage } from '../issues.ts';
 import type { GatewayOptions, OptionPath } from '../options/options.ts';
+import { describeUnreadable } from '../sources/named-file.ts';
 
 /** The files of the gateway's own certificate. */
 export type CertificateFiles = Pick<GatewayOptions['listen']['tls'], 'cert' | 'key'>;
@@ -41,15 +40,15 @@ export function readCertificate(
       (nameOf) => `needs ${nameOf('listen.tls.key')}, the key of this certificate; set both`,
     );
   const [cert, key] = [certFile, keyFile].map((path) => readText(path, readFile));
-  if (cert === undefined || 'code' in cert) return refused('listen.tls.cert', unreadable(certFile, cert?.code));
-  if (key === undefined || 'code' in key) return refused('listen.tls.key', unreadable(keyFile, key?.code));
-  const leaf = certificateIn(cert.text);
+  if (cert?.fault !== undefined) return refused('listen.tls.cert', cert.fault);
+  if (key?.fault !== undefined) return refused('listen.tls.key', key.fault);
+  const leaf = certificateIn(cert?.text ?? '');
   if (leaf === undefined)
     return refused(
       'listen.tls.cert',
       'names a file without a PEM certificate, which begins with -----BEGIN CERTIFICATE-----; correct the path',
     );
-  const privateKey = keyIn(key.text);
+  const privateKey = keyIn(key?.text ?? '');
   if (privateKey === 'encrypted')
     return refused(
       'listen.tls.key',
@@ -67,7 +66,7 @@ export function readCertificate(
         `does not match the first certificate of ${nameOf('listen.tls.cert')}, which must be the gateway's own`,
     );
   }
-  const certificate = { cert: cert.text, key: key.text };
+  const certificate = { cert: cert?.text ?? '', key: key?.text ?? '' };
   try {
     createSecureContext(certificate);
   } catch (cause) {
@@ -76,21 +75,11 @@ export function readCertificate(
   return { ok: true, certificate };
 }
 
-/** A path is shown only with an extension: without one, it may be the key itself (P12). */
-function unreadable(path: string, code = 'unknown error'): string {
-  // The text of a key is longer than a path can be.
-  if (code !== 'ENOENT' && code !== 'ENAMETOOLONG')
-    return `names a file that cannot be read (${code}); check its permissions`;
-  return /^\S{1,200}\.[a-z]{2,4}$/i.test(path)
-    ? `names ${path}, but the file ${resolve(path)} does not exist; correct the path, which is relative to the current folder`
-    : 'names a file that does not exist; correct the path, or if this is the text of the file, write it into a file, and name the file';
-}
-
-function readText(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
+function readText(path: string, readFile: (path: string) => string): { text: string; fault?: string } {
   try {
     return { text: readFile(path) };
   } catch (error) {
-    return { code: errorCodeOf(error) };
+    return { text: '', fault: `names ${describeUnreadable(error, path)}` };
   }
 }
 

@@ -1,11 +1,11 @@
 import { basename, dirname, join } from 'node:path';
-import { errorCodeOf } from '../../util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
 import { options } from '../options/option-names.ts';
 import { viewLeaves } from '../options/options.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';
 import { expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
+import { whyUnreadable } from './named-file.ts';
 import { isObject, type KnownMembers, readBranch } from './read-branch.ts';
 import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
 import { type EntryContext, isDisabled, readServerEntry, type ServerEntry } from './server-entry.ts';
@@ -133,6 +133,9 @@ function readIncluded(
     return { servers: [], files: [] };
   }
   const paths = names.map((name) => join(dirname(file), String(name)));
+  // Included files are named without their folder, so that the fault says where they are looked for.
+  const reportUnreadable = (path: string, error: unknown): void =>
+    report(at, `includes ${basename(path)}, which ${whyUnreadable(error, '', 'the folder of this file')}`);
   const found = paths.flatMap((path) => {
     try {
       const inside = listFolder(path);
@@ -143,20 +146,24 @@ function readIncluded(
           .map((name) => join(path, name)) ?? [path]
       );
     } catch (error) {
-      report(at, `includes ${basename(path)}, which ${failureOf(error)}${remedy}`);
+      reportUnreadable(path, error);
       return [];
     }
   });
-  const servers = found.flatMap((path) => readIncludedFile(path, at, context));
+  const servers = found.flatMap((path) => readIncludedFile(path, reportUnreadable, context));
   return { servers, files: [...new Set([...paths, ...found])] };
 }
 
-function readIncludedFile(file: string, at: string, context: FileContext): readonly ServerEntry[] {
+function readIncludedFile(
+  file: string,
+  reportUnreadable: (path: string, error: unknown) => void,
+  context: FileContext,
+): readonly ServerEntry[] {
   let text: string;
   try {
     text = context.readFile(file);
   } catch (error) {
-    context.report(at, `includes ${basename(file)}, which ${failureOf(error)}${remedy}`);
+    reportUnreadable(file, error);
     return [];
   }
   const root = readRoot(text, file, context);
@@ -170,14 +177,6 @@ function readIncludedFile(file: string, at: string, context: FileContext): reado
   }
   return readServers(root, file, false, context);
 }
-
-/** Included files are named without their folder, so that this says where they are looked for. */
-const remedy = '; correct the path, which is relative to the folder of this file, or remove it';
-
-const failureOf = (error: unknown): string => {
-  const code = errorCodeOf(error);
-  return code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-};
 
 /** @param isOptional true if the servers may all be in included files */
 function readServers(

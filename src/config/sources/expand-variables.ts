@@ -1,7 +1,6 @@
-import { isAbsolute } from 'node:path';
-import { errorCodeOf } from '../../util/text/error-code.ts';
 import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
 import { editorVariables } from '../tree/client-keys.ts';
+import { whyUnreadable } from './named-file.ts';
 
 /** Where references are looked up. */
 export interface ReferenceSources {
@@ -122,16 +121,7 @@ function textOfFile(file: string, path: string, readFile: (path: string) => stri
   try {
     return readFile(file).replace(/^\uFEFF|\r?\n$/g, '');
   } catch (error) {
-    const code = errorCodeOf(error);
-    const name = abbreviateName(file);
-    report(
-      path,
-      code === 'ENOENT'
-        ? `refers to the file ${name}, which does not exist; create it, or correct the path${isAbsolute(file) ? '' : ', which is relative to the current folder'}`
-        : code === 'EISDIR'
-          ? `refers to ${name}, which is a folder; name a file in that folder`
-          : `refers to the file ${name}, which cannot be read (${code}); check its permissions`,
-    );
+    report(path, `refers to ${abbreviateName(file)}, which ${whyUnreadable(error, file)}`);
     return '';
   }
 }

@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { ReportIssue } from '../issues.ts';
 
@@ -19,26 +20,30 @@ export function readNamedFile(
   try {
     return readFile(name);
   } catch (error) {
-    const code = errorCodeOf(error);
-    const shown = isFileName(name) ? `${name}, which` : 'a file that';
-    report(
-      place,
-      code === 'ENOENT'
-        ? `names ${shown} does not exist; correct the path, which is relative to the current folder`
-        : code === 'EISDIR'
-          ? `names ${isFileName(name) ? `${name}, which is a folder` : 'a folder'}; name a file in that folder`
-          : `names ${shown} cannot be read${byUser(code)} (${code}); check its permissions`,
-    );
+    report(place, `names ${describeUnreadable(error, name)}`);
     return undefined;
   }
 }
 
-/** In a container, the user of the gateway is not the one who wrote the file. */
-const byUser = (code: string): string => {
-  const uid = process.getuid?.();
-  return code === 'EACCES' && uid !== undefined ? ` by user ${uid}` : '';
-};
+/**
+ * Says why a file cannot be read, and what to do: `does not exist; correct the path`. The path itself is not repeated.
+ * @param base what a relative path is relative to
+ */
+export function whyUnreadable(error: unknown, path: string, base = 'the current folder'): string {
+  const code = errorCodeOf(error);
+  if (code === 'ENOENT')
+    return `does not exist; create it, or correct the path${isAbsolute(path) ? '' : `, which is relative to ${base}`}`;
+  if (code === 'EISDIR') return 'is a folder; name a file in that folder';
+  // In a container, the user of the gateway is not the one who wrote the file.
+  const uid = code === 'EACCES' ? process.getuid?.() : undefined;
+  return `cannot be read${uid === undefined ? '' : ` by user ${uid}`} (${code}); check its permissions`;
+}
 
-/** A path is shown only if it looks like one: a user can also put the content of the file, with secrets, there (P12). */
+/** Describes a file that cannot be read. A path is shown only if it looks like one: it may be the text of a file (P12). */
+export const describeUnreadable = (error: unknown, path: string): string =>
+  isFileName(path)
+    ? `${path}, which ${whyUnreadable(error, path)}`
+    : `a file that ${whyUnreadable(error, path)}; if this is the text of a file, name a file with that text`;
+
 const isFileName = (name: string): boolean =>
   /^[^\s{}"'=,]{1,200}\.[a-z]{2,5}$|^\.{0,2}\/[a-z0-9._/-]{1,200}$/.test(name);
