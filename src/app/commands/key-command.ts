@@ -1,22 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
-  fchmodSync,
-  fchownSync,
+  constants,
   fstatSync,
   fsyncSync,
-  lstatSync,
   openSync,
   readFileSync,
-  readlinkSync,
   realpathSync,
-  renameSync,
   rmSync,
-  type Stats,
   statSync,
   writeSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { digestOfKey } from '../../auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { KeyRequest } from '../../config/access/key-request.ts';
@@ -62,10 +56,10 @@ export function limitKey(
 const maxWaitMs = 5_000;
 
 /**
- * Adds the entry of a key to a key file, and creates the file if it does not exist. The file is replaced as a whole, so
- * that a running gateway never reads half of it. Additions at the same time wait for each other. Only the owner of a new
- * file can read it. An existing file keeps its owner, its permissions and its comments. Throws an error for the operator
- * if the file is not a valid key file or cannot be written.
+ * Adds the entry of a key to a key file, and creates the file if it does not exist. Only the end of the file is written,
+ * so that a running gateway never reads half of it, and that the file keeps its owner, its permissions and its comments.
+ * Additions at the same time wait for each other. Only the owner of a new file can read it. Throws an error for the
+ * operator if the file is not a valid key file or cannot be written.
  * @returns how many keys with this name the file had before
  */
 export function addToKeyFile(
@@ -73,62 +67,60 @@ export function addToKeyFile(
   { name, entry }: Pick<NewKey, 'name' | 'entry'>,
   waitMs = maxWaitMs,
 ): number {
-  const target = attempt(file, 'read', () => targetOf(file));
-  const next = `${target}.lock`;
-  const descriptor = attempt(file, 'written', () => openNext(next, waitMs), target);
+  const descriptor = attempt(file, 'written', () => openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600));
   try {
-    const { text, attributes } = attempt(file, 'read', () => readExisting(target));
-    const faults: string[] = [];
-    const keys = readKeysFile(text, file, (path, message) =>
-      faults.push(`${path} ${renderIssueMessage(message, namesAt('--', false))}`),
-    );
-    if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
-    const write = (): void => {
-      writeSync(descriptor, withEntry(text, entry));
-      if (attributes !== undefined) keepAttributes(descriptor, attributes);
-      fsyncSync(descriptor);
-      renameSync(next, target);
-    };
-    attempt(file, 'written', write, target);
-    return keys?.filter((key) => key.name === name).length ?? 0;
-  } catch (error) {
-    rmSync(next, { force: true });
-    throw error;
+    attempt(file, 'read', () => requireFile(descriptor)); // a pipe would be waited for
+    const lock = `${realpathSync(file)}.lock`;
+    attempt(file, 'written', () => takeLock(lock, waitMs));
+    try {
+      return addTo(descriptor, file, name, entry);
+    } finally {
+      rmSync(lock);
+    }
   } finally {
     closeSync(descriptor);
   }
 }
 
+function addTo(descriptor: number, file: string, name: string, entry: string): number {
+  const found = attempt(file, 'read', () => readFileSync(descriptor, 'utf8'));
+  const text = found.trim() === '' ? '' : found;
+  const faults: string[] = [];
+  const keys = readKeysFile(text || '[]', file, (path, message) =>
+    faults.push(`${path} ${renderIssueMessage(message, namesAt('--', false))}`),
+  );
+  if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
+  attempt(file, 'written', () => {
+    const [before, after] = [Buffer.from(text), Buffer.from(withEntry(text || '[]\n', entry))];
+    const same = before.findIndex((byte, index) => byte !== after[index]);
+    const start = same < 0 ? before.length : same;
+    writeSync(descriptor, after, start, after.length - start, start);
+    fsyncSync(descriptor);
+  });
+  return keys?.filter((key) => key.name === name).length ?? 0;
+}
+
 /** Runs one step. Its error tells the operator what is wrong with the file. */
-function attempt<Result>(file: string, done: 'read' | 'written', step: () => Result, target?: string): Result {
+function attempt<Result>(file: string, done: 'read' | 'written', step: () => Result): Result {
   try {
     return step();
   } catch (cause) {
-    const owner = target === undefined ? '' : ownerHint(target);
-    throw new Error(`The key was not added: ${file} cannot be ${done} (${(cause as Error).message})${owner}.`, {
-      cause,
-    });
+    const reason = (cause as Error).message;
+    throw new Error(`The key was not added: ${file} cannot be ${done} (${reason})${ownerHint(file)}.`, { cause });
   }
 }
 
-/** The file that is replaced: a link stays a link, even if its target does not exist yet. */
-function targetOf(file: string): string {
-  try {
-    return realpathSync(file);
-  } catch (error) {
-    if (errorCodeOf(error) !== 'ENOENT') throw error;
-    const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-    return isLink ? targetOf(resolve(dirname(file), readlinkSync(file))) : file;
-  }
+function requireFile(descriptor: number): void {
+  if (!fstatSync(descriptor).isFile()) throw new Error('it is not a file');
 }
 
-/** Opens the file that replaces the key file. While it exists, no other addition reads or replaces the key file. */
-function openNext(path: string, waitMs: number): number {
+/** Creates the file of a lock. While it exists, no other addition reads or writes the key file. */
+function takeLock(path: string, waitMs: number): void {
   const until = performance.now() + waitMs;
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (;;) {
     try {
-      return openSync(path, 'wx', 0o600);
+      return closeSync(openSync(path, 'wx', 0o600));
     } catch (cause) {
       if (errorCodeOf(cause) !== 'EEXIST') throw cause;
       const remedy = 'delete it if no other command is adding a key';
@@ -136,26 +128,6 @@ function openNext(path: string, waitMs: number): number {
     }
     Atomics.wait(pause, 0, 0, 10);
   }
-}
-
-/** A key file as it is now, or the beginning of a new one. */
-interface KeyFile {
-  readonly text: string;
-  readonly attributes?: Stats;
-}
-
-function keepAttributes(descriptor: number, { mode, uid, gid }: Stats): void {
-  const own = fstatSync(descriptor);
-  if (own.uid !== uid || own.gid !== gid) fchownSync(descriptor, uid, gid);
-  fchmodSync(descriptor, mode & 0o777);
-}
-
-function readExisting(target: string): KeyFile {
-  const attributes = statSync(target, { throwIfNoEntry: false });
-  if (attributes === undefined) return { text: '[]\n' };
-  if (!attributes.isFile()) throw new Error('it is not a file'); // a pipe would be waited for
-  const text = readFileSync(target, 'utf8');
-  return { text: text.trim() === '' ? '[]\n' : text, attributes };
 }
 
 /** The end of an error message about a file of another user. */

@@ -1,13 +1,4 @@
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -40,9 +31,19 @@ test('an addition that waits too long for another one names the file that is in 
 });
 
 test('only a file is read: a pipe would be waited for', () => {
+  expect(() => addToKeyFile('/dev/null', makeKey('alice'))).toThrow('/dev/null cannot be read (it is not a file)');
+  const folder = createFolder();
+  expect(() => addToKeyFile(folder, makeKey('alice'))).toThrow(`${folder} cannot be written`);
+});
+
+test('an addition keeps what is in the file, and counts the keys with its name', () => {
   const file = join(createFolder(), 'keys.json');
-  mkdirSync(file);
-  expect(() => addToKeyFile(file, makeKey('alice'))).toThrow(`${file} cannot be read (it is not a file)`);
+  const before = `[\n  // the first user\n  {"name": "bob", "sha256": "${'0'.repeat(64)}"}\n]\n`;
+  writeFileSync(file, before);
+  expect(addToKeyFile(file, makeKey('bob'))).toBe(1);
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain('// the first user');
+  expect(text.match(/"name"/g)).toHaveLength(2);
 });
 
 test('a key file that is not valid stays as it is, and a correction can follow', () => {
