@@ -10,14 +10,14 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
  */
 const long = [
   'test/bench/{bench,command}.test.ts',
-  'test/cluster/{affinity,commands,everything,flow,remote-takeover,rolling-restart}.test.ts',
+  'test/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
   'test/cluster/fault-{failover,link,owner,redis,redis-net,stall,storm}.test.ts',
   'test/cluster/kill-{matrix,random}.test.ts',
   'test/conformance/{translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
-  'test/hardening/{hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
+  'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
-  'test/integration/{cross,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
+  'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
   'test/page/many-streams.test.ts',
 ];
 

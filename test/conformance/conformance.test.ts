@@ -1,15 +1,16 @@
-import { modernFixtureKinds, modernHttpKinds } from '../integration/server-kinds.ts';
+import { fixtureKinds, modernFixtureKinds } from '../integration/server-kinds.ts';
 import { modernFixture, startGateway } from '../support/gateway.ts';
-import { scenarios2025, scenarios2026, scenarios2026WithTasks } from './scenarios.ts';
+import { scenarios2025, scenarios2026WithTasks } from './scenarios.ts';
 import { type TestedServer, testConformance } from './suite-tests.ts';
 
 const start = ({ args, command }: TestedServer) => startGateway({ args, command });
 
-testConformance('the gateway', start);
+// All other kinds of servers: translated.test.ts.
+const legacyKinds = fixtureKinds.filter(({ transport }) => ['stdio', 'http'].includes(transport));
 
-const modernKinds = [...modernFixtureKinds, ...modernHttpKinds.slice(0, 1)];
+testConformance('the gateway', start, scenarios2025, legacyKinds);
 
-/** The first of them, with the extension for tasks, which only clients of this era know. */
+/** A modern server, with the extension for tasks, which only clients of this era know. */
 const withTasks = {
   name: 'a server that is said to be modern, with tasks',
   ready: async () => ({
@@ -21,7 +22,4 @@ const withTasks = {
 
 testConformance('the gateway', start, scenarios2026WithTasks, [withTasks]);
 
-testConformance('the gateway', start, scenarios2026, modernKinds.slice(1));
-
-// The others: translated.test.ts.
-testConformance('the gateway', start, scenarios2025, modernKinds.slice(0, 1));
+testConformance('the gateway', start, scenarios2025, modernFixtureKinds.slice(0, 1));
