@@ -40,7 +40,9 @@ const exportsOf = ({ path, text }: Source): (readonly [string, string])[] =>
   ].map(([, name = '']) => [name, path] as const);
 
 /** The folders that read texts of peers. */
-const peerFolders = ['backend', 'call', 'era', 'http', 'modern', 'protocol', 'registry', 'reply', 'session'];
+const peerFolders = [
+  ...['app/probes', 'auth', 'backend', 'call', 'era', 'http', 'modern', 'protocol', 'registry', 'reply', 'session'],
+];
 const isPeerFolder = (path: string): boolean => peerFolders.some((folder) => path.startsWith(`src/${folder}/`));
 
 /** The files there that read texts which the gateway has written itself. */

@@ -45,7 +45,7 @@ export const workLimits: readonly GateRow[] = [
   ],
   [
     'A value that is built of a text (`parseBounded`)',
-    'Its own limit in bytes at each place, 64 KiB at most',
+    'Its own limit in bytes at each place: 64 KiB at most for clients and for messages of servers, 1 MiB for answers to probes, 512 KiB for documents of issuers',
     'It counts as absent',
   ],
   [

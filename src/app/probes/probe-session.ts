@@ -10,6 +10,7 @@ import {
   helpIfUnfinished,
 } from '../../ops/health/start-help.ts';
 import { entryOf, type RequestId } from '../../protocol/faults.ts';
+import { parseBounded } from '../../protocol/json/scalar.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
 import { revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
@@ -24,8 +25,9 @@ export interface ProbeSession {
    * Sends a request and resolves with the result, an object. Rejects with a sentence for the operator after an error, a
    * timeout or the end of the server.
    * @param limitMs how long to wait, if it is less than the session's limit
+   * @param maxBytes the longest answer that is read, 1 MiB by default
    */
-  request(method: string, params: object, limitMs?: number): Promise<object>;
+  request(method: string, params: object, limitMs?: number, maxBytes?: number): Promise<object>;
   notify(method: string): void;
   /** The first line on the server's stdout that is not an MCP message, truncated; undefined if there is none. */
   readonly noise: string | undefined;
@@ -79,11 +81,25 @@ export class StdoutNoise {
   }
 }
 
+/** The members of an answer that matter. */
+interface Answer {
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** A request without an answer so far. */
 interface PendingRequest {
   readonly method: string;
+  readonly maxBytes: number;
   resolve(result: object): void;
   reject(error: Error): void;
 }
+
+/**
+ * A longer answer is not built (P8): it would delay the clients of all servers. Sessions have the same limit for the answer
+ * to `initialize`.
+ */
+const maxAnswerBytes = 1024 * 1024;
 
 /**
  * Opens a backend and a minimal client on it: one request at a time, and everything else from the server is ignored. In
@@ -100,7 +116,12 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
 
   const settle = (response: Message): void => {
     if (response.id !== lastId || waiting === undefined) return;
-    const { result, error } = JSON.parse(response.text.toString()) as { result?: unknown; error?: unknown };
+    const value = parseBounded(response.text, waiting.maxBytes) as Answer | undefined;
+    if (value === undefined)
+      return waiting.reject(
+        new Error(`The server answered ${waiting.method} with more than ${waiting.maxBytes} bytes.`),
+      );
+    const { result, error } = value;
     if (error === undefined) {
       if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
       return waiting.reject(new Error(`The server answered ${waiting.method} with a result that is not an object.`));
@@ -136,12 +157,12 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   });
 
   return {
-    async request(method, params, limitMs = timeoutMs) {
+    async request(method, params, limitMs = timeoutMs, maxBytes = maxAnswerBytes) {
       lastId += 1;
       let limit: TimeLimit | undefined;
       try {
         return await new Promise((resolve, reject) => {
-          waiting = { method, resolve, reject };
+          waiting = { method, maxBytes, resolve, reject };
           // The last output of the server arrives with its end, so the backend is closed first.
           limit = new TimeLimit(() => {
             isSilent = true;

@@ -1,3 +1,4 @@
+import { parseBounded } from '../../protocol/json/scalar.ts';
 import { timeLimitSignal } from '../../util/timing/time-limit.ts';
 
 /** The time limit for one document of an authorization server, in milliseconds. */
@@ -57,7 +58,7 @@ export async function fetchAnswer(
 export function readObject(text: string, { href }: URL): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseBounded(text, maxDocumentBytes);
   } catch {
     throw new UnusableDocument(`${href} is not JSON`);
   }

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../../protocol/faults.ts';
 import { pathOf } from '../../protocol/http/request-header.ts';
+import { parseBounded } from '../../protocol/json/scalar.ts';
 import { anonymous, type Principal } from '../../protocol/principal.ts';
 import { type BearerToken, readBearerToken } from '../bearer-token.ts';
 import { anonymousIdentity, type Challenge, type Identity } from '../identity.ts';
@@ -149,12 +150,15 @@ function principalOf({ text }: BearerToken, { origin }: URL): Principal {
   return { issuer, subject, client: readName(client) ?? '' };
 }
 
+/** Headers are shorter, so no token has more claims (P8). */
+const maxClaimsBytes = 64 * 1024;
+
 /** Reads the claims of a JWT (RFC 7519, section 7.2) without the library, which only verification is worth loading. */
 function readClaims(token: string): Readonly<Record<string, unknown>> {
   const [, payload, signature] = token.split('.');
   if (payload === undefined || signature === undefined) return {};
   try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    const claims = parseBounded(Buffer.from(payload, 'base64url'), maxClaimsBytes);
     return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : {};
   } catch {
     return {}; // the token is no JWT

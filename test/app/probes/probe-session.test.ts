@@ -33,6 +33,12 @@ it('[P3] [S-05] a response that is too complex has the trial say so, and not wai
   expect(said).toContain('The server answered tools/list with the error: The answer is too complex');
 });
 
+it('[G-03] [P8] a response of more than 1 MiB is not built, and the trial says so', async () => {
+  const values = '0,'.repeat(600_000);
+  const said = await asked(`{"jsonrpc":"2.0","id":ID,"result":{"capabilities":[${values}0]}}`);
+  expect(said).toBe('The server answered tools/list with more than 1048576 bytes.');
+});
+
 it('[P3] [S-02] a response whose error is null has the trial say so, and not wait', async () => {
   const said = await asked('{"jsonrpc":"2.0","id":ID,"error":null}');
   expect(said).toContain("the error: The MCP server's answer is not valid JSON-RPC: the error is null.");

@@ -238,6 +238,9 @@ async function listOne(
 const stuckWarning = (method: string, isEmpty: boolean): string =>
   `The server answers ${method} with ${isEmpty ? 'an empty nextCursor' : 'a nextCursor that it gave before, so the pages never end'}. Many clients then read the list without end. Correct the server: the last page has no nextCursor.`;
 
+/** A larger page of a list is not read. The command serves nobody, so it may be delayed. */
+const maxPageBytes = 64 * 1024 * 1024;
+
 /** A page of a list. "Method not found" says that there is none. */
 async function readPage(
   session: ProbeSession,
@@ -246,7 +249,7 @@ async function readPage(
   limitMs: number | undefined,
 ): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const result = await session.request(method, cursor === undefined ? {} : { cursor }, limitMs);
+    const result = await session.request(method, cursor === undefined ? {} : { cursor }, limitMs, maxPageBytes);
     return result as Readonly<Record<string, unknown>>;
   } catch (error) {
     if (error instanceof RefusedError && errorCodeIn(error.response.text) === methodNotFound) return {};
