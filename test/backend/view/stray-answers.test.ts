@@ -60,7 +60,19 @@ test('[G-13] [P2] a task belongs to the server whose answer created it, and no r
   send({ jsonrpc: '2.0', id: 9, method: 'tasks/cancel', params: { taskId: 't' } });
   expect(b.sent.items.at(-1)).toMatchObject({ id: 9 });
   b.says(notificationOf('notifications/tasks/status', { taskId: 't', status: 'cancelled' }));
-  expect(methodsIn(received.items).filter((method) => method !== undefined)).toEqual(['notifications/tasks/status']);
+  // Not even an answer of another server, or its report of a task that is created later.
+  a.says(notificationOf('notifications/tasks/status', { taskId: 'later', status: 'working' }));
+  for (const [server, id, tool, taskId] of [[a, 10, 'a__work', 't'] as const, [b, 11, 'b__work', 'later'] as const]) {
+    send(callOf(id, tool, { task: {} }));
+    server.says({ jsonrpc: '2.0', id, result: { task: { taskId, status: 'working' } } });
+    await received.next((message) => message.id === id);
+    send({ jsonrpc: '2.0', id: id + 10, method: 'tasks/get', params: { taskId } });
+    expect(b.sent.items.at(-1)).toMatchObject({ id: id + 10 });
+  }
+  expect(methodsIn(received.items).filter((method) => method !== undefined)).toEqual([
+    'notifications/tasks/status',
+    'notifications/tasks/status',
+  ]);
 });
 
 test('[G-16] [P2] a server of a view reports progress only of requests that it got, also shortly after their answers', async () => {
