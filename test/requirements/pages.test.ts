@@ -169,6 +169,7 @@ const tables: readonly (readonly string[])[] = [
     '',
     'refuses the next one',
   ],
+  ['requests of the servers of a view, and their progress tokens', '2,000', '256 bytes', '', 'drops the oldest'],
   ['URL elicitations of a shared process, or of a view', '256', '1 KiB', '64 KiB', 'drops the oldest'],
   ['progress tokens of answered requests', '64', '256 bytes', '', 'drops the oldest'],
   ['kept lists of a server', '1,000', '1 MiB', '16 MiB', 'drops the oldest'],
@@ -176,6 +177,9 @@ const tables: readonly (readonly string[])[] = [
   ['requests of other instances that wait for takeovers of their sessions', '', '', '64 MiB', 'refuses: `server_busy`'],
   ['records of sessions of other instances', '10,000', '64 KiB', '16 MiB', 'drops the oldest'],
   ['replies that lost the connection to the instance of their client', '1,024', '16 KiB', '', 'drops the oldest'],
+  ['changes that wait for the files of the store', '', '', '64 MiB', 'refuses: `store_unavailable`'],
+  ['outcomes of rounds, owners of tasks, and used proofs', '', '', '64, 16 and 16 MiB', 'drops the oldest'],
+  ['tools of a server on the status page', '50', '256 bytes', '16 KiB', 'drops the oldest'],
   ['questions about tokens', '256 (`auth: upstream`: 64)', '8 KiB', '2 MiB', 'refuses: `token_not_checked`'],
 ];
 
