@@ -160,6 +160,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     store,
     telemetry: telemetry.sessions,
     quotas,
+    connections: { store: connectedStore, maxEventBytes: longestLineBytes },
     onGroupChange: (topic, text = anyChange) => changeThrottle.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
     currentServer: (name) => set.serverOf(name),
@@ -245,11 +246,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ...derived,
     maxBodyBytes: limits.request.bodyBytes,
     sessions,
-    store: connectedStore,
     watch,
     calls,
     tracePosts: tracing?.tracePosts,
-    maxEventBytes: longestLineBytes,
     initializeTimeoutMs: derived.bodyTimeoutMs,
   });
   let routes = createRoutes(set.config, set.reachable, routeParts);

@@ -8,7 +8,7 @@ import type { SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import type { Session } from '../session/session.ts';
 import { type SessionTelemetry, sessionName } from '../session/session-events.ts';
-import type { SessionHandle } from '../session/session-handle.ts';
+import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
 import type { ClusterStore } from '../store/store.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
@@ -63,6 +63,10 @@ export interface ClusterOptions
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
   sessions(): Iterable<Session>;
+  /** The client whose stream this instance holds, by key; undefined if there is none. */
+  findConnected(key: string): SessionHandle | undefined;
+  /** A term of this instance has begun. The store may have lost what was kept there. */
+  onTerm(): void;
   readonly telemetry: SessionTelemetry;
 }
 
@@ -178,7 +182,7 @@ export class Cluster {
       openerOf: options.openerOf,
       findHere: (key) => {
         const session = find(key);
-        return session?.isReady ? this.guard.handleOf(session) : undefined;
+        return session?.isReady ? this.guard.handleOf(session) : options.findConnected(key);
       },
       adopt: (key, forwarded) => this.directory.takeOverReleased(key, forwarded).catch(this.#reportFailure),
       isChanging: (key) => isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
@@ -246,6 +250,11 @@ export class Cluster {
    */
   openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
     this.#requests.openAt(home, lookup, initialize, reply, open);
+  }
+
+  /** Passes a POST to the instance that is the home, where its client is connected. */
+  postToHome(home: readonly string[], lookup: SessionLookup, post: ClientPost, reply: Reply): void {
+    this.#requests.postTo(() => this.homes.find(home), lookup, post, reply);
   }
 
   /**
@@ -359,6 +368,7 @@ export class Cluster {
     const { sessions, telemetry } = this.#options;
     telemetry.emit({ type: 'store-joined' });
     this.#directLinks?.publish();
+    this.#options.onTerm();
     detach('cluster', registerAndSettle(sessions, this.lease, this.guard, this.#reportFailure));
     this.#requests.allOwnersLost();
   }

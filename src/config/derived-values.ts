@@ -51,8 +51,8 @@ export function deriveValues({ cluster: { leaseMs }, limits, replay, sse, timeou
     maxSharedCalls: 16 * limits.session.requests,
     /** A proxy closes a silent request as it closes a silent stream, so a comment must come as early. */
     commitAfterMs: sse.heartbeatMs,
-    /** An HTTP+SSE session outlives its stream for the time of a reconnect, and ends before it is idle. */
-    sseLingerMs: Math.min(minute, Math.ceil(timeouts.sessionIdleMs / 2)),
+    /** A client of HTTP+SSE sends `initialize` right after its stream has opened. */
+    sseOpenMs: Math.min(minute, Math.ceil(timeouts.sessionIdleMs / 2)),
     /** A client that sends its body this slowly holds a connection for nothing (slowloris). */
     bodyTimeoutMs: Math.min(30 * second, timeouts.requestIdleMs),
     /** Messages of other instances wait for this one. 64 MiB are a second of a fast network. */

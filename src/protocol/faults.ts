@@ -475,12 +475,6 @@ const catalogue = {
     message:
       'Session not found: no session has this endpoint URL. Open the event stream again, and send initialize to the endpoint that the stream names.',
   },
-  no_listener: {
-    status: 404,
-    code: -32001,
-    message:
-      'The event stream of this session has ended, so the answer could not reach the client. Reconnect: open the event stream again.',
-  },
   used_token: {
     status: 400,
     code: -32600,

@@ -16,6 +16,7 @@ const getSingleInstance: SessionParts['instance'] = () => singleInstance;
 /** Options of `ConnectionSessions`. */
 export interface ConnectionSessionsOptions {
   readonly options: SessionOptions;
+  readonly home: ConnectionHome;
   readonly telemetry: SessionTelemetry;
   readonly storeSignal: AbortSignal;
   readonly quotas: Quotas;
@@ -23,14 +24,12 @@ export interface ConnectionSessionsOptions {
   refuses(use: SessionUse, initialize: Message): Reason | undefined;
 }
 
-/** The store of a connection's session, and the listener for its end. */
-export interface ConnectionSessionHome {
+/** Where the sessions of connections are kept. */
+export interface ConnectionHome {
   /** A store that belongs to this instance alone. */
   readonly store: Store;
   /** The most bytes of one event. The log keeps no events for a reconnect here. */
   readonly maxEventBytes: number;
-  /** The session is ending. Its last messages to the client follow. */
-  onEnding(reason: SessionEndReason): void;
 }
 
 /**
@@ -39,7 +38,7 @@ export interface ConnectionSessionHome {
  */
 export class ConnectionSessions implements SessionHost {
   readonly #options: ConnectionSessionsOptions;
-  readonly #sessions = new Map<Session, ConnectionSessionHome>();
+  readonly #sessions = new Map<Session, (reason: SessionEndReason) => void>();
   readonly #ending = new Set<Session>();
 
   constructor(options: ConnectionSessionsOptions) {
@@ -64,15 +63,16 @@ export class ConnectionSessions implements SessionHost {
   /**
    * Opens a session whose client gets everything, this answer too, on its one stream. The reply is `accepted` once the
    * session can be listened to.
+   * @param onEnding called when the session is ending; its last messages to the client follow
    * @returns undefined if the session was refused; the reply then has the fault
    */
   open(
     { server, principal }: Pick<SessionLookup, 'server' | 'principal'>,
     initialize: Message,
     reply: Reply,
-    home: ConnectionSessionHome,
+    onEnding: (reason: SessionEndReason) => void,
   ): Session | undefined {
-    const { options, telemetry, storeSignal, quotas, refuses } = this.#options;
+    const { options, home, telemetry, storeSignal, quotas, refuses } = this.#options;
     const refusal = refuses({ server, principal }, initialize);
     if (refusal !== undefined) {
       reply.answer(faultAnswer(refusal, initialize.id ?? null));
@@ -92,20 +92,21 @@ export class ConnectionSessions implements SessionHost {
     };
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
     const session = new Session(parts, start, this);
-    this.#sessions.set(session, home);
+    this.#sessions.set(session, onEnding);
     session.start(reply);
     return session;
   }
+
   onReady(): void {
     // No request and no other instance can name the session.
   }
 
   onEnding(session: Session, reason: SessionEndReason): void {
-    const home = this.#sessions.get(session);
+    const onEnding = this.#sessions.get(session);
     this.#sessions.delete(session);
     this.#ending.add(session);
     session.permit.ending();
-    home?.onEnding(reason);
+    onEnding?.(reason);
   }
 
   onEnded(session: Session): void {

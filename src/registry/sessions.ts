@@ -8,7 +8,6 @@ import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { ownsOrShares } from '../protocol/principal.ts';
-import type { EventId } from '../protocol/wire/event-id.ts';
 import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
 import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
 import type { SessionPermit } from '../quota/session-permit.ts';
@@ -16,24 +15,22 @@ import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
-import { oneStreamLeftMs } from '../session/requests/listener-gate.ts';
 import { Session, type SessionHost } from '../session/session.ts';
 import type { SessionStart } from '../session/session-context.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
-import { keyFromId, keyFromToken } from '../session/session-key.ts';
+import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
 import type { ClusterStore, Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
-import { AwaitedSessions } from './awaited-sessions.ts';
-import { ConnectionSessions } from './connection-sessions.ts';
+import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
 import { idHeader, OpeningReply, opensRemotely } from './opening-reply.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
+import { SseClients, type StreamHolders } from './sse-clients.ts';
 import { Sweep } from './sweep.ts';
-import { type EarlyPost, UnopenedPosts } from './unopened-posts.ts';
 
 /** The shared store, and the limits of the instances that share it. */
 export interface ClusterOfSessions {
@@ -53,8 +50,10 @@ export interface SessionsOptions extends SessionOptions {
   readonly sessionIdleMs: number;
   /** How long a session keeps its process after its client closed the GET stream; see `Session.leaveIfAbandoned`. */
   readonly abandonedMs: number;
-  /** How long a one-stream session lives without its stream, and the stream without its session. */
-  readonly sseLingerMs: number;
+  /** How long the stream of an HTTP+SSE client may be open without a session, beside the server's time to start. */
+  readonly sseOpenMs: number;
+  /** Where the sessions of connections are kept. */
+  readonly connections: ConnectionHome;
   /** The limits of principals; absent for none. */
   readonly quotas?: Quotas;
   /** Set if other instances share the store, which is the same one as `store`. */
@@ -67,8 +66,10 @@ export interface SessionsOptions extends SessionOptions {
 
 /** The sessions of one instance, by key, and the way to sessions of other instances. */
 export class Sessions implements ProcessCapacity, SessionHost {
-  /** Sessions that belong to one connection and that no request can name. */
+  /** Sessions that live with one connection of their client. */
   readonly connected: ConnectionSessions;
+  /** The clients of HTTP+SSE, whose sessions live with their streams. */
+  readonly sse: SseClients;
   /** Ends the sessions of servers that were removed or reconfigured. */
   readonly retirements: Retirements;
   readonly #options: SessionsOptions;
@@ -80,9 +81,6 @@ export class Sessions implements ProcessCapacity, SessionHost {
   #processes = 0;
   readonly #sweep = new Sweep(() => this.#endOverdue());
   readonly #cluster: Cluster | undefined;
-  /** Clients of one stream that listen before they open their session. */
-  readonly #awaited: AwaitedSessions;
-  readonly #unopened: UnopenedPosts;
   readonly #closing = new AbortController();
   readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
   /** True once `drain` was called: no new sessions. */
@@ -94,33 +92,26 @@ export class Sessions implements ProcessCapacity, SessionHost {
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
-    const { cluster, store, sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestTotalMs } = options;
+    const { cluster, store, sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
-    const shortestMs = Math.min(
-      sessionIdleMs,
-      abandonedMs,
-      sseLingerMs,
-      oneStreamLeftMs,
-      requestIdleMs,
-      requestTotalMs,
-    );
+    const shortestMs = Math.min(sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs);
     this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
-    this.#awaited = new AwaitedSessions({
-      find: (lookup) => this.#findAnywhere(lookup),
-      maxWaiting: options.maxSessions,
-      ...(cluster && { subscribe: (key, onMessage) => this.#hearFor(key, onMessage) }),
-    });
-    this.#unopened = new UnopenedPosts({
-      open: (lookup, initialize, reply) => this.#openWhenReady(lookup, initialize, reply),
-      find: (lookup) => this.#find(lookup),
-    });
     this.connected = new ConnectionSessions({
       options,
+      home: options.connections,
       telemetry: options.telemetry,
       storeSignal: this.#closing.signal,
       quotas: this.#quotas,
       refuses: (use, initialize) => this.#refusalFor(use, initialize),
+    });
+    this.sse = new SseClients({
+      connected: this.connected,
+      quotas: this.#quotas,
+      maxWaiting: options.maxSessions,
+      openWithinMs: options.sseOpenMs,
+      claimEveryMs: options.recordTtlMs / 2,
+      holders: cluster && this.#streamHolders(),
     });
     this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
@@ -132,6 +123,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
+      findConnected: (key) => this.sse.handleOf(key),
+      onTerm: () => this.sse.claimAll(),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
       openerOf: (key, opening, initialize) => this.#openerOf(key, opening, initialize),
       homeTtlMs: options.recordTtlMs,
@@ -188,7 +181,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const cluster = this.#cluster as Cluster;
     const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
     const findInstance = async (): Promise<string | undefined> =>
-      (home && (await cluster.homes.find(home))) ?? (this.isDraining ? cluster.findSuccessor() : undefined);
+      (home && (await cluster.homes.findIfKnown(home))) ?? (this.isDraining ? cluster.findSuccessor() : undefined);
     findInstance()
       .then((instance) => {
         if (reply.isGone) return;
@@ -216,25 +209,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 
   /**
-   * Opens a session under an endpoint token (docs/decisions/0018). Its client gets everything, this answer too, on one
-   * stream. The reply is `accepted` when the session exists, or `json` with the server's refusal.
-   */
-  openOneStream(token: string, server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
-    this.#openWhenReady(lookup, initialize, reply).catch(this.#faultHandler(reply));
-  }
-
-  /**
    * The session with this key, for requests of this principal to this server. To anyone else it does not exist (P11).
    * @param version the protocol revision that the request names, if any
    */
   at(key: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
     return this.#find({ key, server, principal, version });
-  }
-
-  /** The session under this endpoint token; otherwise like `at`. */
-  atToken(token: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    return this.#find({ key: keyFromToken(token, principal), server, principal, version, isOneStream: true });
   }
 
   /**
@@ -251,55 +230,17 @@ export class Sessions implements ProcessCapacity, SessionHost {
     this.#openWhenReady(lookup, initialize, reply).catch(this.#faultHandler(reply));
   }
 
-  /**
-   * Listens to the session that a client is about to open under this endpoint token, on any instance.
-   * @param open opens the stream of the reply, as soon as the client may send its first POST
-   * @returns the reason if the client may not wait; otherwise the reply is answered, now or later
-   */
-  listenBeforeOpen(
-    token: string,
-    server: Server,
-    principal: Principal,
-    after: EventId,
-    reply: Reply,
-    open?: () => void,
-  ): Reason | undefined {
-    const { refusal } = this.#awaited;
-    if (refusal !== undefined) return refusal;
-    const endWaiting = this.#quotas.admitWaiting(principal);
-    if (typeof endWaiting === 'string') return endWaiting;
-    const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
-    const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
-    this.#awaited.listen(lookup, withinMs, after, reply, open).catch(this.#faultHandler(reply)).finally(endWaiting);
-    return undefined;
-  }
-
-  /**
-   * Sends a message to a client that listens before it opens its session, on any instance. Returns false if there is no
-   * such client.
-   */
-  tellBeforeOpen(token: string, principal: Principal, text: Buffer): boolean {
-    const key = keyFromToken(token, principal);
-    if (this.#awaited.tell(key, text)) return true;
-    if (this.#cluster === undefined) return false;
-    detach('session', this.#options.store.changes.publish(topicOf(key), text));
-    return true;
-  }
-
-  /**
-   * Passes on messages of a client that listens under this endpoint token and sends no `initialize`: the gateway sends
-   * one. Clients that reconnect their stream go on so, because they do not know that it is another session.
-   */
-  postBeforeOpen(token: string, server: Server, principal: Principal, post: EarlyPost, reply: Reply): void {
-    const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
-    if (!this.#awaited.has(lookup.key)) return reply.answer(faultAnswer('unknown_session', post.id));
-    this.#unopened.post(lookup, post, reply).catch(this.#faultHandler(reply));
-  }
-
-  /** Hears what other instances have for a client that waits here. */
-  #hearFor(key: string, onMessage: (text: Buffer) => void): Promise<() => void> {
-    const listener = { onChange: onMessage, onMissed: (): void => undefined };
-    return this.#options.store.changes.subscribe(topicOf(key), listener);
+  /** How this instance and others find the stream of an HTTP+SSE client. */
+  #streamHolders(): StreamHolders {
+    const cluster = (): Cluster => this.#cluster as Cluster;
+    return {
+      async claim(key) {
+        // Without its lease, the others take this instance for lost.
+        if (!cluster().lease.isHeld) await cluster().isReady();
+        await cluster().homes.claim(['sse', key]);
+      },
+      post: (lookup, post, reply) => cluster().postToHome(['sse', lookup.key], lookup, post, reply),
+    };
   }
 
   /** Implements `ProcessCapacity`. */
@@ -329,7 +270,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     this.isDraining = true;
     this.retirements.close();
     this.#sweep.stop();
-    this.#awaited.close();
+    this.sse.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((resolve) => {
@@ -398,11 +339,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 
   #open(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): void {
-    const { key, server, principal, isOneStream, isGroup, topic } = lookup;
+    const { key, server, principal, isGroup, topic } = lookup;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refusal = isTaken ? 'already_initialized' : this.#refusalFor({ server, principal }, initialize);
     if (refusal !== undefined) return reply.answer(faultAnswer(refusal, initialize.id ?? null));
-    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
+    const start = { epoch: Date.now(), initialize: initialize.text, isGroup, topic };
     this.#create(key, server, principal, start).start(reply, headers);
   }
 
@@ -450,7 +391,6 @@ export class Sessions implements ProcessCapacity, SessionHost {
 
   onReady(session: Session): void {
     detach('session', this.#cluster?.opened(session, session.term));
-    this.#awaited.notifyOpened(session.key);
   }
 
   onEnding(session: Session): void {
@@ -468,9 +408,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
 
   #endIfDue(session: Session): void {
     session.endOverdueCalls();
-    const { sseLingerMs, sessionIdleMs, abandonedMs } = this.#options;
-    if (session.idleness.isDesertedSince(sseLingerMs)) detach('session', session.end('client_gone'));
-    else if (session.idleness.isIdleSince(sessionIdleMs)) detach('session', session.end('idle'));
+    const { sessionIdleMs, abandonedMs } = this.#options;
+    if (session.idleness.isIdleSince(sessionIdleMs)) detach('session', session.end('idle'));
     else session.hibernateIfUnused();
     session.leaveIfAbandoned(abandonedMs);
   }
@@ -481,11 +420,9 @@ export class Sessions implements ProcessCapacity, SessionHost {
       contain('session', () => this.#endIfDue(session), endAsInternal);
     }
     this.#recordRenewal.renewDue(this.#byKey);
+    this.sse.renewClaims();
   }
 }
-
-/** The topic of messages for a client that waits for its session. */
-const topicOf = (key: string): string => `awaited ${key}`;
 
 /** What names the instance to which a client comes back. */
 type Home = readonly string[];

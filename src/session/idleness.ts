@@ -1,6 +1,5 @@
 import type { Tasks } from '../call/tasks.ts';
 import type { SessionPipeline } from './pipeline.ts';
-import { oneStreamLeftMs } from './requests/listener-gate.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Measures how long nothing of a session has been under way: no call in flight, no unfinished task of either side. */
@@ -33,18 +32,10 @@ export class Idleness {
    * that never had a GET stream, or whose stream the gateway ended, may still be there.
    */
   isAbandonedSince(ms: number): boolean {
-    const { policy, serverRequests } = this.#context;
     const { supervisor, delivery } = this.#pipeline;
     const { leftMs } = delivery.streams;
-    const isLeft = leftMs !== undefined && leftMs >= (policy.hasOneStream ? Math.min(ms, oneStreamLeftMs) : ms);
-    const isQuiet = this.quietMs >= (policy.hasOneStream ? 0 : ms);
-    return isLeft && supervisor.state === 'live' && serverRequests.size === 0 && isQuiet;
-  }
-
-  /** True if a one-stream client has not listened to its stream for this long and waits for no answer. */
-  isDesertedSince(ms: number): boolean {
-    const { calls, policy } = this.#context;
-    return policy.hasOneStream && calls.size === 0 && this.#pipeline.delivery.streams.unreadGetMs >= ms;
+    const isLeft = leftMs !== undefined && leftMs >= ms;
+    return isLeft && supervisor.state === 'live' && this.#context.serverRequests.size === 0 && this.#isQuietSince(ms);
   }
 
   /**

@@ -20,4 +20,4 @@ export const isRevisionOf = (session: { readonly protocolVersion: string }, vers
   version === undefined || version === session.protocolVersion || isLegacyRevision(version);
 
 /** True if the key was not made for this session alone. Another session may then exist under it. */
-export const hasAssignedKey = ({ isOneStream = false, isGroup = false }: ClientKind): boolean => isOneStream || isGroup;
+export const hasAssignedKey = ({ isGroup = false }: ClientKind): boolean => isGroup;

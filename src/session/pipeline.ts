@@ -35,7 +35,6 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
   readonly opening: SessionOpening;
   readonly #context: SessionContext;
   readonly #lostCalls: LostCalls;
-  readonly #oneStream: OneStream | undefined;
   readonly #attribution: Attribution;
   readonly #checkpoint: CheckpointKeeper;
   /** Ends a session that is not restored. */
@@ -45,9 +44,9 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
     this.#context = context;
     this.supervisor = new BackendSupervisor(context, this);
     this.delivery = new EventDelivery(context, this.supervisor, this);
-    if (context.policy.hasOneStream) this.#oneStream = new OneStream(context, this.delivery);
-    this.requests = new ClientRequests(context, this.supervisor, this.delivery, this.#oneStream);
-    this.opening = new SessionOpening(context, this.supervisor, this.delivery, this.requests, this.#oneStream);
+    const oneStream = context.policy.hasOneStream ? new OneStream(context, this.delivery) : undefined;
+    this.requests = new ClientRequests(context, this.supervisor, this.delivery, oneStream);
+    this.opening = new SessionOpening(context, this.supervisor, this.delivery, this.requests, oneStream);
     this.#attribution = new Attribution(context, this.supervisor, this.delivery, this.opening);
     this.#checkpoint = new CheckpointKeeper(context, this.delivery, this.supervisor);
     this.#lostCalls = new LostCalls(context, this.supervisor, this.requests);
@@ -133,8 +132,7 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
 
   /** See `Session.detachClients`. */
   detachClients(openForMs: number): void {
-    if (this.#oneStream === undefined) this.delivery.streams.detachClients(openForMs);
-    else this.#oneStream.failUnanswered(openForMs);
+    this.delivery.streams.detachClients(openForMs);
   }
 
   /**

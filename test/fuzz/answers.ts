@@ -119,7 +119,8 @@ const emitShared = (event: SharedServerEvent): void => {
 const store = createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never });
 const sessions = new Sessions({
   ...{ ...wideLimits, store, telemetry, maxSessions: 1_000 },
-  ...{ recordTtlMs: never, sessionIdleMs: never, abandonedMs: never, sseLingerMs: never },
+  ...{ recordTtlMs: never, sessionIdleMs: never, abandonedMs: never, sseOpenMs: never },
+  connections: { store, maxEventBytes: 10_000 },
   onGroupChange: nothing,
 });
 

@@ -1,11 +1,5 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import {
-  formatLegacySseEventId,
-  isEndpointToken,
-  newEndpointToken,
-  parseLegacySseEventId,
-} from '../../src/http/replies/legacy-sse-resume-point.ts';
 import { compareLogPositions, formatEventId, formatRequests, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import { linesOf, mutatedText, record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
@@ -22,8 +16,6 @@ const roundTrip = createFuzzer({
     const text = formatEventId(one.stream, one);
     assert.deepEqual(parseEventId(text), one);
     assert.match(text, /^[\x21-\x7e]{1,50}$/);
-    const token = newEndpointToken();
-    assert.deepEqual(parseLegacySseEventId(formatLegacySseEventId(token, text)), { token, after: one });
     assert.equal(compareLogPositions(one, other) === 0, one.epoch === other.epoch && one.seq === other.seq);
     assert.equal(text === formatEventId(other.stream, other), JSON.stringify(one) === JSON.stringify(other));
   },
@@ -51,11 +43,6 @@ const forged = createFuzzer({
       const parts = text.split(/[.-]/);
       const isOurs = parts.length === 3 && text === formatEventId(Number(parts[0]), position(parts));
       assert.ok(!isOurs || !parts.map(Number).every((part) => Number.isSafeInteger(part) && part >= 0));
-    }
-    const place = parseLegacySseEventId(text);
-    if (place !== undefined) {
-      assert.ok(isEndpointToken(place.token));
-      assert.equal(formatLegacySseEventId(place.token, formatEventId(place.after.stream, place.after)), text);
     }
   },
 });

@@ -46,7 +46,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/metrics': ['no_such_admin_path'],
   'integration/modern-starts': ['server_crash_loop'],
   'integration/reload': ['server_reconfigured'],
-  'integration/sse-face': ['modern_not_served', 'no_listener', 'used_token'],
+  'integration/sse-face': ['modern_not_served', 'used_token'],
   'integration/complex-answers': ['response_too_complex'],
   'integration/retry-after': ['server_overloaded'],
   'integration/upstream-authorization': [

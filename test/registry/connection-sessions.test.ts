@@ -20,7 +20,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 const limits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never };
 
-function createFixture(options: Partial<SessionsOptions> = {}) {
+function createFixture(options: Partial<SessionsOptions> = {}, maxEventBytes = wideLimits.maxEventBytes) {
   const [shared, own] = [createMemoryStore(limits), createMemoryStore(limits)];
   const { server, fake } = createServer();
   const telemetry = createTelemetry();
@@ -33,7 +33,8 @@ function createFixture(options: Partial<SessionsOptions> = {}) {
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseLingerMs: never,
+      sseOpenMs: never,
+      connections: { store: own, maxEventBytes },
     },
     ...options,
   });
@@ -41,16 +42,16 @@ function createFixture(options: Partial<SessionsOptions> = {}) {
     await sessions.drain(0);
     await Promise.all([shared.close(), own.close()]);
   });
-  const open = (maxEventBytes = wideLimits.maxEventBytes) => {
+  const open = () => {
     const reply = createFakeReply();
     const ends: SessionEndReason[] = [];
-    const home = { store: own, maxEventBytes, onEnding: (reason: SessionEndReason) => ends.push(reason) };
-    const session = sessions.connected.open({ server, principal: nobody }, readMessage(initialize), reply, home);
+    const onEnding = (reason: SessionEndReason): void => void ends.push(reason);
+    const session = sessions.connected.open({ server, principal: nobody }, readMessage(initialize), reply, onEnding);
     return { reply, ends, session };
   };
   /** A session that its client listens to. */
-  const opened = async (maxEventBytes?: number) => {
-    const { reply, ends, session } = open(maxEventBytes);
+  const opened = async () => {
+    const { reply, ends, session } = open();
     expect((await reply.answered()).kind).toBe('accepted');
     const stream = createFakeReply();
     session?.listen(undefined, stream);
@@ -87,8 +88,8 @@ describe('a session of a connection', () => {
   });
 
   it('has answers that are larger than an event of other sessions may be', async () => {
-    const { fake, opened } = createFixture();
-    const { sink, post } = await opened(100_000);
+    const { fake, opened } = createFixture({}, 100_000);
+    const { sink, post } = await opened();
     post(request(1));
     const text = 'x'.repeat(5 * wideLimits.maxEventBytes);
     fake.backend.says(response(1, { text }));

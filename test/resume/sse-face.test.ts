@@ -1,16 +1,15 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { post } from '../support/http-client.ts';
 import { waitForMetric } from '../support/metrics.ts';
 import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
-import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
+import { initializeRequest } from '../support/old-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { connectV1, connectV2, type SdkClient } from '../support/sdk-clients.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { call, toldTexts, withCounting } from './counting.ts';
-import { createRandom, seedOfRun } from './random.ts';
 
 const slowReaderMs = 1_000;
 
@@ -63,58 +62,21 @@ describe.each([
   });
 });
 
-test('[F25] [P4] a client whose connections are cut at any byte gets every event once and in order', async () => {
-  const seed = seedOfRun();
-  const random = createRandom(seed);
-  const base = proxy.urlOf(gateway.baseUrl).replace(/\/$/, '');
-  const client = await connectOld(base);
-  const to = 400;
-  let isOver = false;
-  const cutting = (async () => {
-    while (!isOver) {
-      await delay(random.integer(10, 60));
-      proxy.cutAll();
-    }
-  })();
-  const following = (async () => {
-    while (!isOver) {
-      await client.stream.ended;
-      if (!isOver) await client.connect();
-    }
-  })();
-  // Past the proxy: a POST that is cut would be an answer that nobody knows.
-  const tell = call('t', 'test/tell', { from: 1, to, burst: 4, gapMs: 20, pad: 40 });
-  expect((await client.post(tell, gateway.baseUrl)).status).toBe(202);
-  await client.heard.next(({ params }) => params?.n === to, {
-    what: `the last event (seed ${seed})`,
-    deadlineMs: 50_000,
-  });
-  isOver = true;
-  client.drop();
-  await Promise.all([cutting, following]);
-  const told = client.texts.filter((text) => text.includes('notifications/told'));
-  expect(told, `seed ${seed}`).toEqual(toldTexts(to, 40));
-  expect(client.events.filter(({ event }) => event === 'endpoint').length).toBeGreaterThan(10);
-});
-
-test('[F20] [P8] a client that does not read is cut, and hears all of it when it comes again', async () => {
-  const client = await openOldStream(gateway.baseUrl);
-  client.drop();
+test('[F20] [P8] a client that does not read is cut, and its session ends', async () => {
   const socket = connect(gateway.port, '127.0.0.1');
-  const head = 'GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n';
-  socket.write(`${head}Last-Event-ID: ${client.lastEventId}\r\n\r\n`);
-  await once(socket, 'data');
+  socket.write(`GET /sse HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n\r\n`);
+  let head = '';
+  while (!head.includes('data: ')) head += String((await once(socket, 'data'))[0]);
+  const endpoint = /data: (\S+)/.exec(head)?.[1] ?? '';
   socket.pause();
   const cut = new Promise<void>((resolve) => void socket.on('error', () => undefined).once('close', () => resolve()));
-  expect((await client.post(initializeRequest())).status).toBe(202);
+  const send = async (body: object) => (await post(gateway.baseUrl + endpoint, body)).status;
+  expect(await send(initializeRequest())).toBe(202);
   const to = 3_000;
-  await client.post(call('t', 'test/tell', { from: 1, to, burst: 100, gapMs: 0, pad: 400 }));
+  expect(await send(call('t', 'test/tell', { from: 1, to, burst: 100, gapMs: 0, pad: 400 }))).toBe(202);
   await waitForMetric(adminPort, 'mcp_gangway_clients_cut_total', {}, (count) => count === 1);
   socket.resume();
   await withDeadline(cut, { what: 'the end of the connection' });
   expect(socket.bytesRead).toBeLessThan(Buffer.byteLength(toldTexts(to, 400).join('')));
-  await client.connect();
-  await client.heard.next(({ params }) => params?.n === to, { what: 'the last notification', deadlineMs: 20_000 });
-  expect(client.texts.filter((text) => text.includes('notifications/told'))).toEqual(toldTexts(to, 400));
-  client.drop();
+  expect(await send(call('late', 'test/hold'))).toBe(404);
 });

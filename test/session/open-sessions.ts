@@ -43,7 +43,8 @@ export function openSessions(options: Partial<SessionOptions> = {}): {
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseLingerMs: never,
+      sseOpenMs: never,
+      connections: { store, maxEventBytes: 10_000 },
     },
   });
   onTestFinished(async () => {

@@ -106,7 +106,8 @@ export class SimulatedInstance {
           recordTtlMs: never,
           sessionIdleMs: never,
           abandonedMs: never,
-          sseLingerMs: never,
+          sseOpenMs: never,
+          connections: { store, maxEventBytes: 10_000 },
           cluster: {
             store,
             limits,

@@ -85,6 +85,7 @@ export async function openOldStream(
     async connect(at = baseUrl, after = lastEventId) {
       stream = listen(`${at}${prefix}/sse`, { headers: own, after, onEvent });
       await stream.opened;
+      await stream.events.next(({ event }) => event === 'endpoint', { what: 'the endpoint' });
       return stream;
     },
     post: (body, at = baseUrl, headers = {}) => post(`${at}${endpoint}`, body, { Accept: '*/*', ...own, ...headers }),
@@ -101,8 +102,7 @@ export async function openOldStream(
       }),
     drop: () => client.stream.drop(),
   };
-  const opened = await client.connect();
-  await opened.events.next(({ event }) => event === 'endpoint', { what: 'the endpoint' });
+  await client.connect();
   return client;
 }
 

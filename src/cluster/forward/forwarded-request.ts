@@ -125,7 +125,7 @@ export class ForwardedRequest {
 
   /** This instance stops. A client that can continue elsewhere is sent there, spread over a while. */
   detach(): void {
-    if (!this.#reply.isContinued || this.#host.isOneStream) return;
+    if (!this.#reply.isContinued) return;
     this.#reply.endForReconnect();
     this.#releaseOwner();
     this.#endAttempt('answered');
@@ -133,8 +133,7 @@ export class ForwardedRequest {
 
   /** This instance stops now. */
   close(): void {
-    if (this.listens && this.#host.isOneStream) this.#reply.endForReconnect();
-    else this.#abandon('draining');
+    this.#abandon('draining');
     this.#endAttempt('answered');
   }
 
@@ -153,9 +152,9 @@ export class ForwardedRequest {
     if (this.#beganAt > since) return;
     const after = this.#operation.kind === 'listen' ? this.#operation.after : undefined;
     const waitsForAnswer = this.requestId !== null || (after !== undefined && after.stream !== getStream);
-    if (this.listens && (!waitsForAnswer || this.#host.isOneStream)) return;
+    if (this.listens && !waitsForAnswer) return;
     const canGoOn = this.#reply.isContinued || after !== undefined;
-    if (canGoOn && !this.#host.isOneStream) this.#reply.endForReconnect(strandedReturnMs);
+    if (canGoOn) this.#reply.endForReconnect(strandedReturnMs);
     else this.#abandon('store_unavailable');
     this.#releaseOwner();
     this.#endAttempt('answered');
@@ -378,13 +377,7 @@ export class ForwardedRequest {
       return true;
     }
     const { kind } = this.#operation;
-    // For a one-stream client, the next owner knows which messages were accepted, and answers them on that stream.
-    if (
-      kind !== 'post' ||
-      this.#host.isOneStream ||
-      this.#operation.opens !== undefined ||
-      this.#operation.messages.every(isHarmless)
-    )
+    if (kind !== 'post' || this.#operation.opens !== undefined || this.#operation.messages.every(isHarmless))
       return true;
     // A living owner may still run the request. It is asked for the answer, and reports if it has none.
     if (await this.#host.isAlive(lost)) return true;

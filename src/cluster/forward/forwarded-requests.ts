@@ -1,12 +1,13 @@
 // The requests of clients that other instances have to answer, as a table under the numbers of their messages.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Reason } from '../../protocol/faults.ts';
 import { assumedRevision, sessionRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionLookup } from '../../session/lookup.ts';
 import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../session/session-events.ts';
-import type { SessionHandle } from '../../session/session-handle.ts';
+import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { MessageToIngress } from '../link/peer-messages.ts';
@@ -14,9 +15,9 @@ import type { Directory } from '../ownership/directory.ts';
 import { isAlive } from '../ownership/liveness.ts';
 import type { ClientOperation } from './client-operation.ts';
 import { ForwardedRequest } from './forwarded-request.ts';
-import type { ForwardingHost } from './forwarding-host.ts';
+import type { FailedAttempt, ForwardingHost, SessionOwnerLocation } from './forwarding-host.ts';
 import { replay } from './replay.ts';
-import { retryLookup } from './retry-lookup.ts';
+import { type RetryLookupOptions, retryLookup } from './retry-lookup.ts';
 
 /** Options of `ForwardedRequests`. */
 export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'name' | 'send'> {
@@ -27,7 +28,7 @@ export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'name' | 
     readonly reconnectDelayMs: number;
     readonly slowReaderMs: number;
   };
-  readonly directory: Pick<Directory, 'admits' | 'locate' | 'primes'>;
+  readonly directory: Pick<Directory, 'admits' | 'isSettled' | 'locate' | 'primes'>;
   /** How long a lost owner may go unnoticed beyond its lease, in milliseconds (P3). */
   readonly noticeMs: number;
   readonly telemetry: SessionTelemetry;
@@ -80,6 +81,31 @@ export class ForwardedRequests {
     }));
   }
 
+  /**
+   * Passes a POST to the instance where its client is connected.
+   * @param find the instance; undefined if there is none. Rejects with `StoreUnavailable` if that cannot be known.
+   */
+  postTo(find: () => Promise<string | undefined>, lookup: SessionLookup, post: ClientPost, reply: Reply): void {
+    const locate = async (
+      failed: FailedAttempt | undefined,
+    ): Promise<Exclude<SessionOwnerLocation, 'none'> | { readonly fault: Reason } | 'later'> => {
+      try {
+        const instance = failed?.why === 'moved' ? undefined : await find();
+        if (instance !== undefined) return { instance, epoch: 0 };
+        return (await this.#options.directory.isSettled()) ? { fault: 'unknown_session' } : 'later';
+      } catch (cause) {
+        if (cause instanceof StoreUnavailable) return 'later';
+        throw cause;
+      }
+    };
+    this.#run(lookup, { kind: 'post', ...post }, reply, (request) => ({
+      admit: () => Promise.resolve(true),
+      locate: async (to, failed) =>
+        (await retryLookup<SessionOwnerLocation & object>(() => locate(failed), request(), to, this.#retryOptions)) ??
+        'none',
+    }));
+  }
+
   /** A message of an owner for one of the requests. Messages for requests that are over are dropped. */
   receive(from: string, head: MessageToIngress, body: Buffer): void {
     this.#requests.get(head.n)?.receive(from, head, body);
@@ -125,13 +151,11 @@ export class ForwardedRequests {
   }
 
   #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
-    const { limits, directory, noticeMs } = this.#options;
+    const { directory } = this.#options;
     const lookup = { ...client, forwarded: reply.request.forwarded };
     // A stream would keep this instance from stopping. Its client finds another one by itself.
     const passesOn = operation.kind !== 'listen';
-    // A lost owner may seem to live for a lease.
-    const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
-    const retryOptions = { waitMs, isClosed: () => this.#isClosed };
+    const retryOptions = this.#retryOptions;
     this.#run(lookup, operation, reply, (request) => ({
       admit: async (to) => (await retryLookup(() => directory.admits(lookup), request(), to, retryOptions)) === 'yes',
       locate: async (to, failed) =>
@@ -139,9 +163,15 @@ export class ForwardedRequests {
     }));
   }
 
+  get #retryOptions(): RetryLookupOptions {
+    const { limits, noticeMs } = this.#options;
+    // A lost owner may seem to live for a lease.
+    return { waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs), isClosed: () => this.#isClosed };
+  }
+
   /** Runs a request that another instance may have to answer. */
   #run(
-    { key, server, version, isOneStream = false }: SessionLookup,
+    { key, server, version }: SessionLookup,
     operation: ClientOperation,
     reply: Reply,
     ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate'>,
@@ -154,7 +184,6 @@ export class ForwardedRequests {
       name,
       send,
       retryMsOfPriming: sessionRevision(version ?? assumedRevision).primesStreams ? limits.reconnectDelayMs : undefined,
-      isOneStream,
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
         const primes = directory.primes(key);

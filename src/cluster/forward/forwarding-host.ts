@@ -46,8 +46,6 @@ export interface ForwardingHost {
    * The reconnection time for priming events of the client's streams, as far as the request tells; undefined for none.
    */
   readonly retryMsOfPriming: number | undefined;
-  /** The client gets everything on one stream. It is answered on no other, and may not come back to this one. */
-  readonly isOneStream: boolean;
 }
 
 /**

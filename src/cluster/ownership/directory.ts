@@ -216,7 +216,7 @@ export class Directory {
     try {
       const record = await this.#options.store.sessions.find(key);
       const found = record && knownRecord(record);
-      if (found === undefined || !matches(found)) return (await this.#isSettled()) ? undefined : 'later';
+      if (found === undefined || !matches(found)) return (await this.isSettled()) ? undefined : 'later';
       this.#records.set(key, found);
       return found;
     } catch (cause) {
@@ -226,7 +226,7 @@ export class Directory {
   }
 
   /** True if a record that the store lacks does not exist: owners had the time to register again. */
-  async #isSettled(): Promise<boolean> {
+  async isSettled(): Promise<boolean> {
     const { store, lease, leaseMs, hadBreak } = this.#options;
     await lease.refresh(); // the data may be younger than at the last renewal of the lease
     const healthyMs = hadBreak() ? store.healthyForMs() : Number.POSITIVE_INFINITY;

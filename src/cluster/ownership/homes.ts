@@ -24,12 +24,20 @@ export class Homes {
     this.#options = options;
   }
 
-  /** The other instance that is the home; undefined if this instance is, or if there is none. */
+  /**
+   * The other instance that is the home; undefined if this instance is, or if there is none. Rejects with
+   * `StoreUnavailable` if that cannot be known.
+   */
   async find(home: readonly string[]): Promise<string | undefined> {
     const { values, lease, isAlive } = this.#options;
+    const found = (await values.get('owner', keyOf(home)))?.toString();
+    return found !== undefined && found !== lease.name && (await isAlive(found)) ? found : undefined;
+  }
+
+  /** As `find`; undefined also if that cannot be known. */
+  async findIfKnown(home: readonly string[]): Promise<string | undefined> {
     try {
-      const found = (await values.get('owner', keyOf(home)))?.toString();
-      return found !== undefined && found !== lease.name && (await isAlive(found)) ? found : undefined;
+      return await this.find(home);
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return undefined;
       throw cause;

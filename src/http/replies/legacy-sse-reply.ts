@@ -1,14 +1,12 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
-import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
-import { encodeEndpointEvent, encodeEvent } from '../../protocol/wire/sse.ts';
-import type { EventBatch } from '../../reply/event-batch.ts';
+import { encodeEndpointEvent } from '../../protocol/wire/sse.ts';
+import { createMessageBatch, type EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { CompleteAnswer, EventSink, Headers } from '../../reply/reply.ts';
 import type { HttpContext } from '../http-context.ts';
 import { respondWithJson } from '../respond.ts';
 import { HttpEventStream, HttpReply, type ReplyTimes } from './http-reply.ts';
-import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
 import type { MessagesEndpoint } from './messages-endpoint.ts';
 import { ResponseDelaySink } from './response-delay-sink.ts';
 
@@ -23,9 +21,6 @@ const toLegacyReason = (reason: Reason): Reason => legacyReasons.get(reason) ?? 
 const streamOnly: Accepts = { json: false, sse: true };
 const anyForm: Accepts = { json: true, sse: true };
 
-/** The faults of a position that no stream can continue. */
-const unknownPositions: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
-
 /** The times of a stream, and its endpoint. */
 export interface LegacySseReplyOptions extends ReplyTimes {
   readonly endpoint: MessagesEndpoint;
@@ -34,74 +29,40 @@ export interface LegacySseReplyOptions extends ReplyTimes {
 }
 
 /**
- * A session's reply on the event stream of a client of HTTP+SSE (2024-11-05). The `endpoint` event repeats the client's
- * Last-Event-ID, so a disconnect right after it loses nothing. The first call of `stream` opens the stream; the session
- * continues on the same one.
+ * The reply to the GET of a client of HTTP+SSE (2024-11-05). The first event of the stream names the endpoint. Events
+ * have no ids, because a stream cannot be resumed (docs/decisions/0195).
  */
 export class LegacySseReply extends HttpReply {
-  readonly #position: LegacySseResumePoint;
+  readonly #token: string;
   readonly #options: LegacySseReplyOptions;
-  readonly #onUnknown: (() => void) | undefined;
-  #sink: EventSink | undefined;
 
-  /** @param onUnknown answers the client if its position is not known */
-  constructor(
-    context: HttpContext,
-    position: LegacySseResumePoint,
-    options: LegacySseReplyOptions,
-    onUnknown?: () => void,
-  ) {
+  constructor(context: HttpContext, token: string, options: LegacySseReplyOptions) {
     super(context, options, streamOnly);
-    this.#position = position;
+    this.#token = token;
     this.#options = options;
-    this.#onUnknown = onUnknown;
   }
 
-  /**
-   * An open stream has no form for a fault that a client would understand. It ends, and the client's next attempt gets
-   * the fault.
-   */
   override answer(answer: CompleteAnswer): void {
-    if (answer.kind !== 'fault' && answer.kind !== 'nothing') super.answer(answer);
-    else if (this.#sink !== undefined) this.#sink.end();
-    else if (answer.kind === 'nothing') super.answer(answer);
-    else if (this.#onUnknown !== undefined && unknownPositions.has(answer.reason)) this.#onUnknown();
-    else this.context.respondWithFault(toLegacyReason(answer.reason));
+    super.answer(answer.kind === 'fault' ? { ...answer, reason: toLegacyReason(answer.reason) } : answer);
   }
 
   override stream(headers?: Headers): EventSink {
-    if (this.#sink !== undefined) return this.#sink;
-    const { token, after } = this.#position;
     const { endpoint, reconnectDelayMs } = this.#options;
     const stream = new HttpEventStream(this.outgoing, this.#options, headers);
-    const id = formatLegacySseEventId(token, formatEventId(after.stream, after));
     stream.writeText(
-      encodeEndpointEvent(id, reconnectDelayMs, `${endpoint.for(this.context.incoming)}?token=${token}`),
+      encodeEndpointEvent(reconnectDelayMs, `${endpoint.for(this.context.incoming)}?token=${this.#token}`),
     );
-    this.#sink = new ResponseDelaySink(new LegacySseSink(stream, token));
-    return this.#sink;
+    return new ResponseDelaySink(new LegacySseSink(stream));
   }
 }
 
-/**
- * Encodes the events of a session for a client of HTTP+SSE. Their ids name the session. Priming events are left out,
- * since some clients would take one for a message.
- */
+/** Sends the messages of a session without their ids. */
 class LegacySseSink extends ForwardingSink {
-  readonly #stream: HttpEventStream;
-  readonly #token: string;
-
-  constructor(stream: HttpEventStream, token: string) {
-    super(stream);
-    this.#stream = stream;
-    this.#token = token;
-  }
-
   write(batch: EventBatch): boolean {
-    const visible = batch.events.filter(({ kind }) => kind !== 'priming');
-    const formatId = (id: EventId): string => formatLegacySseEventId(this.#token, formatEventId(id.stream, id));
-    const texts = visible.map((event) => encodeEvent(event, formatId));
-    return texts.length === 0 || this.#stream.writeText(Buffer.concat(texts));
+    // A client that is behind all retained events misses some, and must not continue without them.
+    if (batch.events.some(({ kind }) => kind === 'gap')) this.sink.cut();
+    const texts = batch.messageTexts;
+    return texts.length === 0 || this.sink.write(createMessageBatch(...texts));
   }
 }
 

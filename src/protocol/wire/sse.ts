@@ -166,8 +166,8 @@ export function encodeEvent(event: SseEvent, formatId: (id: EventId) => string =
 const formatOwnId = (id: EventId): string => formatEventId(id.stream, id);
 
 /** Encodes the first event of HTTP+SSE (2024-11-05), which names the path for POSTs. */
-export const encodeEndpointEvent = (id: string, retryMs: number, path: string): Buffer =>
-  encodeFields({ id, retryMs, type: 'endpoint', data: Buffer.from(path) });
+export const encodeEndpointEvent = (retryMs: number, path: string): Buffer =>
+  encodeFields({ retryMs, type: 'endpoint', data: Buffer.from(path) });
 
 function encodeFields({ id, retryMs, type, data }: EventFields): Buffer {
   const head = [

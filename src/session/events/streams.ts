@@ -46,8 +46,6 @@ export interface PressureListener {
 export class Streams implements CursorOwner {
   /** The log, which repairs itself before it reports a loss. */
   readonly log: EventLog;
-  /** A client has begun to listen to the GET stream. */
-  onListening: (() => void) | undefined;
   readonly #context: SessionContext;
   readonly #listener: PressureListener;
   readonly #cursors = new SparseMap<number, StreamCursor>();
@@ -98,12 +96,9 @@ export class Streams implements CursorOwner {
     return { epoch: this.#context.epoch, seq: 0 };
   }
 
-  /** True if a client could not resume its stream elsewhere: it has no event id yet, or may not reconnect. */
+  /** True if a client could not resume its stream elsewhere, because it has no event id yet. */
   get hasUnresumableClients(): boolean {
-    const { policy, primes } = this.#context;
-    const isUnresumable = ({ sink, cursor }: StreamCursor) =>
-      policy.hasOneStream ? sink.handOver === undefined : cursor === undefined && !primes;
-    return [...this.#cursors.values()].some(isUnresumable);
+    return !this.#context.primes && [...this.#cursors.values()].some(({ cursor }) => cursor === undefined);
   }
 
   /** How long the GET stream has had no listener, in milliseconds; 0 while it has one. */
@@ -340,7 +335,7 @@ export class Streams implements CursorOwner {
     this.#isClosed = true;
     for (const streamCursor of [...this.#cursors.values()]) {
       if (canResume && streamCursor.sink.handOver !== undefined) streamCursor.sink.handOver();
-      else if (canResume && (this.#context.primes || this.#context.policy.hasOneStream))
+      else if (canResume && this.#context.primes)
         streamCursor.sink.write(createRetryBatch(Math.random() * returnWindowMs));
       this.#end(streamCursor);
     }
@@ -368,13 +363,11 @@ export class Streams implements CursorOwner {
     const requests = after?.requests ?? this.#requestNamesOf(stream);
     const cursor = new StreamCursor(this, { stream, after, sink, requests }, start);
     const { maxAgeMs } = limits;
-    // A one-stream client that loses its stream loses its session, so that stream has no maximum age.
+    // A client that loses its only stream loses its session, so that stream has no maximum age.
     if (maxAgeMs > 0 && !policy.hasOneStream) cursor.ageTimer = setTimeout(endAged, withJitter(maxAgeMs), cursor);
     this.#cursors.set(stream, cursor);
     this.#hadGet ||= stream === getStream;
-    if (this.#isClosed)
-      cursor.close(); // its read of the log ended after the session
-    else if (stream === getStream) this.onListening?.();
+    if (this.#isClosed) cursor.close(); // its read of the log ended after the session
   }
 
   reportBroken({ stream, requests, sink }: StreamCursor): boolean {

@@ -15,10 +15,9 @@ import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renum
 import { type Principal, UsersOfProcess } from '../../protocol/principal.ts';
 import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
-import { faultBeforeStart, type SessionEndReason } from '../end-reason.ts';
-import { getStream } from '../events/cursor.ts';
+import type { SessionEndReason } from '../end-reason.ts';
 import type { EventDelivery } from '../events/delivery.ts';
-import { answerOnStream, LoggedTarget, pendingCalls } from '../events/logged-target.ts';
+import { answerOnStream, LoggedTarget } from '../events/logged-target.ts';
 import type { OneStream } from '../events/one-stream.ts';
 import { EarlyRoots } from '../group/early-roots.ts';
 import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from '../group/gateway-requests.ts';
@@ -28,7 +27,6 @@ import { SubscriptionLeases } from '../group/subscription-leases.ts';
 import type { PendingCallState } from '../record/adoption.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
-import { ListenerGate } from './listener-gate.ts';
 
 /** The requests of one POST, as the server gets them. */
 interface SentRequests {
@@ -48,8 +46,6 @@ export class ClientRequests {
   readonly #delivery: EventDelivery;
   /** Set for a client that gets everything on one stream. */
   readonly #oneStream: OneStream | undefined;
-  /** Set for such a client. */
-  readonly #listenerGate: ListenerGate | undefined;
   /** Set for a group whose clients accept server requests. */
   readonly #inputGate: InputGate | undefined;
   /** Set for a group: the rounds of input that it has received. */
@@ -65,12 +61,6 @@ export class ClientRequests {
     this.#supervisor = supervisor;
     this.#delivery = delivery;
     this.#oneStream = oneStream;
-    if (oneStream !== undefined)
-      this.#listenerGate = new ListenerGate({
-        streams: delivery.streams,
-        maxWaiting: policy.maxCalls,
-        onAdmitted: (post, reply) => this.post(post, reply),
-      });
     if (!policy.isShared) return;
     this.#rounds = new InputRounds();
     this.#leases = new SubscriptionLeases(client);
@@ -109,14 +99,7 @@ export class ClientRequests {
       if (calls.size === 0) this.#context.end('idle');
       return reply.answer(accepted);
     }
-    if (again && oneStream?.hasAccepted(ids, reply.attempt)) return oneStream.confirm(ids, reply);
-    if (this.#listenerGate?.admits(post, reply) === false) return;
-    const modern = oneStream && messages.find(({ isModern }) => isModern);
-    if (modern !== undefined) {
-      if (modern.kind === 'request')
-        this.#createReport(modern as CallRequest, reply.request)?.failed('modern_not_served');
-      return oneStream?.refuseModern(modern, reply);
-    }
+    if (again && oneStream?.hasAccepted(reply.attempt)) return oneStream.accept(reply);
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
@@ -145,7 +128,7 @@ export class ClientRequests {
       if (oneStream === undefined)
         return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply.request, group);
       this.call(sent.requests, oneStream.answer(sent), reply.request);
-      oneStream.accept(ids, pendingCalls(calls, getStream, sent.ids), reply);
+      oneStream.accept(reply);
     }
   }
 
@@ -258,7 +241,6 @@ export class ClientRequests {
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
   adopt(pending: readonly PendingCallState[]): readonly Call[] {
-    this.#oneStream?.rememberAccepted(pending.map(clientIdOf));
     if (this.#context.policy.isShared && pending.length > 0) this.#noteUser(formerUser);
     const answers = new Map<number, Answer>();
     const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
@@ -305,9 +287,8 @@ export class ClientRequests {
   }
 
   /** The session ends. Requests that wait at a gate have not reached its server. */
-  close(reason: SessionEndReason): void {
+  close(_reason: SessionEndReason): void {
     this.#inputGate?.close();
-    this.#listenerGate?.close(faultBeforeStart(reason));
     this.#context.earlyRoots?.close();
   }
 

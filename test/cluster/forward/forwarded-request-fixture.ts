@@ -20,7 +20,6 @@ interface ExchangeFixtureOptions {
   readonly posts?: readonly SendOutcome[];
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
-  readonly isOneStream?: boolean;
   /** A GET gets its head after this time; never if not said. */
   readonly earlyStreamMs?: number;
   /** As the host has it. */
@@ -38,7 +37,6 @@ export function createExchange(
     isAlive = false,
     posts = [],
     replayed,
-    isOneStream = false,
     earlyStreamMs = 2 ** 30,
     retryMsOfPriming,
     isPostedTwice = false,
@@ -60,7 +58,6 @@ export function createExchange(
   const exchange = new ForwardedRequest('k', wanted, reply, {
     earlyStreamMs,
     retryMsOfPriming,
-    isOneStream,
     admit: async () => admits,
     async locate(_reply, failed): Promise<SessionOwnerLocation> {
       asked.push(failed);

@@ -4,6 +4,7 @@ import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.t
 import type { Server } from '../../../src/server/server.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyFromId } from '../../../src/session/session-key.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { ClusterStore } from '../../../src/store/store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createServer, createTelemetry, initialize, never, nobody, wideLimits } from '../../session/session-fixture.ts';
@@ -117,7 +118,8 @@ function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>,
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseLingerMs: never,
+      sseOpenMs: 60_000,
+      connections: { store: createMemoryStore({ ...wideLimits.logLimits, maxAgeMs: never }), maxEventBytes: 10_000 },
     },
     cluster: { store, limits: cluster },
     ...options,

@@ -88,7 +88,8 @@ export function createGroups(options: GroupsFixture) {
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,
-      sseLingerMs: never,
+      sseOpenMs: never,
+      connections: { store, maxEventBytes: 10_000 },
     },
     onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.notify(topic, text),
   };

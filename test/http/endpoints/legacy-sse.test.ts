@@ -5,18 +5,15 @@ import {
   type LegacySseOptions,
   LegacySseStream,
 } from '../../../src/http/endpoints/legacy-sse.ts';
-import { formatLegacySseEventId, newEndpointToken } from '../../../src/http/replies/legacy-sse-resume-point.ts';
+import { newEndpointToken } from '../../../src/http/replies/endpoint-token.ts';
 import { MessagesEndpoint } from '../../../src/http/replies/messages-endpoint.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
-import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
-import { accepted, faultAnswer, nothing, type Reply } from '../../../src/reply/reply.ts';
-import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import { accepted, faultAnswer } from '../../../src/reply/reply.ts';
 import { keyFromToken } from '../../../src/session/session-key.ts';
 import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
 import { alice, createAdmissionOptions } from '../admission-fixture.ts';
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
-const initialize = '{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}';
 const json = { 'content-type': 'application/json' };
 const token = newEndpointToken();
 
@@ -25,29 +22,21 @@ function send(
   Endpoint: typeof LegacySseStream | typeof LegacyMessagesEndpoint,
   request: FakeRequest,
   refusal?: Reason,
-  isListening = false,
   publicUrl?: string,
 ) {
-  const post = vi.fn((_post: unknown, reply: Reply) => reply.answer(accepted));
-  const listen = vi.fn((_after: unknown, reply: Reply) => reply.answer(nothing));
-  const openOneStream = vi.fn<LegacySseOptions['sessions']['openOneStream']>((...parts) => parts[4].answer(accepted));
-  const atToken = vi.fn(() => refusal ?? ({ post, listen } as unknown as SessionHandle));
-  // Another gateway's client waits here unless the session is refused.
-  const listenBeforeOpen = vi.fn<LegacySseOptions['sessions']['listenBeforeOpen']>((...parts) => {
-    if (refusal === undefined || refusal === 'unknown_session') parts[5]?.();
-    return refusal === 'unknown_session' ? undefined : refusal;
+  const connect = vi.fn<LegacySseOptions['sessions']['sse']['connect']>((_, reply) => {
+    if (refusal === undefined) reply.stream();
+    return refusal;
   });
-  const tellBeforeOpen = vi.fn<LegacySseOptions['sessions']['tellBeforeOpen']>(() => isListening);
-  const postBeforeOpen = vi.fn<LegacySseOptions['sessions']['postBeforeOpen']>((...parts) => {
-    if (isListening) parts[4].answer(accepted);
-    else parts[4].answer(faultAnswer('unknown_session', 1));
-  });
+  const posted = vi.fn<LegacySseOptions['sessions']['sse']['post']>((_, __, reply) =>
+    reply.answer(refusal === undefined ? accepted : faultAnswer(refusal, 1)),
+  );
   const { context, response } = createHttpContext(request);
   context.sender = { identity: { ...alice, scopes: undefined }, principal: alice.principal, forwarded: {} };
   context.logId = 'its id';
   const endpoint = new Endpoint({
     ...createAdmissionOptions(),
-    sessions: { atToken, openOneStream, listenBeforeOpen, tellBeforeOpen, postBeforeOpen },
+    sessions: { sse: { connect, post: posted } },
     watch: new CredentialWatch(),
     maxDepth: 10,
     heartbeatMs: 60_000,
@@ -55,7 +44,7 @@ function send(
     reconnectDelayMs: 500,
   });
   endpoint.serve(context);
-  return { context, response, post, listen, openOneStream, atToken, listenBeforeOpen, tellBeforeOpen, postBeforeOpen };
+  return { context, response, connect, posted };
 }
 
 describe('the stream', () => {
@@ -77,7 +66,9 @@ describe('the stream', () => {
     expect(streams[0]?.response()?.text).toContain('event: endpoint\n');
     expect(tokens).toEqual([expect.any(String), expect.any(String)]);
     expect(tokens[0]).not.toBe(tokens[1]);
-    expect(streams[0]?.listenBeforeOpen).toHaveBeenCalledTimes(1);
+    const [lookup] = streams[0]?.connect.mock.calls[0] ?? [];
+    expect(lookup?.key).toBe(keyFromToken(tokens[0] as string, alice.principal));
+    expect(streams[0]?.context.sessionKey).toBe(lookup?.key);
   });
 
   it('is refused while too many clients wait', () => {
@@ -85,20 +76,12 @@ describe('the stream', () => {
     expect([response()?.status, context.fault]).toEqual([503, 'too_many_sessions']);
   });
 
-  const lastEventId = formatLegacySseEventId(token, formatEventId(0, { epoch: 5, seq: 7 }));
-
-  it('is resumed with its last event id', () => {
-    const { listen, context } = send(LegacySseStream, { headers: { 'last-event-id': lastEventId } });
-    expect(listen.mock.calls[0]?.[0]).toEqual({ stream: 0, epoch: 5, seq: 7 });
-    expect(context.sessionKey).toBe(keyFromToken(token, alice.principal));
-  });
-
   it.each([
     ['a UUID', 'a3bb189e-8bf9-3888-9912-ace4e6543002'],
     ['a number', '42'],
-    ['an id of a session that has ended', lastEventId],
+    ['an id of this gateway', `${token}.0.5-7`],
   ])('of %s is a new one: an EventSource never comes back after an error', async (_, id) => {
-    const { context, response } = send(LegacySseStream, { headers: { 'last-event-id': id } }, 'unknown_session');
+    const { context, response } = send(LegacySseStream, { headers: { 'last-event-id': id } });
     await new Promise((resolve) => setImmediate(resolve));
     context.outgoing.destroy();
     const [, newToken] = /data: \/messages\?token=([\w-]{43})\n/.exec(response()?.text ?? '') ?? [];
@@ -134,7 +117,7 @@ describe('the stream', () => {
     ['a public URL with a path', forwarded, 'https://mcp.example.com/gw/', '/gw/messages'],
   ])('names an endpoint that is right behind %s', async (_, headers, publicUrl, endpoint) => {
     const request = { headers, localPort: headers['host'] === undefined ? undefined : 8_080 };
-    const { context, response } = send(LegacySseStream, request, undefined, false, publicUrl);
+    const { context, response } = send(LegacySseStream, request, undefined, publicUrl);
     await new Promise((resolve) => setImmediate(resolve));
     context.outgoing.destroy();
     expect(response()?.text).toContain(`data: ${endpoint}?token=`);
@@ -150,12 +133,11 @@ describe('the stream', () => {
 
 describe('a POST of messages', () => {
   const url = `/messages?token=${token}`;
-  const post = async (request: FakeRequest, refusal?: Reason, isListening?: boolean) => {
+  const post = async (request: FakeRequest, refusal?: Reason) => {
     const sent = send(
       LegacyMessagesEndpoint,
       { method: 'POST', url, headers: json, body: [ping], ...request },
       refusal,
-      isListening,
     );
     await vi.waitFor(() => expect(sent.response()).toBeDefined());
     return sent;
@@ -171,45 +153,27 @@ describe('a POST of messages', () => {
     ['a token of another form', { url: '/messages?token=what' }, 404, 'unknown_token'],
     ['no JSON', { body: ['{'] }, 400, 'not_json'],
   ])('is refused: %s', async (_, request, status, fault) => {
-    const { context, response, atToken } = await post(request);
+    const { context, response, posted } = await post(request);
     expect([response()?.status, context.fault]).toEqual([status, fault]);
-    expect(atToken).not.toHaveBeenCalled();
+    expect(posted).not.toHaveBeenCalled();
   });
 
-  it('goes to the session of its token, whatever its Accept', async () => {
-    const { post: posted, response, context } = await post({ headers: { ...json, accept: 'text/html' } });
-    expect(posted.mock.calls[0]?.[0]).toMatchObject({ isBatch: false, messages: [{ method: 'ping' }] });
-    expect([response()?.status, context.sessionKey]).toEqual([202, keyFromToken(token, alice.principal)]);
+  it('goes to the client of its token, whatever its Accept', async () => {
+    const { posted, response, context } = await post({ headers: { ...json, accept: 'text/html' } });
+    const [lookup, posting] = posted.mock.calls[0] ?? [];
+    expect(posting).toMatchObject({ isBatch: false, messages: [{ method: 'ping' }] });
+    expect(lookup).toMatchObject({ key: keyFromToken(token, alice.principal), principal: alice.principal });
+    expect([response()?.status, context.sessionKey]).toEqual([202, lookup?.key]);
   });
 
-  it('with initialize opens the session of its token', async () => {
-    const { openOneStream, atToken } = await post({ body: [initialize] });
-    expect(openOneStream.mock.calls[0]).toMatchObject([token, {}, alice.principal, { method: 'initialize' }, {}]);
-    expect(atToken).not.toHaveBeenCalled();
+  it('with a revision that nobody speaks is refused', async () => {
+    const { context, posted } = await post({ headers: { ...json, 'mcp-protocol-version': '1999-01-01' } });
+    expect([context.fault, posted.mock.calls.length]).toEqual(['unsupported_version', 0]);
   });
 
-  it('with initialize in a batch opens no session', async () => {
-    const { openOneStream, atToken } = await post({ body: [`[${initialize}]`] });
-    expect([openOneStream.mock.calls.length, atToken.mock.calls.length]).toEqual([0, 1]);
-  });
-
-  it('of the modern era is refused on the stream of a client that has no session yet', async () => {
-    const { response, context, tellBeforeOpen } = await post({ body: [modern] }, 'unknown_session', true);
-    expect([response()?.status, context.fault]).toEqual([202, 'modern_not_served']);
-    const error = JSON.parse(tellBeforeOpen.mock.calls[0]?.[2].toString() ?? '');
-    expect(error).toMatchObject({ id: 3, error: { code: -32022, data: { requested: '2026-07-28' } } });
-    expect(error.error.data.supported).toContain('2025-11-25');
-  });
-
-  it('of the modern era is refused with its POST if nobody listens', async () => {
-    const { response, context } = await post({ body: [modern] }, 'unknown_session');
-    expect([response()?.status, context.fault]).toEqual([400, 'modern_not_served']);
-  });
-
-  it('of a client that listens to a new stream goes on without initialize', async () => {
-    const { response, postBeforeOpen } = await post({}, 'unknown_session', true);
-    expect(postBeforeOpen.mock.calls[0]?.[3]).toMatchObject({ id: 1, messages: [{ method: 'ping' }] });
-    expect(response()?.status).toBe(202);
+  it('of the modern era counts as refused, although its client learns that on the stream', async () => {
+    const { response, context, posted } = await post({ body: [modern] });
+    expect([response()?.status, context.fault, posted.mock.calls.length]).toEqual([202, 'modern_not_served', 1]);
   });
 
   it('to an unknown session is refused under its id, in the words of its transport', async () => {

@@ -193,10 +193,8 @@ describe('what else is written into a stream', () => {
     expect(readByTheRules(stream).events.map(({ data }) => data)).toEqual(['{"a":1}', '{"b":2}']);
   });
 
-  it('the endpoint event of HTTP+SSE has an id and the reconnection time', () => {
-    expect(encodeEndpointEvent('t.1', 5, '/m?token=t').toString()).toBe(
-      'id: t.1\nretry: 5\nevent: endpoint\ndata: /m?token=t\n\n',
-    );
+  it('the endpoint event of HTTP+SSE has the reconnection time', () => {
+    expect(encodeEndpointEvent(5, '/m?token=t').toString()).toBe('retry: 5\nevent: endpoint\ndata: /m?token=t\n\n');
   });
 });
 

@@ -15,7 +15,6 @@ import { type EventSink, faultAnswer, type Reply } from '../../../reply/reply.ts
 import type { Server } from '../../../server/server.ts';
 import { faultForEnd, type SessionEndReason } from '../../../session/end-reason.ts';
 import type { Session } from '../../../session/session.ts';
-import type { Store } from '../../../store/store.ts';
 import { contain, detach } from '../../../util/boundary.ts';
 import { TimeLimit } from '../../../util/timing/time-limit.ts';
 import type { PostedMessages, ReadPost } from '../../pipeline/read-messages.ts';
@@ -32,9 +31,6 @@ import { FrameWriter } from './frame-writer.ts';
 export interface WebSocketConnectionOptions {
   readonly server: Server;
   readonly sessions: Sessions;
-  /** Store for the sessions of connections, and the limit of one of their messages. */
-  readonly store: Store;
-  readonly maxEventBytes: number;
   readonly maxDepth: number;
   readonly heartbeatMs: number;
   readonly slowReaderMs: number;
@@ -189,12 +185,11 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
   }
 
   #open(initialize: Message, reply: Reply): void {
-    const { server, sender, sessions, store, maxEventBytes } = this.#options;
+    const { server, sender, sessions } = this.#options;
     this.#initializeTimer?.clear();
     this.#sessionEnd = undefined;
     const lookup = { server, principal: sender.principal };
-    const sessionHome = { store, maxEventBytes, onEnding: (reason: SessionEndReason) => this.#onSessionEnd(reason) };
-    this.#session = sessions.connected.open(lookup, initialize, reply, sessionHome);
+    this.#session = sessions.connected.open(lookup, initialize, reply, (reason) => this.#onSessionEnd(reason));
     if (this.#session === undefined) this.#awaitInitialize();
   }
 

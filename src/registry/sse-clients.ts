@@ -1,0 +1,134 @@
+import type { Reason } from '../protocol/faults.ts';
+import type { Quotas } from '../quota/quotas.ts';
+import { faultAnswer, type Reply } from '../reply/reply.ts';
+import type { SessionLookup } from '../session/lookup.ts';
+import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
+import { detach } from '../util/boundary.ts';
+import type { ConnectionSessions } from './connection-sessions.ts';
+import { SseClient } from './sse-client.ts';
+
+/** The instances that hold the streams of clients. */
+export interface StreamHolders {
+  /** This instance holds the stream of the client with this key. Never rejects. */
+  claim(key: string): Promise<void>;
+  /** Passes a POST to the instance that holds the stream of its client, or answers that there is none. */
+  post(lookup: SessionLookup, post: ClientPost, reply: Reply): void;
+}
+
+/** Options of `SseClients`. */
+export interface SseClientsOptions {
+  readonly connected: Pick<ConnectionSessions, 'open'>;
+  readonly quotas: Quotas;
+  /** How many clients may listen without a session at once (P8). */
+  readonly maxWaiting: number;
+  /** How long a client may listen without a session, beside the time that its server may take to start. */
+  readonly openWithinMs: number;
+  /** How often a claim is made again. */
+  readonly claimEveryMs: number;
+  /** Undefined if there is no other instance. */
+  readonly holders: StreamHolders | undefined;
+}
+
+/** A client, and the time of the newest claim of this instance. */
+interface Entry {
+  readonly client: SseClient;
+  claimedAt: number;
+}
+
+/**
+ * The clients of HTTP+SSE whose streams this instance holds, by key. A session lives with the stream of its client
+ * (docs/decisions/0195). A POST may reach any instance, and is passed to the one that holds the stream.
+ */
+export class SseClients {
+  readonly #options: SseClientsOptions;
+  readonly #entries = new Map<string, Entry>();
+  #waiting = 0;
+  #isClosed = false;
+
+  constructor(options: SseClientsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a client that has asked for its stream. The stream opens as soon as every instance knows who holds it.
+   * @returns the reason if the client is refused
+   */
+  connect(lookup: SessionLookup, reply: Reply): Reason | undefined {
+    const { connected, quotas, maxWaiting, openWithinMs, holders } = this.#options;
+    const { key, server, principal } = lookup;
+    if (this.#isClosed) return 'draining';
+    if (this.#waiting >= maxWaiting) return 'too_many_sessions';
+    const endWaiting = quotas.admitWaiting(principal);
+    if (typeof endWaiting === 'string') return endWaiting;
+    this.#waiting += 1;
+    const client = new SseClient(lookup, reply, {
+      connected,
+      openWithinMs: openWithinMs + server.startTimeoutMs,
+      onWaited: () => {
+        this.#waiting -= 1;
+        endWaiting();
+      },
+      onLeft: () => this.#entries.delete(key),
+    });
+    this.#entries.set(key, { client, claimedAt: performance.now() });
+    const claimed = holders?.claim(key);
+    if (claimed === undefined) client.open();
+    else
+      detach(
+        'session',
+        claimed.then(() => client.open()),
+      );
+    return undefined;
+  }
+
+  /** Passes on what a client has posted. */
+  post(lookup: SessionLookup, post: ClientPost, reply: Reply): void {
+    const client = this.#entries.get(lookup.key)?.client;
+    const { holders } = this.#options;
+    if (client?.server.name === lookup.server.name) client.post(post, reply, lookup.version);
+    else if (client === undefined && holders !== undefined) holders.post(lookup, post, reply);
+    else refuse(reply, post);
+  }
+
+  /** The client with this key, for a POST that another instance has passed on; undefined if its stream is not here. */
+  handleOf(key: string): SessionHandle | undefined {
+    const client = this.#entries.get(key)?.client;
+    return (
+      client && {
+        post: (post, reply) => client.post(post, reply),
+        listen: (_, reply) => reply.answer(faultAnswer('unknown_session', null)),
+        remove: (reply) => reply.answer(faultAnswer('unknown_session', null)),
+      }
+    );
+  }
+
+  /** Makes all claims again: this instance has another name, or the store may have lost them. */
+  claimAll(): void {
+    this.#claimOlderThan(0);
+  }
+
+  /** Makes the claims again that the store would forget otherwise. */
+  renewClaims(): void {
+    this.#claimOlderThan(this.#options.claimEveryMs);
+  }
+
+  #claimOlderThan(ms: number): void {
+    const { holders } = this.#options;
+    const now = performance.now();
+    for (const [key, entry] of holders === undefined ? [] : this.#entries) {
+      if (now - entry.claimedAt < ms) continue;
+      entry.claimedAt = now;
+      detach('session', holders?.claim(key));
+    }
+  }
+
+  /** Ends the streams of clients without a session, and takes no further client. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { client } of this.#entries.values()) client.endIfWaiting();
+  }
+}
+
+/** Answers a POST whose client has no stream. */
+export const refuse = (reply: Reply, { messages }: ClientPost): void =>
+  reply.answer(faultAnswer('unknown_session', messages.find(({ kind }) => kind === 'request')?.id ?? null));
