@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
@@ -5,7 +6,7 @@ import { type Answer, initialize, open, post, type Session } from '../support/ht
 import { callModern, openModern, postModern } from '../support/modern-client.ts';
 import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { connectWebSocket, refusedHandshake, webSocketUrlOf } from '../support/websocket-client.ts';
 import { connectRaw } from './raw-http.ts';
 import { alice, bob, startForUsers } from './users.ts';
@@ -38,11 +39,15 @@ async function refusals(gateway: Gateway, headers: object): Promise<Refusal[]> {
   ];
 }
 
-/** A connection on which a request of alice has begun, whose body has come in part. */
+/** A connection on which the gateway has taken a request of alice, whose body has come in part. */
 async function beginUpload(gateway: Gateway, part: string, ...headers: readonly string[]) {
   const lines = ['POST /mcp HTTP/1.1', 'Host: 127.0.0.1', `Authorization: ${alice.Authorization}`];
   const connection = await connectRaw(gateway.port);
-  connection.write([...lines, 'Content-Type: application/json', ...headers, '', part].join('\r\n'));
+  const more = ['Content-Type: application/json', 'Expect: 100-continue', ...headers, '', part];
+  connection.write([...lines, ...more].join('\r\n'));
+  // Otherwise the upload could come while a later request is there, and be refused instead of it.
+  const begun = once(connection.socket, 'data') as Promise<[string]>;
+  expect((await withDeadline(begun, { what: 'the gateway to take the upload' }))[0]).toContain('100 Continue');
   return connection;
 }
 
@@ -282,7 +287,6 @@ describe('[S20] a user who uploads', () => {
     const gateway = await startForUsers(limits);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const upload = await beginUpload(gateway, '{', 'Content-Length: 60000');
-    await waitFor(async () => (await (await session.send(large)).answer()).status === 429, { what: 'the upload' });
     expect(toldOf(await (await session.send(large)).answer())).toEqual([429, '1', 'quota_bytes']);
     expect(await statusOf(session)).toBe(200);
     expect((await (await other.send(large)).answer()).status).toBe(200);
@@ -295,7 +299,7 @@ describe('[S20] a user who uploads', () => {
     const gateway = await startForUsers(limits);
     const session = await openAs(gateway, alice);
     const chunked = await beginUpload(gateway, '1\r\n{\r\n', 'Transfer-Encoding: chunked');
-    await waitFor(async () => (await (await session.send(large)).answer()).status === 429, { what: 'the upload' });
+    expect(toldOf(await (await session.send(large)).answer())).toEqual([429, '1', 'quota_bytes']);
     chunked.drop();
     await waitFor(async () => (await (await session.send(large)).answer()).status === 200, { what: 'the bytes' });
     const body = JSON.stringify({
@@ -328,8 +332,8 @@ describe('[P8] a gateway that has as much to do as it may', () => {
     const upload = await beginUpload(gateway, '{', 'Content-Length: 60000');
     const large = { ...ping, params: { x: 'x'.repeat(50_000) } };
     const status = async () => (await (await session.send(large)).answer()).status;
-    await waitFor(async () => (await status()) === 503 && (await statusOf(session)) === 200, { what: 'the upload' });
     expect(toldOf(await (await session.send(large)).answer())).toEqual([503, '1', 'gateway_busy']);
+    expect(await statusOf(session)).toBe(200);
     upload.drop();
     await waitFor(async () => (await status()) === 200, { what: 'the bytes' });
   });
