@@ -147,8 +147,8 @@ const runner = process.env['TESTS_WITHOUT'] ? { runner: './test/support/skipping
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes and times of others more than they work: three workers leave two cores idle for two fifths of the time.
-    maxWorkers: 2 * availableParallelism() + 1,
+    // Most tests wait for processes and times of others more than they work: five workers leave two cores idle for a quarter of the time.
+    maxWorkers: 3 * availableParallelism(),
     globalSetup: 'test/support/bundled-fixtures.ts',
     projects: projects.map(({ test, ...project }) => ({ ...project, test: { ...test, ...runner } })),
   },

@@ -168,6 +168,12 @@ describe.each(firstLooks(2))('%s', (_, { size, viewport, colorScheme }) => {
       .filter({ visible: true })
       .waitFor();
     await expectFine(page);
+    // The error can be read to its end.
+    const cut = await row.locator('td.error').evaluate((cell: unknown) => {
+      const { scrollWidth, clientWidth } = cell as { scrollWidth: number; clientWidth: number };
+      return scrollWidth - clientWidth;
+    });
+    expect(cut).toBeLessThanOrEqual(1);
     // Which instance has a session is said at each size.
     const elsewhere = page.getByRole('row').filter({ hasText: 'carol' });
     const instance = elsewhere.getByText(/\S+:\d+$/).filter({ visible: true });
