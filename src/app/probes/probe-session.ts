@@ -2,13 +2,7 @@
 
 import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import { EarlyLines, stdoutPrefix, unfinishedPrefix } from '../../backend/stdio/pipes/early-lines.ts';
-import {
-  helpIfEchoing,
-  helpIfEnded,
-  helpIfSilent,
-  helpIfTalking,
-  helpIfUnfinished,
-} from '../../ops/health/start-help.ts';
+import { helpForText, helpIfEchoing, helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
 import { entryOf, type RequestId } from '../../protocol/faults.ts';
 import { parseBounded } from '../../protocol/json/scalar.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
@@ -230,14 +224,18 @@ export class NoAnswerError extends ServerUnusableError {}
 /** The error for the operator when no answer arrives in time. */
 export function explainSilence(method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError {
   const silence = `The server did not answer ${method} within ${timeoutMs} ms.`;
-  if (output.some((line) => line.startsWith(unfinishedPrefix)))
-    return new NoAnswerError(`${silence} The server wrote text to stdout without a line end.`, {
-      output,
-      help: helpIfUnfinished,
-    });
-  return output.some((line) => line.startsWith(stdoutPrefix))
-    ? new NoAnswerError(`${silence} The server wrote text to stdout that is not MCP.`, { output, help: helpIfTalking })
-    : new NoAnswerError(`${silence} Check that it is an MCP server.`, { output, help: helpIfSilent });
+  const isUnfinished = output.some((line) => line.startsWith(unfinishedPrefix));
+  const written = output.flatMap((line) => {
+    const prefix = [stdoutPrefix, unfinishedPrefix].find((each) => line.startsWith(each));
+    return prefix === undefined ? [] : [line.slice(prefix.length)];
+  });
+  if (written.length === 0)
+    return new NoAnswerError(`${silence} Check that it is an MCP server.`, { output, help: helpIfSilent });
+  const text = isUnfinished ? 'text to stdout without a line end' : 'text to stdout that is not MCP';
+  return new NoAnswerError(`${silence} The server wrote ${text}.`, {
+    output,
+    help: helpForText(written, isUnfinished),
+  });
 }
 
 /** The error for the operator when the command sends back what it is told. */

@@ -30,11 +30,33 @@ export function helpIfEnded(output: readonly string[] = []): string {
 export const helpIfSilent =
   'A STDIO server must answer on stdout, and flush its output after each message. If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
 
+/** Help for text on stdout with a known cause. */
+const knownText = [
+  [
+    /^Content-Length: *\d/i,
+    'The server puts a header before each message, as the Language Server Protocol does. A STDIO server of MCP writes each message as one line, without a header. Correct the server.',
+  ],
+  [
+    /^[{[]$/,
+    'The server writes a message over several lines. A STDIO server must write each message as one line. Correct the server.',
+  ],
+] as const;
+
+/**
+ * Help for a server that does not answer, but writes text to stdout that is not MCP.
+ * @param lines what it wrote to stdout
+ * @param isUnfinished true if the last of it had no line end
+ */
+export function helpForText(lines: readonly string[], isUnfinished: boolean): string {
+  const known = knownText.find(([pattern]) => lines.some((line) => pattern.test(line)))?.[1];
+  return known ?? (isUnfinished ? helpIfUnfinished : helpIfTalking);
+}
+
 /** Help for a server that does not answer, but writes text that is not MCP. */
-export const helpIfTalking = `If the text is a menu or a prompt, add the argument that starts the STDIO mode of the server. ${helpIfSilent}`;
+const helpIfTalking = `If the text is a menu or a prompt, add the argument that starts the STDIO mode of the server. ${helpIfSilent}`;
 
 /** Help for a server that writes to stdout, but ends no line. */
-export const helpIfUnfinished =
+const helpIfUnfinished =
   'Each message of a STDIO server must end with a line feed (\\n), and the server must flush its output after it. Correct the server.';
 
 /** Programs that run Python, or what is written in it. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { helpForCommand, helpIfEnded, helpIfSilent } from '../../../src/ops/health/start-help.ts';
+import { helpForCommand, helpForText, helpIfEnded, helpIfSilent } from '../../../src/ops/health/start-help.ts';
 
 /** What Node.js writes before it ends. */
 const outputOfNode = (...args: string[]): string[] => spawnSync(process.execPath, args).stderr.toString().split('\n');
@@ -35,4 +35,13 @@ it.each([
 ])('names PYTHONUNBUFFERED for a silent server only where Python is run: %s', (_, command, isPython) => {
   expect(helpForCommand(helpIfSilent, command).includes('PYTHONUNBUFFERED=1')).toBe(isPython);
   expect(helpForCommand(helpIfEnded([]), command)).not.toContain('PYTHONUNBUFFERED');
+});
+
+it.each([
+  ['the framing of the Language Server Protocol', ['Content-Length: 120'], true, /header before each message/],
+  ['a message over several lines', ['{', '  "jsonrpc": "2.0",'], false, /one line/],
+  ['a line that does not end', ['{"jsonrpc":"2.0"'], true, /line feed/],
+  ['a menu', ['1) start', '2) help'], false, /menu or a prompt/],
+])('recognises %s on stdout', (_, lines, isUnfinished, help) => {
+  expect(helpForText(lines, isUnfinished)).toMatch(help);
 });
