@@ -4,26 +4,33 @@ import type { Server } from 'node:net';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import type { Authenticate } from '../../auth/identity.ts';
-import { isLoopback } from '../../auth/origin-rules.ts';
+import { createOriginRules, isLoopback } from '../../auth/origin-rules.ts';
 import { usageOf } from '../../backend/stdio/processes/process-usage.ts';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
-import type { AdminServer } from '../../ops/admin/admin-server.ts';
+import { type AdminServer, startAdminServer } from '../../ops/admin/admin-server.ts';
 import type { ConsoleHook, ConsoleServer, StatusPage, StoreState } from '../../ops/admin/console-hook.ts';
+import { createMetricsEndpoint } from '../../ops/admin/metrics-endpoint.ts';
+import { healthEndpoints } from '../../ops/health/health-endpoints.ts';
 import type { ReadinessReport } from '../../ops/health/readiness-report.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
+import { watchInstance } from '../../ops/metrics/collectors/instance-metrics.ts';
+import type { Exposition } from '../../ops/metrics/exposition.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import { differsByClient } from '../../server/server.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { detach } from '../../util/boundary.ts';
+import { docsPage } from '../../util/docs-page.ts';
+import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
+import { publicBaseUrl } from '../addresses/public-base-url.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerSet } from '../servers/server-set.ts';
 import { version } from '../version.ts';
-import { startAdmin } from './start-admin.ts';
 
 /** The parts of a gateway that its operator port shows and uses. */
 export interface OperatorParts {
@@ -60,12 +67,18 @@ export interface OperatorPort {
   readonly page: StatusPage | undefined;
 }
 
+const operatorPort: PortOptions = {
+  host: 'listen.adminHost',
+  port: 'listen.adminPort',
+  zeroMeans: 'disables the operator port',
+};
+
 /** Opens the operator port of a gateway that listens. */
 export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPort> {
-  const { config, certificate, logger, metrics, sessions, set, health, readinessNow } = parts;
+  const { config, metrics, sessions, set, health, readinessNow } = parts;
   const page = await openPage(parts);
   if (metrics === undefined) return { admin: undefined, page };
-  const state = {
+  watchInstance(metrics, {
     version,
     maxSessions: config.limits.total.sessions,
     readiness: () => readinessNow().status,
@@ -77,10 +90,66 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
     connections: () => promisify(parts.web.getConnections.bind(parts.web))(),
     lastReload: () => parts.configuration.last,
     store: parts.storeState,
+  });
+  return { admin: await listenForOperators(parts, metrics, page), page };
+}
+
+/**
+ * Listens. Returns undefined if that is not possible, and logs the remedy: a second gateway on a machine must start even
+ * though the default port is in use.
+ */
+async function listenForOperators(
+  { config, certificate, logger, health, readinessNow }: OperatorParts,
+  metrics: Metrics,
+  page: StatusPage | undefined,
+): Promise<AdminServer | undefined> {
+  const { adminHost: host, adminPort: port } = config.listen;
+  let exposition: Promise<Exposition> | undefined;
+  const loadExposition = (): Promise<Exposition> => {
+    // Loaded at the first scrape, because loading is a large part of a start. It measures the event loop from then on.
+    exposition ??= import('../../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
+    return exposition;
   };
-  const healthOptions = { readiness: readinessNow, servers: health, showsServers: true };
-  const admin = await startAdmin({ config, certificate, logger, metrics, state, page, ...healthOptions });
-  return { admin, page };
+  const endpoints = new Map([
+    ...healthEndpoints({ readiness: readinessNow, servers: health, showsServers: true }),
+    ['/metrics', createMetricsEndpoint(loadExposition)] as const,
+  ]);
+  try {
+    // On loopback there is no network to protect, and the certificate is for another name.
+    const own = isLoopback(host) ? undefined : certificate;
+    // An allowed host with a port has the port for clients.
+    const allowHost = isLoopback(host) ? [] : config.listen.allowedHosts.map((name) => name.replace(/:\d+$/, ''));
+    const started = await startAdminServer({
+      host,
+      port,
+      allowHost: config.listen.allowedHosts,
+      certificate: own,
+      find: (path) => endpoints.get(path) ?? page?.at(path),
+      isPagePath: (path) => page?.has(path) ?? false,
+    });
+    const rules = createOriginRules({ host, allowOrigin: [], allowHost });
+    const { url } = publicBaseUrl({
+      host,
+      port: Number(new URL(started.url).port),
+      allowHost,
+      rules,
+      certificate: own,
+    });
+    const admin = { ...started, url };
+    const statusPage = page?.urlAt(url);
+    logger.info(
+      { url: `${url}/metrics`, statusPage },
+      statusPage === undefined ? 'metrics ready' : 'metrics and status page ready',
+    );
+    warnOfExposure(config, certificate !== undefined, logger);
+    return admin;
+  } catch (cause) {
+    logger.error(
+      { host, port, detail: explainListenFailure(cause, { host, port }, operatorPort) },
+      'cannot open the operator port: no metrics and no status page',
+    );
+    return undefined;
+  }
 }
 
 async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
@@ -122,3 +191,19 @@ const consoleServer = (
     detach('background', running.pool.renew());
   },
 });
+
+function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger): void {
+  const { adminHost: host, adminPort: port } = config.listen;
+  if (isLoopback(host)) return;
+  if (hasAuthentication(config) && !hasTls)
+    logger.warn(
+      {
+        host,
+        port,
+        detail: `Set --tls-cert and --tls-key (the operator port uses them too), or set --listen.adminHost to a loopback address and use a tunnel. See ${docsPage('status-page.md')}`,
+      },
+      'the operator port has no TLS: keys of operators can be read on the network',
+    );
+  const detail = `The metrics contain server names and usage numbers, but no ids, users or content. Allow only your monitoring system to reach this address. See ${docsPage('reference/metrics.md')}`;
+  logger.warn({ host, port, detail }, 'anyone who can reach the operator port can read the metrics');
+}

@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
-import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
+import type { BackendEnd } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
-import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
@@ -137,36 +136,30 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       }
       telemetry.emit(event);
     };
-    const onStarted = (): void => {
-      if (hasStarted) return;
-      hasStarted = true;
-      ping.begin();
-      const { server: opened, modern } = running;
-      resolve({
-        ...running,
-        server: { ...opened, open: use },
-        modern: modern && { ...modern, open: useModern, openForProbe: useForProbe },
-      });
-    };
-    const decorateProcesses: DecorateBackends = (name, open) => ping.attach(telemetry.decorateProcesses(name, open));
-    running = runServer(config, gateway, environment, { emit, decorateProcesses }, onStarted);
     const noteUse = (): void => {
       if (mustNotBeReused() && ping.isOpen) detach('background', running.pool.renew());
       isUsed = true;
       ping.end();
     };
-    const use: OpenBackend = (events, options) => {
-      noteUse();
-      return running.pool.open(events, options);
+    const onStarted = (): void => {
+      if (hasStarted) return;
+      hasStarted = true;
+      ping.begin();
+      const { server: opened, modern, pool } = running;
+      const noting =
+        <Args extends unknown[], Opened>(open: (...args: Args) => Opened) =>
+        (...args: Args): Opened => {
+          noteUse();
+          return open(...args);
+        };
+      resolve({
+        ...running,
+        server: { ...opened, open: noting(pool.open) },
+        modern: modern && { ...modern, open: noting(pool.openModern), openForProbe: noting(pool.openForProbe) },
+      });
     };
-    const useModern: OpenBackend = (events, options) => {
-      noteUse();
-      return running.pool.openModern(events, options);
-    };
-    const useForProbe: OpenForProbe = (events, options) => {
-      noteUse();
-      return running.pool.openForProbe(events, options);
-    };
+    const decorateProcesses: DecorateBackends = (name, open) => ping.attach(telemetry.decorateProcesses(name, open));
+    running = runServer(config, gateway, environment, { emit, decorateProcesses }, onStarted);
     running.pool.addSpare(spareMs);
   });
 }

@@ -25,12 +25,13 @@ export const adviceOn = (config: GatewayConfig): readonly Advice[] => [
 ];
 
 /** When advice is due, and the advice. */
-type Row = readonly [isDue: boolean, about: string, text: string];
+export type AdviceRow = readonly [isDue: boolean, about: string, text: string];
 
-const advise = (rows: readonly Row[]): Advice[] =>
+/** The advice that is due. */
+export const advise = (rows: readonly AdviceRow[]): Advice[] =>
   rows.filter(([isDue]) => isDue).map(([, about, text]) => ({ about, text }));
 
-function onGateway(config: GatewayConfig): readonly Row[] {
+function onGateway(config: GatewayConfig): readonly AdviceRow[] {
   const { listen, sse, timeouts, cluster } = config;
   const exposure = exposureOf(config);
   const redis = cluster.redis === undefined ? undefined : parseRedisUrl(cluster.redis);
@@ -74,7 +75,10 @@ function onGateway(config: GatewayConfig): readonly Row[] {
   ];
 }
 
-const onServer = ({ name, share, probes, address }: ServerConfig, { timeouts }: GatewayConfig): readonly Row[] => [
+const onServer = (
+  { name, share, probes, address }: ServerConfig,
+  { timeouts }: GatewayConfig,
+): readonly AdviceRow[] => [
   [
     address === undefined && timeouts.graceMs + second > timeouts.drainMs,
     name,

@@ -11,7 +11,7 @@ import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/direct-link.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readRedisTls } from '../../tls-files.ts';
-import type { Advice } from './advice.ts';
+import { type Advice, advise } from './advice.ts';
 import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
@@ -188,14 +188,18 @@ function adviceOnServer(
   { warnings = [], noise, declares, lists, items }: Findings & { readonly items?: FilteredItems },
 ): Advice[] {
   const { name: about, hibernateAfterMs } = server;
-  const texts = [...warnings, noise === undefined ? undefined : noiseAdvice(noise), refusedNamesAdvice(lists.tools)];
-  const advice: Advice[] = [
+  const texts = [...warnings, noise && noiseAdvice(noise), refusedNamesAdvice(lists.tools)];
+  return [
     ...texts.flatMap((text) => (text === undefined ? [] : [{ about, text }])),
     ...(items === undefined ? [] : adviceOnFilters(about, server, items)),
+    ...advise([
+      [
+        hibernateAfterMs > 0 && declares.includes('tasks'),
+        about,
+        `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfter')}, results are lost when the session hibernates.`,
+      ],
+    ]),
   ];
-  if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
-  const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfter')}, results are lost when the session hibernates.`;
-  return [...advice, { about, text }];
 }
 
 /**
@@ -215,28 +219,26 @@ function adviceOnViewFilters(view: ServerConfig, found: ReadonlyMap<string, Find
 const noiseAdvice = (line: string): string =>
   `The server writes lines to stdout that are not MCP messages, and the gateway drops them. The first line: ${JSON.stringify(line)}. Configure the server to log to stderr.`;
 
-function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] {
-  const about = flagOf('cluster.redis');
-  const advice: Advice[] = [];
-  if (version === undefined)
-    advice.push({
-      about,
-      text: 'The Redis user is not allowed to run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
-    });
-  if (memoryPolicy !== undefined && memoryPolicy !== 'noeviction')
-    advice.push({
-      about,
-      text: `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). With maxmemory-policy noeviction, the gateway waits instead. Set this policy.`,
-    });
-  if (latencyMs > slowRedisMs)
-    advice.push({
-      about,
-      text: `Redis takes ${latencyMs} ms to answer, which delays each event of a stream. Move Redis closer to the gateway.`,
-    });
-  if (instances > 0)
-    advice.push({
-      about: flagOf('cluster.prefix'),
-      text: `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
-    });
-  return advice;
-}
+const adviceOnRedis = ({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] =>
+  advise([
+    [
+      version === undefined,
+      flagOf('cluster.redis'),
+      'The Redis user is not allowed to run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
+    ],
+    [
+      memoryPolicy !== undefined && memoryPolicy !== 'noeviction',
+      flagOf('cluster.redis'),
+      `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). With maxmemory-policy noeviction, the gateway waits instead. Set this policy.`,
+    ],
+    [
+      latencyMs > slowRedisMs,
+      flagOf('cluster.redis'),
+      `Redis takes ${latencyMs} ms to answer, which delays each event of a stream. Move Redis closer to the gateway.`,
+    ],
+    [
+      instances > 0,
+      flagOf('cluster.prefix'),
+      `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
+    ],
+  ]);
