@@ -7,8 +7,6 @@ export const minute = 60 * second;
 export const longestMs = 24 * 24 * 60 * minute;
 /** The largest single message: V8 holds no string of 512 MiB or more. */
 export const largestMessageBytes = 256 * mebibyte;
-/** The largest limit for the total size of several messages. */
-export const largestTotalBytes = 1024 * mebibyte;
 
 export const timeUnits = [
   ['d', 24 * 60 * minute],
@@ -18,7 +16,7 @@ export const timeUnits = [
   ['ms', 1],
 ] as const;
 
-export const sizeUnits = [
+const sizeUnits = [
   ['TiB', mebibyte * mebibyte],
   ['GiB', 1024 * mebibyte],
   ['MiB', mebibyte],

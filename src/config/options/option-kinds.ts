@@ -64,6 +64,24 @@ export const unquoted =
       ? message.replace(/;|$/, ', without quotes$&')
       : message;
 
+/** Makes an option whose value has no unit. The schema checks only given values. */
+const optionOf = <T>(
+  kind: Option['kind'],
+  value: T,
+  schema: z.ZodMiniType<NonNullable<T>>,
+  description: string,
+  details: OptionDetails,
+  bounds = '',
+): Option<T, ''> => ({
+  kind,
+  unit: '',
+  schema: schema as unknown as z.ZodMiniType<T>,
+  default: value,
+  description,
+  bounds,
+  ...details,
+});
+
 /** The smallest and the largest value of an option. */
 type Bounds<T> = readonly [min: T, max: T];
 
@@ -86,8 +104,15 @@ function integerOption<T extends number | undefined>(
   const bounds = `${min} to ${max}`;
   const usual = value === undefined ? '' : `; the default is ${value}`;
   const error = unquoted(`must be an integer from ${bounds}${usual}`);
-  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error })) as unknown as z.ZodMiniType<T>;
-  return { kind: 'integer', unit: '', schema, default: value, description, bounds, ...details };
+  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
+  return optionOf<T>(
+    'integer',
+    value,
+    schema as unknown as z.ZodMiniType<NonNullable<T>>,
+    description,
+    details,
+    bounds,
+  );
 }
 
 /** The text for one value of a quantity, the parser of such texts, and the words for a wrong text. */
@@ -189,48 +214,23 @@ export function size(usual: string, max: string | undefined, description: string
 export const optionalSize = (description: string, details: OptionDetails = {}) =>
   quantity<number | undefined, 'Bytes'>(bytes, undefined, [1, Number.MAX_SAFE_INTEGER], description, details);
 
+const trueOrFalse = z.boolean({ error: unquoted('must be true or false') });
+
 /** An option for a feature that is on unless the user turns it off. */
-export function turnedOff(description: string, details: OptionDetails = {}): Option<boolean, ''> {
-  const schema = z.boolean({ error: unquoted('must be true or false') });
-  return { kind: 'boolean', unit: '', schema, default: true, description, bounds: '', ...details };
-}
+export const turnedOff = (description: string, details: OptionDetails = {}) =>
+  optionOf<boolean>('boolean', true, trueOrFalse, description, details);
 
 /** An option for a feature that is off unless the user turns it on. */
-export const turnedOn = (description: string, details: OptionDetails = {}): Option<boolean, ''> => ({
-  ...turnedOff(description, details),
-  default: false,
-});
+export const turnedOn = (description: string, details: OptionDetails = {}) =>
+  optionOf<boolean>('boolean', false, trueOrFalse, description, details);
 
 /** An option for one text. */
-export const text = (
-  value: string,
-  schema: z.ZodMiniType<string>,
-  description: string,
-  details: OptionDetails = {},
-): Option<string, ''> => textOption(value, schema, description, details);
+export const text = (value: string, schema: z.ZodMiniType<string>, description: string, details: OptionDetails = {}) =>
+  optionOf<string>('string', value, schema, description, details);
 
 /** An option for one text without a default. */
-export const optionalText = (
-  schema: z.ZodMiniType<string>,
-  description: string,
-  details: OptionDetails = {},
-): Option<string | undefined, ''> => textOption<string | undefined>(undefined, schema, description, details);
-
-const textOption = <T extends string | undefined>(
-  value: T,
-  // It checks only given values.
-  schema: z.ZodMiniType<NonNullable<T>>,
-  description: string,
-  details: OptionDetails,
-): Option<T, ''> => ({
-  kind: 'string',
-  unit: '',
-  schema: schema as z.ZodMiniType<T>,
-  default: value,
-  description,
-  bounds: '',
-  ...details,
-});
+export const optionalText = (schema: z.ZodMiniType<string>, description: string, details: OptionDetails = {}) =>
+  optionOf<string | undefined>('string', undefined, schema, description, details);
 
 /** An option for one of a few words; the first one is the default. */
 export function choice<const T extends readonly [string, ...string[]]>(
@@ -239,7 +239,10 @@ export function choice<const T extends readonly [string, ...string[]]>(
   details: OptionDetails = {},
 ): Option<T[number], ''> {
   const schema = z.enum(choices, { error: `must be ${joinWords(choices)}` });
-  return textOption<T[number]>(choices[0], schema as z.ZodMiniType<T[number]>, description, { choices, ...details });
+  return optionOf<T[number]>('string', choices[0], schema as z.ZodMiniType<T[number]>, description, {
+    choices,
+    ...details,
+  });
 }
 
 /** `a, b or c` */
@@ -262,7 +265,7 @@ export function list(
         ? 'must be a list of strings; put the string in square brackets: ["…"]'
         : 'must be a list of strings, such as ["a", "b"]',
   });
-  return { kind: 'list', unit: '', schema, default: [], description, bounds: '', ...details };
+  return optionOf<readonly string[]>('list', [], schema, description, details);
 }
 
 /** An option for an object of texts, or of what the schema makes of them. */
@@ -271,30 +274,11 @@ export const map = <T = string>(
   schema: z.ZodMiniType<Readonly<Record<string, T>>>,
   description: string,
   details: OptionDetails = {},
-): Option<Readonly<Record<string, T>>, ''> => ({
-  kind,
-  unit: '',
-  schema,
-  default: {},
-  description,
-  bounds: '',
-  ...details,
-});
+) => optionOf<Readonly<Record<string, T>>>(kind, {}, schema, description, details);
 
 /** An option for an object with fixed members. */
-export const object = <T>(
-  schema: z.ZodMiniType<T | undefined>,
-  description: string,
-  details: OptionDetails = {},
-): Option<T | undefined, ''> => ({
-  kind: 'json',
-  unit: '',
-  schema,
-  default: undefined,
-  description,
-  bounds: '',
-  ...details,
-});
+export const object = <T>(schema: z.ZodMiniType<T | undefined>, description: string, details: OptionDetails = {}) =>
+  optionOf<T | undefined>('json', undefined, schema as z.ZodMiniType<NonNullable<T>>, description, details);
 
 /**
  * A schema for an object with these members and no others. `checkValue` reports each other member at its own place.

@@ -114,34 +114,31 @@ async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, t
   let output: readonly string[] | undefined;
   let isEcho = false;
   const noise = new StdoutNoise();
-  const openObserved: OpenBackend = (events, opening) => {
-    const onEnd = (end: BackendEnd): void => {
-      if ((end.lastOutput?.length ?? 0) > 0) output = end.lastOutput;
-      events.onEnd(end);
-    };
-    const onNoise = (line: Buffer): void => {
-      noise.note(line);
-      events.onNoise(line);
-    };
-    return open(
+  // The events of a probe are plain functions.
+  const openObserved: OpenBackend = (events, opening) =>
+    open(
       {
+        ...events,
         onMessages(messages, relatedRequests) {
           // A client's request in the output of a server is an echo.
           isEcho ||= messages.some(({ kind, method }) => kind === 'request' && method === 'server/discover');
           if (isEcho) detach('background', probe.close());
           events.onMessages(messages, relatedRequests);
         },
-        onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
-        onNoise,
-        onEnd,
+        onNoise(line) {
+          noise.note(line);
+          events.onNoise(line);
+        },
       },
       opening,
     );
-  };
   const isOverHttp = openLegacy !== undefined;
+  const onLateEnd = ({ lastOutput }: BackendEnd): void => {
+    output = lastOutput;
+  };
   const probe = isOverHttp
     ? probeEraOverHttp({ open: openObserved, openLegacy, version, timeoutMs })
-    : probeEra({ open: openObserved, version, timeoutMs, witnessAfterMs });
+    : probeEra({ open: openObserved, version, timeoutMs, witnessAfterMs, onLateEnd });
   const outcome = await probe.outcome;
   await probe.close();
   if (isEcho) throw explainEcho();
