@@ -65,7 +65,7 @@ function randomText(random: (below: number) => number): string {
 it('[S-05] finds in steps of any size what one scan finds', () => {
   const random = randomNumbers(7);
   const seen = new Map<string, number>();
-  for (let round = 0; round < 3_000; round += 1) {
+  for (let round = 0; round < 1_200; round += 1) {
     const text = Buffer.from(randomText(random));
     const expected = scanJson(text, maxDepth);
     for (const step of [2, 3, 7, 50]) expect(scanInSteps(text, step).outcome, text.toString()).toEqual(expected);
