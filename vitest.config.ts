@@ -2,6 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
+/** Far longer than any test takes. What hangs is found all the same, and a busy machine makes no test fail. */
+const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
+
 /**
  * Runs with a command of their own (`npm run test:long`), which a job runs each week, since `npm test` must end within 12
  * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events. Here is also
@@ -66,7 +69,7 @@ const scannerProject = (mode: 'on' | 'off') => ({
     include: scanners,
     isolate: false,
     setupFiles: [`test/support/kernel/kernel-${mode}.ts`],
-    testTimeout: 20_000,
+    ...patient,
   },
 });
 
@@ -84,7 +87,7 @@ const withoutMaps = {
 };
 
 const projects: TestProjectInlineConfiguration[] = [
-  { test: { name: 'imports', include: ['test/{imports,pages,style}.test.ts'], testTimeout: 20_000 } },
+  { test: { name: 'imports', include: ['test/{imports,pages,style}.test.ts'], ...patient } },
   {
     test: {
       name: 'unit',
@@ -93,7 +96,7 @@ const projects: TestProjectInlineConfiguration[] = [
       // Files share a process, since loading all modules anew for each file costs as much as the tests.
       isolate: false,
       setupFiles: 'test/support/no-processes.ts',
-      testTimeout: 20_000,
+      ...patient,
     },
   },
   {
@@ -102,21 +105,21 @@ const projects: TestProjectInlineConfiguration[] = [
       include: mocking,
       exclude: [...configDefaults.exclude, ...processes, 'test/fuzz/**', 'test/simulation/mutant.test.ts'],
       setupFiles: 'test/support/no-processes.ts',
-      testTimeout: 20_000,
+      ...patient,
     },
   },
   {
     test: {
       name: 'processes',
       include: processes,
-      testTimeout: 20_000,
+      ...patient,
       server: { deps: { inline: [workflowParser] } },
     },
     plugins: [withoutMaps],
   },
   scannerProject('on'),
   scannerProject('off'),
-  { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'] } },
+  { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'], ...patient } },
   {
     test: {
       name: 'integration',
@@ -126,18 +129,16 @@ const projects: TestProjectInlineConfiguration[] = [
         'test/soak/stage.test.ts',
       ],
       exclude: [...configDefaults.exclude, ...long],
-      testTimeout: 60_000,
-      hookTimeout: 60_000,
+      ...patient,
     },
   },
-  { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
+  { test: { name: 'long', include: long, ...patient, fileParallelism: false } },
   {
     test: {
       name: 'page',
       include: ['test/page/**/*.test.ts'],
       exclude: [...configDefaults.exclude, ...long],
-      testTimeout: 60_000,
-      hookTimeout: 60_000,
+      ...patient,
     },
   },
 ];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { type Gateway, type GatewayOptions, root, sharedGateway, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
 import {
   callModern,
@@ -21,10 +21,10 @@ const foreign = (era: 'legacy' | 'modern'): readonly string[] => [
   `${root}test/fixtures/children/foreign-server.mjs`,
   era,
 ];
-const startLegacy = (...args: string[]): Promise<Gateway> =>
-  startGateway({ command: foreign('legacy'), args: ['--era', 'legacy', '--share', 'all', ...args] });
-const startModern = (...args: string[]): Promise<Gateway> =>
-  startGateway({ command: foreign('modern'), args: ['--era', 'modern', ...args] });
+const legacyOptions: GatewayOptions = { command: foreign('legacy'), args: ['--era', 'legacy', '--share', 'all'] };
+const modernOptions: GatewayOptions = { command: foreign('modern'), args: ['--era', 'modern'] };
+const startLegacy = (): Promise<Gateway> => startGateway(legacyOptions);
+const startModern = (): Promise<Gateway> => startGateway(modernOptions);
 const pinned = { pin: modernRevision };
 const notifyModern = async (url: string, method: string, params: object) => {
   const { id: _, ...body } = modernBody(method, params) as { id: unknown };
@@ -33,11 +33,13 @@ const notifyModern = async (url: string, method: string, params: object) => {
 const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => json.result.content[0].text;
 
 describe.each([
-  ['legacy', startLegacy],
-  ['modern', startModern],
-] as const)('an official client of 2026-07-28 at a %s server', (_, start) => {
+  ['legacy', legacyOptions],
+  ['modern', modernOptions],
+] as const)('an official client of 2026-07-28 at a %s server', (_, options) => {
+  const shared = sharedGateway(options);
+
   test('[M-03] reads the error -32601 of a tool, prompt or resource that there is not', async () => {
-    await using gateway = await start();
+    const gateway = await shared();
     await using sdk = await connectModernSdk(gateway.url, pinned);
     const isMissing = { code: -32601, message: expect.stringContaining('Not found here') };
     await expect(sdk.client.callTool({ name: 'none' })).rejects.toMatchObject(isMissing);
@@ -47,7 +49,7 @@ describe.each([
   });
 
   test('[S-06] is told at once that a filter names too many resources', async () => {
-    await using gateway = await start();
+    const gateway = await shared();
     const resourceSubscriptions = Array.from({ length: 501 }, (_, index) => `file:///${index}`);
     const params = { notifications: { resourceSubscriptions } };
     const { status, json } = await postModern(gateway.url, 'subscriptions/listen', params);
@@ -55,7 +57,7 @@ describe.each([
   });
 
   test('[M-02] is told at once that subscriptions/listen needs notifications', async () => {
-    await using gateway = await start();
+    const gateway = await shared();
     for (const params of [{}, { notifications: [] }, { notifications: 'all' }]) {
       const { status, json } = await postModern(gateway.url, 'subscriptions/listen', params);
       expect([status, json.error.code, json.error.data.reason]).toEqual([200, -32602, 'bad_filter']);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { closeCodeOf } from '../../src/protocol/wire/close-codes.ts';
 import { isFull, rssMiB } from '../fault/memory.ts';
 import { logged, shortGrace, startMoody } from '../fault/moody.ts';
-import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root, sharedGateway, startGateway } from '../support/gateway.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
 import {
   connectWebSocket,
@@ -62,6 +62,9 @@ describe('before there is a session', () => {
 });
 
 describe('a client that breaks the rules', () => {
+  const shared = sharedGateway({ args: shortGrace, command: mini() });
+  const sharedUrl = async () => webSocketUrlOf((await shared()).url);
+
   test.each<[string, (client: WebSocketClient) => void, object]>([
     ['a binary frame', ({ peer }) => peer.send(Buffer.from('{}')), { code: 1003, reason: 'not_text' }],
     ['a message over --limits.request.body', ({ peer }) => peer.send('x'.repeat(20_000)), { code: 1009 }],
@@ -100,8 +103,7 @@ describe('a client that breaks the rules', () => {
       'modern_not_served',
     ],
   ])('with %s gets an error, as at the other endpoint, and goes on', async (_, text, reason) => {
-    const { url } = await start(mini());
-    const client = await open(url);
+    const client = await open(await sharedUrl());
     client.send(text);
     const refusal = await client.next(({ error }) => error);
     expect(reasonOf(refusal)).toBe(reason);
@@ -110,8 +112,7 @@ describe('a client that breaks the rules', () => {
   });
 
   test('[B03] a batch is served in 2025-03-26', async () => {
-    const { url } = await start(mini());
-    const client = await connectWebSocket(url);
+    const client = await connectWebSocket(await sharedUrl());
     await client.initialize('2025-03-26');
     client.send([1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'ping' })));
     for (const id of [1, 2]) await client.next((message) => message.id === id);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, expect, onTestFinished } from 'vitest';
 import { everythingFixture, type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { statusPageOf } from '../support/status-page.ts';
@@ -36,6 +36,18 @@ export interface WatchedGateway {
   readonly admin: string;
   /** Starts it again, at the same port for operators. */
   restart(): Promise<Gateway>;
+}
+
+/** A gateway in front of the everything server for several tests, which ends after the last one of this suite. */
+export function sharedWatched(): () => Promise<WatchedGateway> {
+  let started: Promise<WatchedGateway> | undefined;
+  afterAll(async () => {
+    await (await started)?.gateway.stop();
+  });
+  return () => {
+    started ??= startWatched({ isStoppedWithTest: false });
+    return started;
+  };
 }
 
 /** How a page is opened. */

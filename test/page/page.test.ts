@@ -8,11 +8,13 @@ import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { statusPageOf } from '../support/status-page.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
-import { closeBrowser, logIn, openBrowser, openPage, startWatched } from './browser.ts';
+import { closeBrowser, logIn, openBrowser, openPage, sharedWatched, startWatched } from './browser.ts';
 
 /** The status page in a real browser, in front of a real gateway. */
 
 afterAll(closeBrowser);
+
+const shared = sharedWatched();
 
 /** What has the focus, and whether it can be seen: one that is taller than the room below the header has to begin there. */
 const lookAtFocus = `(() => {
@@ -377,7 +379,7 @@ describe('the playground', () => {
   });
 
   test('answers what the server asks, from a form made of its schema', async () => {
-    const { admin } = await startWatched();
+    const { admin } = await shared();
     const page = await openPage(admin, 'playground');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'test_elicitation_sep1034_defaults' }).click();
@@ -402,7 +404,7 @@ describe('the playground', () => {
   });
 
   test('says what is wrong with an argument, and shows the error of a tool', async () => {
-    const { admin } = await startWatched();
+    const { admin } = await shared();
     const page = await openPage(admin, 'playground');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'ask_client' }).click();
@@ -490,7 +492,7 @@ describe('the playground', () => {
 
 describe('the page', () => {
   test('has snippets that are copied with the URL that clients use', async () => {
-    const { admin, gateway } = await startWatched();
+    const { admin, gateway } = await shared();
     const page = await openPage(admin, 'connect', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('button', { name: 'Copy for Claude Code' }).click();
     await page.getByText('Copied for Claude Code.').waitFor();
@@ -505,7 +507,7 @@ describe('the page', () => {
   });
 
   test('can be used with the keyboard alone', async () => {
-    const { admin } = await startWatched();
+    const { admin } = await shared();
     const page = await openPage(admin);
     await page.getByRole('link', { name: 'Skip to content' }).focus();
     await page.keyboard.press('Enter');
@@ -523,7 +525,7 @@ describe('the page', () => {
     { width: 375, height: 480 },
     { width: 1280, height: 480 },
   ])('shows what has the focus in the playground, and not under the header, at $width', async (viewport) => {
-    const { admin } = await startWatched();
+    const { admin } = await shared();
     const page = await openPage(admin, 'playground', { viewport });
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
@@ -543,7 +545,7 @@ describe('the page', () => {
   });
 
   test('changes its colours when it is told to, and remembers that', async () => {
-    const { admin } = await startWatched();
+    const { admin } = await shared();
     const page = await openPage(admin, 'overview', { colorScheme: 'light' });
     const ground = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
     const light = await ground();

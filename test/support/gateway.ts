@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished, TestRunner } from 'vitest';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { environmentCanaries, expectNoLeak, expectNoLeakInChildren } from './canaries.ts';
 import { descendantsOf, type ProcessInfo } from './processes.ts';
 import { type Waiting, withDeadline } from './wait-for.ts';
@@ -205,6 +205,21 @@ export async function startGateway({
     descendants: () => descendantsOf(pid),
     stop,
     [Symbol.asyncDispose]: async () => void (await stop()),
+  };
+}
+
+/**
+ * A gateway that several tests use: the first one starts it, and it ends after the last test of this suite. For tests that
+ * change nothing by which another one could be disturbed.
+ */
+export function sharedGateway(options: GatewayOptions): () => Promise<Gateway> {
+  let started: Promise<Gateway> | undefined;
+  afterAll(async () => {
+    await (await started)?.stop();
+  });
+  return () => {
+    started ??= startGateway({ ...options, isStoppedWithTest: false });
+    return started;
   };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Deadline of everything that a test waits for, unless it says otherwise; far above what a loaded machine needs. */
-export const defaultDeadlineMs = 10_000;
+export const defaultDeadlineMs = 30_000;
 
 /**
  * The tolerance that a test adds to an expected duration, for two cores that also run other tests and their processes.

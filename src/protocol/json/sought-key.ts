@@ -4,6 +4,9 @@ const maxSearchedBytes = 1024 * 1024;
 /** The escapes of a longer text are not resolved (P8): 64 KiB take 10 milliseconds. */
 const maxResolvedBytes = 64 * 1024;
 
+/** An escape of a character that a key has. Writers of JSON escape none of them; some escape `<`, `>` and `&`. */
+const escapedWord = /\\u00(?:2d|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])/i;
+
 const escapedAscii = /\\u00([2-7][0-9a-f])/gi;
 
 /**
@@ -12,14 +15,10 @@ const escapedAscii = /\\u00([2-7][0-9a-f])/gi;
  */
 export class SoughtKey {
   readonly #quoted: string;
-  /** An escape of a character of the key. Writers of JSON escape no letters; some escape `<`, `>` and `&`. */
-  readonly #escapedCharacter: RegExp;
 
-  /** @param key printable ASCII, without quotes and backslashes */
+  /** @param key letters, digits, `-` and `_` */
   constructor(key: string) {
     this.#quoted = `"${key}"`;
-    const codes = new Set(Array.from(key, (character) => character.charCodeAt(0).toString(16)));
-    this.#escapedCharacter = new RegExp(`\\\\u00(?:${[...codes].join('|')})`, 'i');
   }
 
   /**
@@ -30,7 +29,7 @@ export class SoughtKey {
     if (text.includes(this.#quoted)) return true;
     if (!text.includes('\\u00')) return false;
     if (text.length > maxSearchedBytes) return true;
-    if (!this.#escapedCharacter.test(text.toString('latin1'))) return false;
+    if (!escapedWord.test(text.toString('latin1'))) return false;
     if (text.length > maxResolvedBytes) return true;
     const plain = text
       .toString()
