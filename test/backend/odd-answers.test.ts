@@ -56,6 +56,7 @@ const answers: readonly (readonly [what: string, written: string, expected: obje
     { id, error: { code: -5, message: expect.any(String) } },
   ],
   ['an error with the id null', '{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":"boom"}}', failed],
+  ['params that are null', sound.replace('}}', '},"params":null}'), result],
   ['a method that is null', sound.replace('}}', '},"method":null}'), result],
   [
     'each member that a message can have, with null',
@@ -318,19 +319,20 @@ describe('[P3] a message of a server that is no answer, with null for members th
     [
       'request',
       '{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"result":null,"error":null}',
-      { id: 1, method: 'ping' },
+      { id: 1, method: 'ping', params: {} },
     ],
     [
       'notification',
       '{"id":null,"jsonrpc":"2.0","method":"notifications/x","params":{},"result":null,"error":null}',
-      { method: 'notifications/x' },
+      { method: 'notifications/x', params: {} },
     ],
+    ['request without params', '{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', { id: 1, method: 'ping' }],
   ])('is a %s', async (_, written, expected) => {
     const { send, write, messages, arrival } = await openLines();
     send(last);
     await arrival();
     write(written);
-    expect(JSON.parse(await messages.next())).toEqual({ jsonrpc: '2.0', params: {}, ...expected });
+    expect(JSON.parse(await messages.next())).toEqual({ jsonrpc: '2.0', ...expected });
   });
 });
 

@@ -546,7 +546,9 @@ function readMessage(whole: Buffer, scanned: Scanned, isServers: boolean, standI
   const outcomes = Number(hasMember(message, 'result')) + Number(hasMember(message, 'error'));
   if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId)
     return refuse('not_json_rpc', hasMethod ? undefined : outcomesProblem[outcomes]);
-  if (params === undefined && !isAbsentOrNull(whole, message, 'params')) return refuse('not_json_rpc');
+  // Null stands for no params. Official SDKs refuse it, so it is removed from a server's message, as other nulls are.
+  const hasOddParams = params === undefined && hasMember(message, 'params');
+  if (hasOddParams && (isServers || !isAbsentOrNull(whole, message, 'params'))) return refuse('not_json_rpc');
   // JSON-RPC 2.0, section 5.1: an error is an object. Null is not an error, and there is no result either.
   if (!hasMethod && hasMember(message, 'error') && isAbsentOrNull(whole, message, 'error'))
     return refuse('not_json_rpc', 'the error is null');

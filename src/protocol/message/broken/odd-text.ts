@@ -103,7 +103,7 @@ const isNotification = (text: Buffer): boolean => String(scalarAt(text, ['method
 
 /**
  * Some JSON libraries write each member that a message could have, and `null` where it has none: `method` in a response,
- * `result` in a request, the id in a notification, or both outcomes.
+ * `result` in a request, the id in a notification, or both outcomes. Null for `params` means that there are none.
  */
 function withoutForeignNulls(text: Buffer): Buffer {
   const members = scanObject(text);
@@ -111,7 +111,7 @@ function withoutForeignNulls(text: Buffer): Buffer {
   const { keys } = members;
   const isSet = (key: string): boolean => keys.includes(key) && !isNull(text, key);
   const foreign = isSet('method')
-    ? ['error', 'result', ...(isNotification(text) ? ['id'] : [])]
+    ? ['params', 'error', 'result', ...(isNotification(text) ? ['id'] : [])]
     : ['method', 'params', ...(isSet('result') ? ['error'] : isSet('error') ? ['result'] : [])];
   const key = foreign.find((name) => keys.includes(name) && isNull(text, name));
   // Without one of them, the ranges of the others are new. There are five at most.
