@@ -14,7 +14,7 @@ import type { ClusterStore, Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
 import { unreadMeter } from '../util/telemetry/meter.ts';
 import type { GatewayTelemetry } from './create-telemetry.ts';
-import { readRedisTls } from './tls-files.ts';
+import { readTlsFiles } from './tls-files.ts';
 
 /** The store of a gateway. */
 export interface OpenStore {
@@ -118,7 +118,11 @@ async function openRedis(
   { emit, meterOf }: StoreReports,
 ): Promise<ClusterStore> {
   const { redisTimeoutMs, recordTtlMs, mailboxMaxBytes } = config.derived;
-  const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
+  const connection = {
+    url: redis,
+    tls: readTlsFiles('cluster.tls', config.cluster.tls),
+    commandTimeoutMs: redisTimeoutMs,
+  };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));
   return createRedisStore({

@@ -246,11 +246,11 @@ function checkKeysFile(file: NamedFile, context: FileContext): readonly ApiKey[]
   return text === undefined ? undefined : readKeysFile(text, file.name, context.report, context.onPositions);
 }
 
-/** The locations of the options of a server: in its entry, or where all servers have their values. */
+/** The locations of the options of a server or a view: in its entry, or where all servers have their values. */
 const placesOf =
   ({ name }: ServerConfig, file: ConfigFile | undefined, sources: readonly Given[]): PlaceOf =>
   (paths) => {
-    const entry = file?.servers.find((server) => server.name === name);
+    const entry = [...(file?.servers ?? []), ...(file?.views ?? [])].find((each) => each.name === name);
     const found = paths.map((path) => entry?.given.get(path) ?? firstGiven(sources, path));
     return found.find((each) => each !== undefined)?.path ?? entry?.path ?? `server ${name}`;
   };

@@ -1,12 +1,8 @@
 import { expect, it } from 'vitest';
-import { readRedisTls } from '../../src/app/tls-files.ts';
-import type { GatewayConfig } from '../../src/config/config.ts';
+import { readTlsFiles } from '../../src/app/tls-files.ts';
 
-type Tls = GatewayConfig['cluster']['tls'];
-const read = (files: Partial<Tls>) =>
-  readRedisTls({
-    cluster: { tls: { ca: undefined, cert: undefined, key: undefined, ...files } },
-  } as unknown as GatewayConfig);
+const read = (files: Partial<Parameters<typeof readTlsFiles>[1]>) =>
+  readTlsFiles('cluster.tls', { ca: undefined, cert: undefined, key: undefined, ...files });
 
 it('reads nothing where no option is set', () => {
   expect(read({})).toEqual({});

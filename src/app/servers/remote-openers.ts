@@ -89,12 +89,7 @@ export function remoteOpeners(
 }
 
 /** Reads the certificates for connections to a server; none for a server without TLS. Throws as `readTlsFiles` does. */
-export function readServerTls({ address, tls: { ca, cert, key } }: RemoteServer): UpstreamTls {
+export function readServerTls({ address, tls }: RemoteServer): UpstreamTls {
   const protocol = address !== undefined && 'url' in address ? address.url.protocol : '';
-  if (protocol !== 'https:' && protocol !== 'wss:') return {};
-  return readTlsFiles({
-    ca: ['tls.ca', ca],
-    cert: ['tls.cert', cert],
-    key: ['tls.key', key],
-  });
+  return protocol === 'https:' || protocol === 'wss:' ? readTlsFiles('tls', tls) : {};
 }

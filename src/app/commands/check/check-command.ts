@@ -10,7 +10,7 @@ import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/direct-link.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
-import { readRedisTls } from '../../tls-files.ts';
+import { readTlsFiles } from '../../tls-files.ts';
 import { type Advice, advise } from './advice.ts';
 import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
@@ -156,7 +156,7 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
   if (url === undefined) return undefined;
   let tls: UpstreamTls;
   try {
-    tls = readRedisTls(config);
+    tls = readTlsFiles('cluster.tls', config.cluster.tls);
   } catch (error) {
     return { isFine: false, why: (error as Error).message };
   }
