@@ -10,8 +10,11 @@ import {
 /** Temporary statuses: the server, or a proxy before it, is busy or restarts. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** A stream that lived this long was no failure: the pause before the next one is short again. */
-const healthyMs = 5_000;
+/**
+ * A stream that lived this long was no failure: the pause before the next one is short again. Proxies cut idle streams,
+ * some every few seconds.
+ */
+const healthyMs = 1_000;
 
 /**
  * Keeps a subscription over as many streams as it needs: a stream that ends or breaks without a response is reopened
