@@ -97,7 +97,7 @@ afterAll(async () => {
 /** The record is written a moment later. */
 async function isRecorded(cookie: string): Promise<boolean> {
   const keys = (await redis.command('KEYS', '*:record')) as readonly string[];
-  const states = await Promise.all(keys.map((key) => redis.command('HGET', key, 'state')));
+  const states = await Promise.all(keys.map((key) => redis.command('HGET', key, 'clientState')));
   return states.some((state) => String(state).includes(`"${cookie.split('=')[1]}"`));
 }
 

@@ -64,36 +64,50 @@ function parsePending(id: string, value: Buffer): { call: PendingCall; order: re
   return { call, order: [epoch, seq, index] };
 }
 
-/** Formats the log's state as script arguments: counted pairs of tails, then counted pairs of pending requests. */
-export function stateArguments({ tails, pending }: LogState): ScriptArgument[] {
-  const tailArguments = [...tails].flatMap(([stream, tail]) => [stream, formatStreamTail(tail)]);
-  const pendingArguments = pending.flatMap((call, index) => [
-    formatRequestId(call.id),
-    formatPending(call, { epoch: 0, seq: 0 }, index),
-  ]);
-  return [tails.size, ...tailArguments, pending.length, ...pendingArguments];
+/** Formats the tails of the log's state as script arguments: pairs of a stream and its tail. */
+export const tailArguments = ({ tails }: LogState): ScriptArgument[] =>
+  [...tails].flatMap(([stream, tail]) => [stream, formatStreamTail(tail)]);
+
+/** Formats the pending requests of the log's state as script arguments: pairs of an id and the request. */
+export const pendingArguments = ({ pending }: LogState): ScriptArgument[] =>
+  pending.flatMap((call, index) => [formatRequestId(call.id), formatPending(call, { epoch: 0, seq: 0 }, index)]);
+
+/** The members of a record that are bytes. The compiler names one that is missing. */
+const byteMembers: Readonly<Record<ByteMember, true>> = {
+  initialize: true,
+  initialized: true,
+  clientState: true,
+  clientSaid: true,
+};
+type ByteMember = { [K in keyof SessionRecord]: SessionRecord[K] extends Buffer ? K : never }[keyof SessionRecord];
+
+/**
+ * Formats a record as the fields of its hash, name and value in turn. Bytes have the names of their members. The other
+ * members are JSON in `head`, except those that scripts compare.
+ */
+export function recordFields({ epoch, owner, ...others }: SessionRecord): ScriptArgument[] {
+  const isBytes = ([name]: [string, unknown]): boolean => Object.hasOwn(byteMembers, name);
+  const members = Object.entries(others);
+  const head = JSON.stringify(Object.fromEntries(members.filter((member) => !isBytes(member))));
+  return [...['epoch', epoch, 'owner', owner, 'head', head], ...(members.filter(isBytes).flat() as ScriptArgument[])];
 }
 
-/** Formats a record as script arguments: epoch, owner, head, initialize, initialized, clientState. */
-export function recordArguments(record: SessionRecord): ScriptArgument[] {
-  const { server, serverDigest, principal, protocolVersion } = record;
-  const head = JSON.stringify({ server, serverDigest, principal, protocolVersion });
-  return [record.epoch, record.owner, head, record.initialize, record.initialized, record.clientState];
-}
-
-/** Parses a record from the same fields, followed by `clientSaid`. */
-export function parseRecord(fields: readonly ScriptReply[]): SessionRecord {
-  const [epoch, owner, head, initialize, initialized, clientState, clientSaid] = fields as Buffer[];
+/** Parses a record from the fields of its hash; undefined if there is no record. */
+export function parseRecord(hash: ScriptReply): SessionRecord | undefined {
+  const fields = new Map(pairsOf(hash).map(([name, value]) => [textOf(name), value as Buffer]));
+  if (!fields.has('epoch')) return undefined;
+  const bytes = Object.keys(byteMembers).map((name) => [name, fields.get(name) ?? noBytes]);
   return {
-    ...(JSON.parse(textOf(head)) as Pick<SessionRecord, 'server' | 'serverDigest' | 'principal' | 'protocolVersion'>),
-    owner: textOf(owner),
-    epoch: Number(textOf(epoch)),
-    initialize: initialize as Buffer,
-    initialized: initialized as Buffer,
-    clientState: clientState as Buffer,
-    clientSaid: clientSaid ?? noBytes,
+    ...JSON.parse(textOf(fields.get('head'))),
+    ...(Object.fromEntries(bytes) as Pick<SessionRecord, ByteMember>),
+    owner: textOf(fields.get('owner')),
+    epoch: Number(textOf(fields.get('epoch'))),
   };
 }
+
+/** Parses the highest number of a stream from the fields of a record's hash. */
+export const parseNewestStream = (hash: ScriptReply): ScriptReply =>
+  pairsOf(hash).find(([name]) => textOf(name) === 'newest')?.[1] ?? null;
 
 const noBytes = Buffer.alloc(0);
 

@@ -17,7 +17,7 @@ export type RunScript = (
 /** The names of the scripts by their folder in `scripts/`. Each folder changes one part of the data. */
 const scriptNames = {
   log: ['append', 'read'],
-  records: ['create', 'amend', 'release', 'progress', 'register', 'take-over', 'renew', 'end'],
+  records: ['create', 'change', 'register', 'take-over', 'end'],
   instances: [
     'join',
     'open-mailbox',

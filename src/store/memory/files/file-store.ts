@@ -228,18 +228,18 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
   return { damaged, incomplete };
 }
 
-/** The format that this version writes, and the newest one that it reads. */
-const format = 1;
+/** The format that this version reads and writes. */
+const format = 2;
 const formatKey = 'format';
 
-/** Throws `StoreDirectoryError` for files of a newer version. */
+/** Throws `StoreDirectoryError` for files of another version. */
 async function requireFormat(engine: Engine, directory: string): Promise<void> {
   const found = await engine.get(formatKey);
   if (found === undefined) return engine.write([{ type: 'put', key: formatKey, value: Buffer.from(`${format}`) }]);
-  if (Number(found) <= format) return;
+  if (Number(found) === format) return;
   throw new StoreDirectoryError(
-    `${directory} was written by a newer mcp-gangway (format ${found}; this version reads up to ${format}). ` +
-      'Use the newer version, or another directory.',
+    `${directory} was written by another version of mcp-gangway (format ${found}; this version reads ${format}). ` +
+      'Use that version, or another directory (replay.store).',
   );
 }
 

@@ -46,10 +46,12 @@ function toJson(change: Change, parts: Parts): Json {
 
 function sessionToJson(session: StoredSession, parts: Parts): Json {
   const { record, log } = session;
-  const { initialize, initialized, clientState, clientSaid, ...head } = record;
+  const members = Object.entries(record).map(([name, value]) => [
+    name,
+    Buffer.isBuffer(value) ? { bytes: parts.add(value) } : value,
+  ]);
   return {
-    head: { ...head, principal: { ...head.principal } },
-    bytes: [initialize, initialized, clientState, clientSaid].map((bytes) => parts.add(bytes)),
+    record: Object.fromEntries(members),
     expiresAtMs: finite(session.expiresAtMs),
     takeovers: takeoversToJson(session.takeovers),
     term: session.term ?? null,

@@ -1,5 +1,5 @@
 import type { NewEvent, PendingCall } from '../../event-log.ts';
-import type { LogState, StreamTail } from '../../session-records.ts';
+import type { LogState, SessionRecord, StreamTail } from '../../session-records.ts';
 import type { LogContents, LogEntry } from '../memory-log.ts';
 import type { StoredSession } from '../memory-tables.ts';
 import type { Change } from './change.ts';
@@ -72,7 +72,12 @@ export function parseChange(content: Buffer): Change | undefined {
 }
 
 function sessionFromJson(json: Known, bytes: Bytes): StoredSession {
-  const [initialize, initialized, clientState, clientSaid] = json.bytes.map((length: number) => bytes.take(length));
+  const record = Object.fromEntries(
+    Object.entries<Known>(json.record).map(([name, value]) => [
+      name,
+      value.bytes === undefined ? value : bytes.take(value.bytes),
+    ]),
+  ) as unknown as SessionRecord;
   const [logEpoch, tailSeq, newestStream] = json.log;
   const tails = new Map<number, StreamTail>(
     json.tails.map(([stream, epoch, seq, ended]: Known[]) => [stream, { newest: { epoch, seq }, ended }]),
@@ -86,7 +91,7 @@ function sessionFromJson(json: Known, bytes: Bytes): StoredSession {
   });
   const log: LogContents = { epoch: logEpoch, tailSeq, state, entries };
   return {
-    record: { ...json.head, initialize, initialized, clientState, clientSaid },
+    record,
     expiresAtMs: json.expiresAtMs ?? Number.POSITIVE_INFINITY,
     takeovers: takeoversFromJson(json.takeovers),
     ...(json.term !== null && { term: json.term }),

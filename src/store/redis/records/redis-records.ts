@@ -1,4 +1,4 @@
-import { SessionExists, type SessionRecords, type TakeOver } from '../../session-records.ts';
+import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../../session-records.ts';
 import {
   firstTakeoverPauseMs,
   freeTakeovers,
@@ -6,11 +6,11 @@ import {
   maxTakeovers,
   takeoverWindowMs,
 } from '../../takeover-limit.ts';
-import { parseRecord, parseState, recordArguments, stateArguments } from '../codec.ts';
+import { parseNewestStream, parseRecord, parseState, pendingArguments, recordFields, tailArguments } from '../codec.ts';
 import type { Commands } from '../connection/commands.ts';
 import type { Keys, SessionKeys } from '../keys.ts';
 import type { Lifetimes } from '../lifetimes.ts';
-import type { RunScript, ScriptReply } from '../script.ts';
+import type { RunScript, ScriptArgument, ScriptReply } from '../script.ts';
 
 /** The parts that the records in Redis are built from. */
 export interface RedisRecordsParts {
@@ -33,79 +33,82 @@ const changeOutcomes = new Map([
 export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRecordsParts): SessionRecords {
   const { logMs, recordMs } = lifetimes;
 
+  /** Changes a record; see `change.lua`. */
+  const change = async (key: string, how: Parameters<typeof named>[0], fields: readonly ScriptArgument[] = []) => {
+    const { record, tails, pending } = keys.session(key);
+    return toChangeOutcome(
+      await runScript('change', [record, tails, pending], [named({ ...how, recordMs }), ...fields]),
+    );
+  };
+
   return {
     async create(key, record, { followsEnded = false } = {}) {
-      const args = [...recordArguments(record), recordMs, Number(followsEnded), record.clientSaid];
-      const code = await runScript('create', allKeys(keys.session(key)), args);
+      const args = named({ ...ownerOf(record), recordMs, followsEnded });
+      const code = await runScript('create', allKeys(keys.session(key)), [args, ...recordFields(record)]);
       // Two sessions under one key would give the events of one to the other (P11).
       if (code !== 1) throw new SessionExists();
     },
 
     async find(key) {
-      const fields = ['epoch', 'owner', 'head', 'initialize', 'initialized', 'state', 'said'];
-      const found = await run((client) => client.hmgetBuffer(keys.session(key).record, ...fields));
-      return found[0] == null ? undefined : parseRecord(found as ScriptReply[]);
+      const hash = await run((client) => client.hgetallBuffer(keys.session(key).record));
+      return parseRecord(Object.entries(hash).flat() as Buffer[]);
     },
 
-    async amend(key, epoch, { clientState, clientSaid }) {
-      const { record, tails, pending } = keys.session(key);
-      const changed = [...(clientState ? ['state', clientState] : []), ...(clientSaid ? ['said', clientSaid] : [])];
-      return toChangeOutcome(await runScript('amend', [record, tails, pending], [epoch, recordMs, ...changed]));
+    async amend(key, epoch, changes) {
+      return change(key, { epoch: String(epoch) }, Object.entries(changes).flat() as Buffer[]);
     },
 
     async register(key, record, tail, log, { term, displacesUntilMs } = { term: 0 }) {
-      const args = [
-        ...recordArguments(record),
-        tail,
-        log.newestStream,
-        logMs,
-        recordMs,
-        ...stateArguments(log),
-        record.clientSaid,
-        term,
-        displacesUntilMs ?? '',
-      ];
-      const code = await runScript('register', allKeys(keys.session(key)), args);
+      const lists = { fields: recordFields(record), tails: tailArguments(log), pending: pendingArguments(log) };
+      const args = named({
+        ...ownerOf(record),
+        ...{ term, displacesUntilMs, tail: String(tail), newest: log.newestStream, logMs, recordMs },
+        ...Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, list.length])),
+      });
+      const code = await runScript('register', allKeys(keys.session(key)), [args, ...Object.values(lists).flat()]);
       return registrationOutcomes[(code as number) - 1] ?? 'fenced';
     },
 
     async takeOver(key, from, owner): Promise<TakeOver> {
-      const pauses = [freeTakeovers, firstTakeoverPauseMs, longestTakeoverPauseMs];
-      const args = [from.owner, from.epoch, owner, maxTakeovers, ...pauses, takeoverWindowMs, logMs, recordMs];
-      const reply = (await runScript('take-over', allKeys(keys.session(key)), args)) as readonly ScriptReply[];
-      const [code, ...fields] = reply;
+      const pauses = { firstPauseMs: firstTakeoverPauseMs, longestPauseMs: longestTakeoverPauseMs };
+      const limits = { maxTakeovers, freeTakeovers, ...pauses, windowMs: takeoverWindowMs };
+      const args = named({ ...ownerOf(from), newOwner: owner, ...limits, logMs, recordMs });
+      const reply = (await runScript('take-over', allKeys(keys.session(key)), [args])) as readonly ScriptReply[];
+      const [code, hash = null, tails = null, pending = null] = reply;
       if (code === 2) return { outcome: 'moved' };
       if (code === 3) return { outcome: 'unknown' };
       if (code === 4) return { outcome: 'worn_out' };
-      if (code === 5) return { outcome: 'paused', pauseMs: fields[0] as number };
-      const [newest = null, tails = null, pending = null] = fields.slice(7);
-      return { outcome: 'taken', record: parseRecord(fields), log: parseState(newest, tails, pending) };
+      if (code === 5) return { outcome: 'paused', pauseMs: hash as number };
+      const record = parseRecord(hash) as SessionRecord;
+      return { outcome: 'taken', record, log: parseState(parseNewestStream(hash), tails, pending) };
     },
 
     async confirmTakeover(key, epoch) {
-      return toChangeOutcome(await runScript('progress', [keys.session(key).record], [epoch]));
+      return change(key, { epoch: String(epoch), removes: 'takeovers' });
     },
 
     async release(key, epoch) {
-      const { record, tails, pending } = keys.session(key);
-      return toChangeOutcome(await runScript('release', [record, tails, pending], [epoch, recordMs]));
+      // A draining instance must be able to release its sessions.
+      return change(key, { epoch: String(epoch), mustFit: true }, ['owner', '']);
     },
 
     async renew(sessionKeys) {
-      for (let at = 0; at < sessionKeys.length; at += renewAtOnce) {
-        const batch = sessionKeys.slice(at, at + renewAtOnce).map((key) => {
-          const { record, tails, pending } = keys.session(key);
-          return runScript('renew', [record, tails, pending], [recordMs]);
-        });
-        await Promise.all(batch);
-      }
+      for (let at = 0; at < sessionKeys.length; at += renewAtOnce)
+        await Promise.all(sessionKeys.slice(at, at + renewAtOnce).map((key) => change(key, { mustFit: true })));
     },
 
     async end(key, epoch) {
-      await runScript('end', allKeys(keys.session(key)), [epoch ?? '', recordMs]);
+      const args = named({ epoch: epoch && String(epoch), recordMs });
+      await runScript('end', allKeys(keys.session(key)), [args]);
     },
   };
 }
+
+/** The arguments of a script by name. A number that a script makes text of is text here: Lua would round it. */
+const named = (args: Readonly<Record<string, string | number | boolean | undefined>>): string => JSON.stringify(args);
+
+/** The owner that a script compares. */
+const ownerOf = ({ epoch, owner }: Pick<SessionRecord, 'epoch' | 'owner'>) => ({ epoch: String(epoch), owner });
 
 const registrationOutcomes = ['registered', 'fenced', 'ended', 'outdated'] as const;
 

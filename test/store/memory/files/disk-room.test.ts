@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { aRecord, createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { textsOf } from '../../../contract/store-fixture.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { bytesIn, filesOf, freshDirectory, openStore } from './store-directories.ts';
+
+// The engine writes many megabytes, which takes seconds of processor time.
+vi.setConfig({ testTimeout: 60_000 });
 
 const limits = { maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: 3_600_000 };
 const contentsOf = (directory: string): string =>
