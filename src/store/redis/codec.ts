@@ -89,7 +89,8 @@ export function recordFields({ epoch, owner, ...others }: SessionRecord): Script
   const isBytes = ([name]: [string, unknown]): boolean => Object.hasOwn(byteMembers, name);
   const members = Object.entries(others);
   const head = JSON.stringify(Object.fromEntries(members.filter((member) => !isBytes(member))));
-  return [...['epoch', epoch, 'owner', owner, 'head', head], ...(members.filter(isBytes).flat() as ScriptArgument[])];
+  const bytes = members.filter(isBytes).flat() as ScriptArgument[];
+  return ['epoch', epoch, 'owner', owner, 'head', head, ...bytes];
 }
 
 /** Parses a record from the fields of its hash; undefined if there is no record. */

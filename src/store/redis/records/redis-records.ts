@@ -62,7 +62,12 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
       const lists = { fields: recordFields(record), tails: tailArguments(log), pending: pendingArguments(log) };
       const args = named({
         ...ownerOf(record),
-        ...{ term, displacesUntilMs, tail: String(tail), newest: log.newestStream, logMs, recordMs },
+        term,
+        displacesUntilMs,
+        tail: String(tail),
+        newest: log.newestStream,
+        logMs,
+        recordMs,
         ...Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, list.length])),
       });
       const code = await runScript('register', allKeys(keys.session(key)), [args, ...Object.values(lists).flat()]);
