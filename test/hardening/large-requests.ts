@@ -40,7 +40,9 @@ async function start(endpoint: string) {
   const servers = { a: server, b: server, filtered };
   const { args } = await writeViewFile(servers, { view: { servers: ['a', 'b'], unprefixed: 'a' } });
   // All requests together have 128 MiB by default.
-  const gateway = await startGateway({ args: [...args, '--limits.total.inFlight', '1GiB'] });
+  // Processes are shared as by default, so what a process keeps for its sessions counts, too.
+  const env = { GANGWAY_SHARE: undefined };
+  const gateway = await startGateway({ args: [...args, '--limits.total.inFlight', '1GiB'], env });
   const session = await openAnswered(`${gateway.baseUrl}/${endpoint}/mcp`);
   return { gateway, session };
 }
