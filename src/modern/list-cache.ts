@@ -110,9 +110,10 @@ export class ListCache {
 
   #keep(key: string, response: Message): void {
     const { text } = response;
+    if (text.length > maxListBytes) return; // nothing is looked for in it either (P8)
     const ttlMs = scalarAt(text, ['result', 'ttlMs']);
     const type = scalarAt(text, ['result', 'resultType']);
-    if (typeof ttlMs !== 'number' || !(ttlMs > 0) || type !== 'complete' || text.length > maxListBytes) return;
+    if (typeof ttlMs !== 'number' || !(ttlMs > 0) || type !== 'complete') return;
     const before = this.#kept.get(key);
     if (before !== undefined) this.#drop(key, before);
     for (const [oldest, kept] of this.#kept) {
@@ -175,8 +176,9 @@ function keyOf(request: Message, { principal, forwarded = noHeaders }: ListClien
   return key.length > maxKeyLength ? undefined : key;
 }
 
-/** The response with another time to live. */
+/** The response with another time to live. A list that is too large to be kept has none. */
 function withTtl(response: Message, ttlMs: number): Message {
+  if (response.text.length > maxListBytes) return response;
   const range = findRange(response.text, ['result', 'ttlMs']);
   if (typeof range !== 'object') return response;
   return changedMessage(response, replaceParts(response.text, [{ ...range, by: String(ttlMs) }]), {});

@@ -678,7 +678,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer is too complex: over 1,000 levels, over 8,192 top-level members, or over 8 MiB with 1,048,576 values or twice as many escapes. Request less data, or use pagination.',
+      'The answer is too complex: over 1,000 levels, 8,192 top-level members, 512 KiB of an error, or 8 MiB with 1,048,576 values. Request less data, or use pagination.',
   },
   bad_response: {
     status: 502,

@@ -22,6 +22,7 @@ export const workLimits: readonly GateRow[] = [
     '`limits.line`',
     'The stream ends. A large event is copied while it comes, at most 16 MiB in a turn',
   ],
+  ['An error response of a server', '512 KiB', '`response_too_complex` for the call'],
   [
     'A list that is filtered, changed for a client of the other era, or merged in a view',
     '10,000 items, and 4,194,304 values and escapes in all walks over it',

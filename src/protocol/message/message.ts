@@ -313,7 +313,15 @@ class FoundMessages implements ServerMessages {
   }
 }
 
+/**
+ * A larger error is replaced (P8). Errors are read again at many places, for their code, message and data. Their walks add
+ * up: an error of 8 MiB takes a tenth of a second.
+ */
+const maxErrorBytes = 512 * 1024;
+
 function withSoundError(message: Message): Message {
+  if (message.text.length > maxErrorBytes)
+    return readStandIn(faultMessage('response_too_complex', message.id ?? null), { reason: 'response_too_complex' });
   if (hasSoundError(message.text)) return message;
   const mended = mendAnswer(message.text);
   return mended === undefined ? message : changedMessage(message, mended, {});

@@ -66,6 +66,15 @@ describe('[G-02] [P8] a flood of lines that are no messages', () => {
   });
 });
 
+it('[G-06] [P8] an error of more than 512 KiB is replaced: it would be walked over again and again', async () => {
+  const error = (bytes: number) => `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"${'x'.repeat(bytes)}"}}`;
+  const { messages } = await readServerTexts([600_000, 500_000].map((bytes) => Buffer.from(error(bytes))));
+  expect(messages.map(({ id, isError, standIn }) => [id, isError, standIn?.reason])).toEqual([
+    [7, true, 'response_too_complex'],
+    [7, true, undefined],
+  ]);
+});
+
 describe('an array of messages from a server', () => {
   it('is split into its messages, with their texts unchanged, and is noise if something in it is none', async () => {
     const inside = '{"jsonrpc":"2.0", "method":"notifications/message","params":{"n":1e400}}';
