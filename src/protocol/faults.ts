@@ -90,7 +90,7 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: a key of the message, its params or params._meta is longer than 4096 bytes, or the keys that are not ASCII have more than 65,536 characters together. Use shorter keys.',
+      'Invalid request: a key of the message, its params or params._meta is longer than 4096 bytes, or the keys that are not ASCII are too many. Use shorter keys.',
   },
   too_deep: {
     status: 400,

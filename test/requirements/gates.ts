@@ -41,7 +41,7 @@ export const workLimits: readonly GateRow[] = [
   ],
   [
     'Keys at a level that routes a message',
-    '4,096 bytes for a key; for a client, 65,536 characters for all keys of an object that are not ASCII',
+    '4,096 bytes for a key; for a client, 16,384 characters for all keys of an object that are not ASCII, and 16 more for each',
     '`key_too_long`',
   ],
   [

@@ -27,7 +27,9 @@ const maxReusedMembers = 64;
  * The unknown keys of an object that are compared without case, and are not ASCII, have at most this many characters
  * together (P8): each costs time, and memory until the end of the message. Messages have no such keys.
  */
-const maxFoldedLength = 64 * 1024;
+const maxFoldedLength = 16 * 1024;
+/** What a key costs besides its characters. */
+const foldedLengthOfKey = 16;
 
 /**
  * The members of one object, in memory that is reused for the next one: small messages come by the hundred thousand.
@@ -124,7 +126,7 @@ export class FoundMembers {
   }
 
   #isNewFolded(key: string, known: KnownKeys): boolean {
-    if (!isAscii(key)) this.#foldedLength += key.length;
+    if (!isAscii(key)) this.#foldedLength += key.length + foldedLengthOfKey;
     if (this.isTooLong) return false;
     this.#foldedAt[this.#count] ??= foldKey(key);
     const folded = this.#foldedAt[this.#count] as string;
