@@ -12,8 +12,7 @@ export const configFileVariable = 'GANGWAY_CONFIG';
 const redisVariable = 'REDIS_URL';
 
 /**
- * API keys, as `name:sha256:hash` or `name:key`, separated by commas. There is no such flag, because other users of a
- * machine can see the arguments of a process.
+ * API keys, as `name:sha256:hash`, separated by commas. There is no such flag, because the key file has one.
  */
 export const apiKeysVariable = 'GANGWAY_API_KEYS';
 
