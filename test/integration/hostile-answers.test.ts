@@ -26,7 +26,7 @@ const answersAll = (answer: string) => ({
     });`,
   ],
 });
-const nullError = { ...answersAll('{"jsonrpc":"2.0","id":ID,"error":null}'), timeouts: { start: '500ms' } };
+const nullError = { ...answersAll('{"jsonrpc":"2.0","id":ID,"error":null}'), timeouts: { start: '20s' } };
 
 const odd = '"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}';
 const badNames = [`{"name":{"toString":1},${odd}}`, `{"name":${'['.repeat(900)}${']'.repeat(900)},${odd}}`];
