@@ -39,70 +39,29 @@ export interface Deed {
 /** Of a call whose way between instances was lost for a moment. */
 const lostWay = ['without its first progress'];
 
-/**
- * A client over HTTP+SSE has had no stream for a while (docs/decisions/0178): its instance was lost, or the way from there
- * to the owner.
- */
-const noStream = ['no_listener'];
-
 /** The store was away: for a request, and for the answers to what a server asked its client. */
 const storeAway = ['store_unavailable', 'input_not_taken'];
 
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
-  kill: [...noStream, 'takeover_paused', 'already gone', 'broken', 'outcome_unknown'],
-  drain: [...noStream, 'already gone', 'broken', 'outcome_unknown', 'draining'],
-  freeze: [
-    'takeover_paused',
-    ...lostWay,
-    ...noStream,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-    'owner_busy',
-  ],
+  kill: ['takeover_paused', 'already gone', 'broken', 'outcome_unknown'],
+  drain: ['already gone', 'broken', 'outcome_unknown', 'draining'],
+  freeze: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
   stall: [...storeAway],
-  partition: [
-    'takeover_paused',
-    ...lostWay,
-    ...noStream,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-    'owner_busy',
-  ],
-  'redis restart': [...lostWay, ...noStream, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis empty': [...lostWay, ...noStream, 'already gone', 'outcome_unknown', ...storeAway, 'history_lost'],
-  'redis pause': [...lostWay, ...noStream, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis slow': [...lostWay, ...noStream, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis full': [...lostWay, ...noStream, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis full and kill': [
-    'takeover_paused',
-    ...lostWay,
-    ...noStream,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-  ],
+  partition: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
+  'redis restart': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis empty': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway, 'history_lost'],
+  'redis pause': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis slow': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis full': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis full and kill': ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway],
   'scripts flushed': [],
   'child killed': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child ended': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
-  [busy]: [
-    'takeover_paused',
-    ...lostWay,
-    ...noStream,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-    'owner_busy',
-  ],
+  [busy]: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
 };
 
 /** In milliseconds; undefined where there was none. */
