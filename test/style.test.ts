@@ -155,6 +155,13 @@ describe('[P8] no value of a peer is built without a limit', () => {
   });
 });
 
+describe('responses', () => {
+  test('have their heads from one place, so that a header of every response is one line', () => {
+    const writers = sources.filter(({ path, text }) => path.startsWith('src/') && text.includes('.writeHead('));
+    expect(writers.map(({ path }) => path)).toEqual(['src/http/respond.ts']);
+  });
+});
+
 describe('typography', () => {
   test('no literal is spread into the literal that it stands in', () => {
     expect(sources.flatMap(spreadLiterals)).toEqual([]);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { Endpoint, HttpContext } from '../http/http-context.ts';
-import { respondWithJson } from '../http/respond.ts';
+import { respondWithJson, sendHead } from '../http/respond.ts';
 import { byMethod, type FindEndpoint, readable } from '../http/router.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
@@ -104,10 +104,9 @@ export function findConsoleEndpoint({
   const streamEvents: Answer = (context) => {
     const { outgoing } = context;
     if (subscriptions.isFull) return sendJson(outgoing, 503, { message: 'Too many status pages are open. Close one.' });
-    outgoing.writeHead(200, {
+    sendHead(outgoing, 200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
       'x-accel-buffering': 'no',
     });
     subscriptions.add(outgoing, readSubscription(context));
@@ -159,8 +158,8 @@ const pathOfAsset = (name: string): string => (name === 'index.html' ? '/' : `/p
 const serveAsset =
   ({ body, headers }: Asset): Endpoint =>
   ({ incoming, outgoing }) => {
-    if (incoming.headers['if-none-match'] === headers['etag']) outgoing.writeHead(304, headers).end();
-    else outgoing.writeHead(200, { ...headers, 'content-length': body.length }).end(body);
+    if (incoming.headers['if-none-match'] === headers['etag']) sendHead(outgoing, 304, headers).end();
+    else sendHead(outgoing, 200, { ...headers, 'content-length': body.length }).end(body);
   };
 
 function sendJson(outgoing: ServerResponse, status: number, value: object): void {

@@ -2,8 +2,8 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { faultMessage } from '../protocol/faults.ts';
 import { detach, reportFault, type Seam } from '../util/boundary.ts';
-import { textResponse } from './complete-response.ts';
 import type { Endpoint } from './http-context.ts';
+import { textResponse } from './respond.ts';
 
 /**
  * Creates a hono application that answers requests. Only `honoEndpoint` imports this file, when a request needs it.

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { entryOf, faultMessage, type Reason } from '../protocol/faults.ts';
 import { contain } from '../util/boundary.ts';
 import { catchUpMs, type PauseWatch } from '../util/timing/time-limit.ts';
+import { everyResponse } from './respond.ts';
 
 /**
  * Faults for errors of Node.js' HTTP parser and its timer (nodejs.org/api/http.html, 'clientError'). Any other parser
@@ -87,7 +88,7 @@ function formatResponse(reason: Reason): string {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json',
-    'X-Content-Type-Options: nosniff',
+    ...Object.entries(everyResponse).map(([name, value]) => `${name}: ${value}`),
     `Content-Length: ${Buffer.byteLength(text)}`,
   ];
   return `${head.join('\r\n')}\r\n\r\n${text}`;

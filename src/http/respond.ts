@@ -1,6 +1,27 @@
 import type { ServerResponse } from 'node:http';
 import { docsPage } from '../util/docs-page.ts';
 
+/** The headers of every response, whatever it carries and whoever sends it. */
+export const everyResponse = { 'x-content-type-options': 'nosniff' } as const;
+
+/** Sends the head of a response. Whoever answers on a Node.js response does it here. */
+export const sendHead = (
+  outgoing: ServerResponse,
+  status: number,
+  headers?: Readonly<Record<string, string | number>>,
+): ServerResponse => outgoing.writeHead(status, { ...headers, ...everyResponse });
+
+/** Creates a complete response of hono. Its length is in the headers, so that a response to HEAD has it, too. */
+export const textResponse = (text: string, status: number, headers: Readonly<Record<string, string>>): Response =>
+  new Response(text, {
+    status,
+    headers: { ...everyResponse, 'content-length': String(Buffer.byteLength(text)), ...headers },
+  });
+
+/** As `textResponse`, with a JSON text. */
+export const jsonResponse = (value: object, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
+  textResponse(JSON.stringify(value), status, { 'content-type': 'application/json', ...headers });
+
 /** Copying a larger text costs more than it saves. */
 const maxTextBytes = 8 * 1024;
 
@@ -11,10 +32,9 @@ export function respondWithHtml(
   html: string,
   headers: Readonly<Record<string, string>>,
 ): void {
-  outgoing.writeHead(status, {
+  sendHead(outgoing, status, {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'x-content-type-options': 'nosniff',
     'content-length': Buffer.byteLength(html),
     ...headers,
   });
@@ -50,9 +70,8 @@ export function respondWithJson(
   text: string | Buffer,
   headers?: Readonly<Record<string, string>>,
 ): void {
-  outgoing.writeHead(status, {
+  sendHead(outgoing, status, {
     'content-type': 'application/json',
-    'x-content-type-options': 'nosniff',
     'content-length': Buffer.byteLength(text),
     ...headers,
   });

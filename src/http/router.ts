@@ -1,5 +1,6 @@
 import type { Cors } from './cors.ts';
 import type { Endpoint, HttpContext } from './http-context.ts';
+import { sendHead } from './respond.ts';
 
 /** Finds the endpoint at an exact path; undefined if there is none. */
 export type FindEndpoint = (path: string) => Endpoint | undefined;
@@ -33,7 +34,7 @@ export function createRouter(find: FindEndpoint, { cors, notFoundReason }: Route
 function answerOrigin(cors: Cors, { method, headers, outgoing }: HttpContext): boolean {
   const answer = cors(method, headers);
   for (const [name, value] of Object.entries(answer.headers)) outgoing.setHeader(name, value);
-  if (answer.isPreflight) outgoing.writeHead(204, { 'x-content-type-options': 'nosniff' }).end();
+  if (answer.isPreflight) sendHead(outgoing, 204).end();
   return answer.isPreflight;
 }
 

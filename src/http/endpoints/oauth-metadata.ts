@@ -1,6 +1,6 @@
-import { jsonResponse } from '../complete-response.ts';
 import { honoEndpoint } from '../hono-endpoint.ts';
 import type { Endpoint } from '../http-context.ts';
+import { everyResponse, jsonResponse } from '../respond.ts';
 import { byMethod } from '../router.ts';
 
 /** For clients in browsers, of any origin: the metadata holds no secret and is requested without credentials. */
@@ -14,14 +14,13 @@ export const metadataPreflight = {
   ...metadataCors,
   'access-control-allow-methods': 'GET',
   'access-control-allow-headers': '*',
-  'x-content-type-options': 'nosniff',
 };
 
 /** Serves the metadata of a protected resource (RFC 9728, section 3). */
 export function createMetadataEndpoint(document: object): Endpoint {
   const metadata = honoEndpoint('request', (app) => {
     app.get('*', () => jsonResponse(document, 200, { ...metadataCors, 'cache-control': cacheControl }));
-    app.options('*', (context) => context.body(null, 204, metadataPreflight));
+    app.options('*', (context) => context.body(null, 204, { ...everyResponse, ...metadataPreflight }));
   });
   return byMethod({ GET: metadata, HEAD: metadata, OPTIONS: metadata });
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isHost, type OriginRules } from '../../auth/origin-rules.ts';
 import type { Endpoint, HttpContext } from '../http-context.ts';
-import { respondWithJson } from '../respond.ts';
+import { respondWithJson, sendHead } from '../respond.ts';
 import { byMethod } from '../router.ts';
 
 /** A document that describes servers to clients that do not know them yet (docs/server-cards.md). */
@@ -49,12 +49,12 @@ export function createCardEndpoint({ type, isPublic, originRules, describe }: Ca
     const text = JSON.stringify(describe(host));
     const etag = `"${hash('sha256', text, 'base64url')}"`;
     const caching = { etag, 'cache-control': isPublic ? publicCaching : privateCaching };
-    if (isNamedIn(headers['if-none-match'], etag)) outgoing.writeHead(304, caching).end();
+    if (isNamedIn(headers['if-none-match'], etag)) sendHead(outgoing, 304, caching).end();
     else respondWithJson(outgoing, 200, text, { ...caching, 'content-type': type });
   };
   const preflight: Endpoint = ({ outgoing }) => {
     if (isPublic) allowAllOrigins(outgoing);
-    outgoing.writeHead(204, { 'x-content-type-options': 'nosniff' }).end();
+    sendHead(outgoing, 204).end();
   };
   return byMethod({ GET: serve, HEAD: serve, OPTIONS: preflight });
 }

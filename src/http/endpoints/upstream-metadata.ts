@@ -2,7 +2,7 @@ import type { OriginRules } from '../../auth/origin-rules.ts';
 import { isHost } from '../../auth/origin-rules.ts';
 import type { Passthrough } from '../../auth/upstream/passthrough.ts';
 import type { Endpoint, HttpContext } from '../http-context.ts';
-import { respondWithJson } from '../respond.ts';
+import { respondWithJson, sendHead } from '../respond.ts';
 import { byMethod } from '../router.ts';
 import { metadataCors, metadataPreflight } from './oauth-metadata.ts';
 
@@ -40,7 +40,7 @@ export function createRelayedMetadataEndpoint(options: RelayedMetadataOptions): 
     context.contain(() => relay(context));
   };
   const preflight: Endpoint = ({ outgoing }) => {
-    outgoing.writeHead(204, metadataPreflight).end();
+    sendHead(outgoing, 204, metadataPreflight).end();
   };
   return byMethod({ GET: serve, HEAD: serve, OPTIONS: preflight });
 }

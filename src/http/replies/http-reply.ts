@@ -8,11 +8,10 @@ import type { CompleteAnswer, EventSink, FaultAnswer, Headers, Reply, RequestFac
 import { contain } from '../../util/boundary.ts';
 import type { ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
-import { respondWithJson } from '../respond.ts';
+import { respondWithJson, sendHead } from '../respond.ts';
 
 /** Without this header, Node.js would announce a chunked body. */
-const noBody = { 'content-length': 0, 'x-content-type-options': 'nosniff' };
-const noContent = { 'x-content-type-options': 'nosniff' };
+const noBody = { 'content-length': 0 };
 
 /**
  * A client with fewer unsent bytes keeps up. The limit of Node.js is 16 KiB, which one burst exceeds. Events beyond the
@@ -60,13 +59,13 @@ export class HttpReply implements Reply {
       case 'json':
         return respondWithJson(this.outgoing, answer.status ?? 200, answer.text, answer.headers);
       case 'accepted':
-        this.outgoing.writeHead(202, noBody).end();
+        sendHead(this.outgoing, 202, noBody).end();
         return;
       case 'removed':
-        this.outgoing.writeHead(200, noBody).end();
+        sendHead(this.outgoing, 200, noBody).end();
         return;
       case 'nothing':
-        this.outgoing.writeHead(204, noContent).end();
+        sendHead(this.outgoing, 204).end();
         return;
       case 'fault':
         return this.#fault(answer);
@@ -100,10 +99,9 @@ export class HttpEventStream implements EventSink {
 
   constructor(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers) {
     this.#outgoing = outgoing;
-    outgoing.writeHead(200, {
+    sendHead(outgoing, 200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
-      'x-content-type-options': 'nosniff',
       'x-accel-buffering': 'no', // nginx would hold events back
       ...headers,
     });

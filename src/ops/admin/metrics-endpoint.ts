@@ -1,6 +1,6 @@
-import { textResponse } from '../../http/complete-response.ts';
 import { honoEndpoint } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-context.ts';
+import { textResponse } from '../../http/respond.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 

@@ -1,6 +1,6 @@
-import { jsonResponse } from '../../http/complete-response.ts';
 import { honoEndpoint } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-context.ts';
+import { jsonResponse } from '../../http/respond.ts';
 import { readable } from '../../http/router.ts';
 import { type ReadinessReport, serverReadiness } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
