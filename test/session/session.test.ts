@@ -236,15 +236,23 @@ describe('an initialize request', () => {
 
   it.each([
     ['more than 1 MiB', { protocolVersion: '2025-11-25', instructions: 'x'.repeat(1024 * 1024) }],
-    ['an error of more than 1 MiB', undefined],
     ['a version of 65 characters', { protocolVersion: 'v'.repeat(65) }],
     ['capabilities of more than 64 KiB', { protocolVersion: 'v', capabilities: { x: 'x'.repeat(64 * 1024) } }],
   ])('[S-09] [C-04] that is answered with %s ends in a fault of its own, and nothing is stored', async (_, result) => {
     const { fake, begin, ended, create } = createFixture();
     const reply = begin();
-    const error = { code: 1, message: 'x'.repeat(1024 * 1024) };
-    fake.backend.says(result === undefined ? { jsonrpc: '2.0', id: 0, error } : response(0, result));
+    fake.backend.says(response(0, result));
     expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'handshake_too_large', id: 0 });
+    expect([await ended.next(), fake.living]).toEqual(['refused', []]);
+    expect(create).not.toHaveBeenCalled();
+  });
+
+  it('[S-09] [C-04] that is refused with a large error gets a short one, and nothing is stored', async () => {
+    const { fake, begin, ended, create } = createFixture();
+    const reply = begin();
+    fake.backend.says({ jsonrpc: '2.0', id: 0, error: { code: 1, message: 'x'.repeat(1024 * 1024) } });
+    const reason = 'response_too_complex';
+    expect(await reply.answered()).toMatchObject({ kind: 'json', json: { id: 0, error: { data: { reason } } } });
     expect([await ended.next(), fake.living]).toEqual(['refused', []]);
     expect(create).not.toHaveBeenCalled();
   });
