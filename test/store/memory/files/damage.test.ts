@@ -6,7 +6,8 @@ import type { FileStore } from '../../../../src/store/memory/files/file-store.ts
 import { StoreDirectoryError } from '../../../../src/store/memory/files/store-directory-error.ts';
 import { aRecord, createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { appendEach, textsOf } from '../../../contract/store-fixture.ts';
-import { createRandom, seedOfRun } from '../../../resume/random.ts';
+import { createRandom } from '../../../resume/random.ts';
+import { environmentNumber } from '../../../support/environment-number.ts';
 import { filesOf, freshDirectory, openStore } from './store-directories.ts';
 
 const texts = ['first', 'second', 'third'];
@@ -42,7 +43,9 @@ describe('files that something has damaged', () => {
     'never give another text, wherever a bit of %s is flipped: the store starts, or says why not',
     async (_, isTidied) => {
       const template = await fill(isTidied);
-      const random = createRandom(seedOfRun());
+      // About one flip in a thousand ends the process inside the engine (docs/decisions/0199), and the test with it. So
+      // each run has the same flips, unless a seed is named.
+      const random = createRandom(environmentNumber('RESUME_SEED', 1));
       const outcomes = { whole: 0, part: 0, refused: 0 };
       for (let run = 0; run < 80; run += 1) {
         const directory = copyOf(template);
