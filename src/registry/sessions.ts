@@ -13,7 +13,7 @@ import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quot
 import type { SessionPermit } from '../quota/session-permit.ts';
 import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
+import { isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionHost } from '../session/session.ts';
 import type { SessionStart } from '../session/session-context.ts';
@@ -307,8 +307,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const isTheirs =
       session?.server.name === server.name && ownsOrShares(session.principal, principal, server.authorizesClients);
     // A session that is not ready is hidden from other requests. A session of another principal is unknown (P11).
-    if (!isTheirs || (hasAssignedKey(lookup) && !session.isReady))
-      return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
+    if (!isTheirs || (lookup.isGroup && !session.isReady)) return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
     if (!isRevisionOf(session, version)) return 'unsupported_version';
     return this.#cluster?.guard.handleOf(session) ?? session;
   }
@@ -330,8 +329,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
       if (!reply.isGone) reply.answer(faultAnswer('store_unavailable', id));
       return;
     }
-    // A session can exist already only under a key that was not made here.
-    if (hasAssignedKey(lookup) && typeof (await this.#findAnywhere(lookup)) === 'object')
+    // Only the key of a group may have a session already: it is not made for one session.
+    if (lookup.isGroup && typeof (await this.#findAnywhere(lookup)) === 'object')
       return reply.answer(faultAnswer('already_initialized', id));
     // The key of a group's session is free once its previous session has ended completely.
     if (lookup.isGroup) await this.#ending.get(lookup.key)?.end('idle');

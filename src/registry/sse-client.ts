@@ -16,7 +16,7 @@ import type { Server } from '../server/server.ts';
 import { ownInitializeId } from '../session/events/one-stream.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { Session } from '../session/session.ts';
-import type { ClientPost } from '../session/session-handle.ts';
+import { type ClientPost, postId } from '../session/session-handle.ts';
 import { detach } from '../util/boundary.ts';
 import { HeldBytes } from '../util/held-bytes.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
@@ -171,7 +171,7 @@ export class SseClient {
 
   #postWhenOpen(post: ClientPost, reply: Reply): void {
     const bytes = post.messages.reduce((sum, { text }) => sum + text.length, 0);
-    const id = post.messages.find(({ kind }) => kind === 'request')?.id ?? null;
+    const id = postId(post);
     if (this.#held.bytes + bytes > maxWaitingBytes) return reply.answer(faultAnswer('server_busy', id));
     this.#held.bytes += bytes;
     const passedOn = this.#opening?.then((reason) => {

@@ -2,7 +2,7 @@ import type { Reason } from '../protocol/faults.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import { faultAnswer, type Reply } from '../reply/reply.ts';
 import type { SessionLookup } from '../session/lookup.ts';
-import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
+import { type ClientPost, postId, type SessionHandle } from '../session/session-handle.ts';
 import { detach } from '../util/boundary.ts';
 import type { ConnectionSessions } from './connection-sessions.ts';
 import { SseClient } from './sse-client.ts';
@@ -87,7 +87,7 @@ export class SseClients {
     const { holders } = this.#options;
     if (client?.server.name === lookup.server.name) client.post(post, reply, lookup.version);
     else if (client === undefined && holders !== undefined) holders.post(lookup, post, reply);
-    else refuse(reply, post);
+    else reply.answer(faultAnswer('unknown_session', postId(post)));
   }
 
   /** The client with this key, for a POST that another instance has passed on; undefined if its stream is not here. */
@@ -128,7 +128,3 @@ export class SseClients {
     for (const { client } of this.#entries.values()) client.endIfWaiting();
   }
 }
-
-/** Answers a POST whose client has no stream. */
-export const refuse = (reply: Reply, { messages }: ClientPost): void =>
-  reply.answer(faultAnswer('unknown_session', messages.find(({ kind }) => kind === 'request')?.id ?? null));

@@ -18,6 +18,3 @@ export interface SessionLookup extends ClientKind {
 /** True if a request may name this revision in a session: it is the negotiated revision or another served one. */
 export const isRevisionOf = (session: { readonly protocolVersion: string }, version: string | undefined): boolean =>
   version === undefined || version === session.protocolVersion || isLegacyRevision(version);
-
-/** True if the key was not made for this session alone. Another session may then exist under it. */
-export const hasAssignedKey = ({ isGroup = false }: ClientKind): boolean => isGroup;

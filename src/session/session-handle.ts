@@ -18,6 +18,10 @@ export interface ClientPost {
   readonly group?: GroupRequestOptions;
 }
 
+/** The id of the request that an error of the whole post answers; null for none. */
+export const postId = ({ messages }: ClientPost): RequestId | null =>
+  messages.find(({ kind }) => kind === 'request')?.id ?? null;
+
 /** Options of a request from a group's client. */
 export interface GroupRequestOptions {
   /** The lowest level of log messages that the client wants for this request; absent if it wants none. */

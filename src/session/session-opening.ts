@@ -12,7 +12,6 @@ import type { BackendSupervisor } from './backend/supervisor.ts';
 import { endCall } from './end-reason.ts';
 import type { EventDelivery } from './events/delivery.ts';
 import type { OneStream } from './events/one-stream.ts';
-import { hasAssignedKey } from './lookup.ts';
 import { type ClientRequests, requestId } from './requests/client-requests.ts';
 import { createOpeningAnswer, type OpeningHandler } from './requests/opening-answer.ts';
 import type { SessionContext } from './session-context.ts';
@@ -100,7 +99,7 @@ export class SessionOpening implements OpeningHandler {
       await context.record.create(response.text, handshake.protocolVersion, givesUp);
     } catch (cause) {
       // If the key was not made here, only the store knows whether another session has or had it.
-      const isTaken = hasAssignedKey(context.client) && cause instanceof SessionExists;
+      const isTaken = context.client.isGroup && cause instanceof SessionExists;
       const reason = cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
       if (!isTaken) context.report(cause);
       failCall(call, isTaken ? 'already_initialized' : reason);

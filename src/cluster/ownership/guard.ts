@@ -3,7 +3,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import { type CompleteAnswer, type FaultAnswer, faultAnswer, type Reply } from '../../reply/reply.ts';
 import type { Session } from '../../session/session.ts';
-import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
+import { type ClientPost, postId, type SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Lease } from './lease.ts';
 
@@ -69,7 +69,7 @@ export class OwnershipGuard {
   handleOf(session: Session): SessionHandle {
     return {
       post: (post, reply) =>
-        this.#runWhenCovered(session, reply, requestId(post), {
+        this.#runWhenCovered(session, reply, postId(post), {
           here: () => session.post(post, this.#guardReply(session, post, reply)),
           elsewhere: (handle) => handle.post(post, reply),
         }),
@@ -117,7 +117,7 @@ export class OwnershipGuard {
   }
 
   #guardReply(session: Session, post: ClientPost, reply: Reply): Reply {
-    const id = requestId(post);
+    const id = postId(post);
     const fault = (answer: FaultAnswer): void => {
       // Another instance owns the session now. It may run the request again if that is harmless (P3).
       if (answer.reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))
@@ -156,7 +156,3 @@ class GuardedReply extends ForwardingReply {
     else this.reply.answer(answer);
   }
 }
-
-/** The request that an error answers. */
-const requestId = ({ messages }: ClientPost): RequestId | null =>
-  messages.find(({ kind }) => kind === 'request')?.id ?? null;

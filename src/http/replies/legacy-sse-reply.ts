@@ -16,7 +16,8 @@ const legacyReasons: ReadonlyMap<Reason, Reason> = new Map([
   ['already_initialized', 'used_token'],
 ]);
 
-const toLegacyReason = (reason: Reason): Reason => legacyReasons.get(reason) ?? reason;
+const withLegacyReason = (answer: CompleteAnswer): CompleteAnswer =>
+  answer.kind === 'fault' ? { ...answer, reason: legacyReasons.get(answer.reason) ?? answer.reason } : answer;
 
 const streamOnly: Accepts = { json: false, sse: true };
 const anyForm: Accepts = { json: true, sse: true };
@@ -43,7 +44,7 @@ export class LegacySseReply extends HttpReply {
   }
 
   override answer(answer: CompleteAnswer): void {
-    super.answer(answer.kind === 'fault' ? { ...answer, reason: toLegacyReason(answer.reason) } : answer);
+    super.answer(withLegacyReason(answer));
   }
 
   override stream(headers?: Headers): EventSink {
@@ -75,6 +76,6 @@ export class LegacyPostReply extends HttpReply {
   override answer(answer: CompleteAnswer): void {
     // Used only if the server refuses `initialize`: there is no session whose stream could carry the answer.
     if (answer.kind === 'json') respondWithJson(this.outgoing, 400, answer.text);
-    else super.answer(answer.kind === 'fault' ? { ...answer, reason: toLegacyReason(answer.reason) } : answer);
+    else super.answer(withLegacyReason(answer));
   }
 }

@@ -92,7 +92,7 @@ export function answerOnStream(
 }
 
 /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
-export function pendingCalls(calls: SessionCalls, stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
+function pendingCalls(calls: SessionCalls, stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
   const pending = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
   return pending.map(({ id, method, request, report, renumbered }) => ({
     stream,
