@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawData } from 'ws';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { reportNoise } from '../../protocol/message/message.ts';
+import { isLargeText, reportNoise } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
@@ -126,7 +126,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     },
   });
   const deliver = (): void => {
-    const texts = received;
+    const texts = received.map(flattenLineBreaks);
     received = [];
     inOrder.takeTexts(texts, (read) => {
       if (isClosing) return;
@@ -178,11 +178,12 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     unsent = [];
   });
   // One read of the socket can hold many small messages, each an event of its own; the next tick runs after the last of
-  // them.
+  // them. Joining the pieces of a large message has already taken the turn.
   peer.on('message', (data: RawData) => {
-    if (isClosing || end !== undefined || (data as Buffer).length === 0) return;
-    if (received.length === 0) process.nextTick(deliver);
-    received.push(flattenLineBreaks(data as Buffer));
+    const text = data as Buffer;
+    if (isClosing || end !== undefined || text.length === 0) return;
+    if (received.length === 0) (isLargeText(text) ? setImmediate : process.nextTick)(deliver);
+    received.push(text);
   });
   peer.on('error', (cause) => {
     end ??= isOpened ? explainBreak(cause, where, maxLineBytes) : explainFailure(cause, where);

@@ -109,7 +109,7 @@ export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits)
  * resolves in the turn of the last step.
  */
 export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = defaultLimits): Promise<ReadBody> {
-  if (!isLarge(text)) {
+  if (!isLargeText(text)) {
     let small: ReadBody | undefined;
     await inOwnTurns(() => {
       small = readBody(text, maxDepth, limits);
@@ -138,7 +138,7 @@ export const readBodyWhenRoom = (text: Buffer, maxDepth: number): ReadBody | Pro
 const unitsOf = (text: Buffer): number => unitsOfText + text.length;
 
 /** True if a text needs turns of its own. */
-const isLarge = (text: Buffer): boolean => unitsOf(text) >= shareOfTurn;
+export const isLargeText = (text: Buffer): boolean => unitsOf(text) >= shareOfTurn;
 
 /** True if this turn has room for reading a text, which then counts as read. */
 export const hasRoomForText = (text: Buffer): boolean => hasRoomFor(unitsOf(text));
@@ -256,7 +256,7 @@ async function readInTurns(texts: readonly Buffer[]): Promise<ServerMessages> {
 async function readEach(each: readonly { readonly text: Buffer; readonly found: FoundMessages }[]): Promise<void> {
   for (const portion of portionsOf(each, ({ text }) => text)) {
     const [first] = portion;
-    if (first !== undefined && isLarge(first.text)) await readLarge(first.text, first.found);
+    if (first !== undefined && isLargeText(first.text)) await readLarge(first.text, first.found);
     else
       await inOwnTurns(() => {
         for (const { text, found } of portion) readSmallTexts([text], found);
