@@ -116,9 +116,8 @@ export class Session implements SessionHandle, ContextOwner {
   }
 
   /**
-   * Frees the process of a session whose client has closed its GET stream and has not come back for this long, or for a
-   * shorter time if it has one stream. The session hibernates. It ends if its server must not be restored, because its
-   * client must then learn of the loss.
+   * Frees the process of a session whose client has closed its GET stream and has not come back for this long. The
+   * session hibernates. It ends if its server must not be restored, because its client must then learn of the loss.
    */
   leaveIfAbandoned(ms: number): void {
     const { isRemote, onBackendExit, processes = isRemote ? 0 : 1 } = this.server;

@@ -21,7 +21,7 @@ export interface ClientPolicy {
   readonly kind: 'session' | 'group' | 'one stream';
   /** The most requests in flight (P8). */
   readonly maxCalls: number;
-  /** True if the client gets everything, answers too, on one stream, and may not reconnect (docs/decisions/0018). */
+  /** True if the client gets everything, answers too, on one stream, and cannot reconnect (docs/decisions/0195). */
   readonly hasOneStream: boolean;
   /** True if the gateway is the client, for all modern clients of a group (docs/decisions/0027). */
   readonly isShared: boolean;

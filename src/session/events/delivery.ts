@@ -53,7 +53,7 @@ export class EventDelivery implements WriterListener, QueueStages {
   readonly #receiver: OutputReceiver;
   /** Marks of added events that are not known to be stored, in order. */
   readonly #marks: Mark[] = [];
-  /** In order: the last answer of each stream of a POST, and all answers to a one-stream client. */
+  /** In order: the last answer of each stream of a POST. The one stream of a client has a log in memory, which never waits. */
   #unstored: Unstored[] = [];
   #added = 0;
   #isOpen = false;
@@ -145,8 +145,7 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.#writer.add(stream, data, last, effects);
     this.#added += 1;
     if (effects?.live !== undefined) this.streams.hold(stream, this.#added, effects.live);
-    const endsWait = stream === getStream ? this.#context.policy.hasOneStream : last;
-    if (endsWait && effects?.settles !== undefined)
+    if (last && effects?.settles !== undefined)
       this.#unstored.push({ seq: this.#added, stream, since: performance.now() });
   }
 
@@ -189,8 +188,7 @@ export class EventDelivery implements WriterListener, QueueStages {
 
   /**
    * Sends the client of a stream an answer that the log does not take: without an event id, and last on this
-   * connection. Does nothing if the log takes the answer in time. A one-stream client gets it from `sendUnstored`,
-   * because other answers need its stream.
+   * connection. Does nothing if the log takes the answer in time, as the log of a one-stream client always does.
    */
   sendUnlogged(stream: number, text: string): void {
     if (stream === getStream) return;

@@ -16,7 +16,7 @@ import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The kind of client that a session has. An ordinary client with a session of its own has neither flag. */
 export interface ClientKind {
-  /** The client gets everything, answers too, on one stream (docs/decisions/0018). */
+  /** The client gets everything, answers too, on one stream, and lives with it (docs/decisions/0195). */
   readonly isOneStream?: boolean | undefined;
   /** The client is the gateway, for all modern clients of a group (docs/decisions/0027). */
   readonly isGroup?: boolean | undefined;
@@ -39,7 +39,7 @@ const initializedNotification = Buffer.from('{"jsonrpc":"2.0","method":"notifica
  */
 export class ClientState {
   readonly initialize: Buffer;
-  /** The client gets everything, answers too, on one stream (docs/decisions/0018). */
+  /** See `ClientKind`. The record of such a client is read by no other owner, so it does not say this. */
   readonly isOneStream: boolean;
   /** The client is the gateway, for a group of modern clients. */
   readonly isGroup: boolean;
@@ -65,8 +65,8 @@ export class ClientState {
   constructor(initialize: Buffer, saved?: SavedClient, kind: ClientKind = {}) {
     this.initialize = detachedCopy(withLegacyRevision(initialize));
     const state = saved && parseState(saved.clientState);
-    const { isOneStream = false, isGroup = false, topic } = state ?? kind;
-    this.isOneStream = isOneStream;
+    const { isGroup = false, topic } = state ?? kind;
+    this.isOneStream = kind.isOneStream ?? false;
     this.isGroup = isGroup;
     this.topic = topic;
     // Always set, in case the instance that opened the group's session was lost before it sent the notification.
@@ -104,8 +104,7 @@ export class ClientState {
    */
   save(): SavedClient {
     const { topic, getCursor, backend, cookies } = this;
-    const kind = { isOneStream: this.isOneStream || undefined, isGroup: this.isGroup || undefined, topic };
-    const state: SavedState = { getCursor, ...kind, backend, cookies };
+    const state: SavedState = { getCursor, isGroup: this.isGroup || undefined, topic, backend, cookies };
     this.#savedSettings ??= this.#serializeSettings();
     return { clientState: shareUsual(JSON.stringify(state)), clientSaid: this.#savedSettings };
   }
@@ -193,7 +192,7 @@ const keptRequest = (request: Buffer, method: string, params: object): Buffer =>
 export type SavedClient = Pick<SessionRecord, 'clientState' | 'clientSaid'>;
 
 /** The part that changes while the session is used. */
-interface SavedState extends ClientKind {
+interface SavedState extends Pick<ClientKind, 'isGroup' | 'topic'> {
   readonly getCursor?: LogPosition | undefined;
   readonly backend?: BackendCheckpoint | undefined;
   readonly cookies?: CookieState | undefined;

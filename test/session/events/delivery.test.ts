@@ -15,7 +15,7 @@ const never = 2 ** 30;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** The way out of one session; each line of the server goes to the GET stream. */
-async function createFixture({ log: wrap = (log: EventLog) => log, maxEvents = 80, isOneStream = false } = {}) {
+async function createFixture({ log: wrap = (log: EventLog) => log, maxEvents = 80 } = {}) {
   const store = createMemoryStore({ maxEvents, maxBytes: 1_000_000, maxAgeMs: never });
   onTestFinished(() => store.close());
   await store.sessions.create('k', aRecord());
@@ -23,7 +23,7 @@ async function createFixture({ log: wrap = (log: EventLog) => log, maxEvents = 8
   const { context } = createContext({
     limits: { logLimits: { maxEvents, maxBytes: 1_000_000 } },
     parts: { store: { ...store, log: wrap(store.log) } },
-    start: { epoch, isOneStream },
+    start: { epoch },
   });
   vi.spyOn(context.record, 'register').mockResolvedValue('registered');
   vi.spyOn(context, 'end').mockImplementation((reason) => void told.push(reason));
@@ -154,13 +154,12 @@ describe('event delivery', () => {
 
   describe('while the log accepts nothing', () => {
     /** A log that waits until it is let go on, with a stream for the request 1. */
-    async function createStuck({ isOneStream = false } = {}) {
+    async function createStuck() {
       let letGoOn: () => void = () => undefined;
       const waiting = new Promise<void>((resolve) => {
         letGoOn = resolve;
       });
       const fixture = await createFixture({
-        isOneStream,
         log: (log) => ({ read: log.read, append: (...of) => waiting.then(() => log.append(...of)) }),
       });
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -195,39 +194,6 @@ describe('event delivery', () => {
         [],
         'open',
       ]);
-    });
-
-    it('[F09] [P3] [P5] sends a client of one stream its answers after their time, and each event once', async () => {
-      const { outbound, listen, stored, letGoOn } = await createStuck({ isOneStream: true });
-      const sink = listen();
-      await turn();
-      const answer = (id: number, live?: string): void => {
-        const effects = { settles: id, ...(live !== undefined && { live: Buffer.from(live) }) };
-        outbound.add(getStream, Buffer.from(`${id}`), false, effects);
-        outbound.flush();
-      };
-      outbound.add(getStream, Buffer.from('1'), false);
-      answer(2, '"large"');
-      vi.advanceTimersByTime(1_000);
-      outbound.addRun(getStream, runOf(['3', '4']));
-      outbound.sendUnstored(1_001);
-      expect(sink.messages).toEqual([]);
-      outbound.sendUnstored(1_000);
-      outbound.sendUnstored(1_000);
-      expect([sink.messages, sink.ids, sink.state]).toEqual([[1, 'large', 3, 4], [], 'open']);
-      answer(5);
-      vi.advanceTimersByTime(1_000);
-      outbound.sendUnstored(1_000);
-      expect(sink.messages).toEqual([1, 'large', 3, 4, 5]);
-      outbound.add(getStream, Buffer.from('6'), false);
-      outbound.flush();
-      letGoOn();
-      await sink.events.next(({ data }) => data === '6');
-      expect([await stored(), sink.messages, sink.ids.length]).toEqual([6, [1, 'large', 3, 4, 5, 6], 1]);
-      outbound.add(getStream, Buffer.from('7'), false);
-      outbound.flush();
-      await sink.events.next(({ data }) => data === '7');
-      expect([sink.messages.slice(5), sink.ids.length]).toEqual([[6, 7], 2]);
     });
 
     it('[P7] does not send an answer again that was stored in time', async () => {
