@@ -2,7 +2,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
-import { messagesOf, type ServerUnit } from '../protocol/message/progress-run.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { CookieJar } from './http-client/cookie-jar.ts';
 import type { NoTokenReason } from './identity/upstream-tokens.ts';
@@ -102,12 +101,6 @@ export interface BackendEvents {
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void;
 
   /**
-   * Reports the messages of one read in which there are runs of progress. A receiver that lacks this method gets the
-   * messages one by one (`reportUnits`). Only transports that cannot tell the related requests call this.
-   */
-  onUnits?(units: readonly ServerUnit[]): void;
-
-  /**
    * Reports a text of the server of which something is no message. Its messages, if it is an array that has some, are
    * reported too.
    * @param more how many further texts this one stands for: of many texts, only the first are kept
@@ -132,12 +125,6 @@ export interface BackendEvents {
 
   /** Reports the end of the backend. */
   onEnd(end: BackendEnd): void;
-}
-
-/** Reports messages and runs of progress as the receiver can take them. */
-export function reportUnits(events: BackendEvents, units: readonly ServerUnit[]): void {
-  if (events.onUnits === undefined) events.onMessages(messagesOf(units));
-  else events.onUnits(units);
 }
 
 /** Why a backend ended. */

@@ -1,16 +1,7 @@
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
-import type { ServerUnit } from '../protocol/message/progress-run.ts';
 import { contain, detach, reportFault } from '../util/boundary.ts';
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  type OpenBackend,
-  type OpenOptions,
-  type RequestIds,
-  reportUnits,
-} from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from './backend.ts';
 import { failedBackend } from './failed-backend.ts';
 
 /**
@@ -30,10 +21,6 @@ export abstract class GuardedEvents implements BackendEvents {
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     this.#guard(() => this.events.onMessages(messages, relatedRequests));
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    this.#guard(() => reportUnits(this.events, units));
   }
 
   onNoise(text: Buffer, more?: number): void {

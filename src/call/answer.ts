@@ -4,7 +4,6 @@ import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
-import type { TextRun } from '../protocol/wire/text-run.ts';
 import { type EventSink, faultAnswer, type Headers, type Reply, type RequestAttempt } from '../reply/reply.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { FaultData, OpeningAnswer } from './call-answer.ts';
@@ -74,8 +73,6 @@ export interface AnswerTarget {
   open(answer: Answer): void;
   /** Sends the text of a message. Returns false if the client was cut off instead. */
   write(text: Buffer): boolean;
-  /** Sends the texts of consecutive messages. Absent where messages are sent one by one. */
-  writeRun?(texts: TextRun): void;
   /**
    * Sends the response to one of the requests, under the client's id. The last one ends the stream.
    * @param id the request, as the server knows it
@@ -205,13 +202,6 @@ export class Answer implements OpeningAnswer {
     this.observer?.message?.(message);
     this.#commit();
     return this.#target.write(message.text);
-  }
-
-  run(texts: TextRun): boolean {
-    if (!this.hasStream || this.#target.writeRun === undefined) return false;
-    this.#commit();
-    this.#target.writeRun(texts);
-    return true;
   }
 
   response(response: Message, status = 200): void {

@@ -1,7 +1,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { RenumberedIds } from '../protocol/modern/renumber.ts';
-import type { TextRun } from '../protocol/wire/text-run.ts';
 import type { RequestAttempt } from '../reply/reply.ts';
 
 /** Further members of an error's `data`; see `faultMessage`. */
@@ -11,11 +10,6 @@ export type FaultData = Readonly<Record<string, unknown>>;
 export interface CallAnswer {
   /** Sends a message that belongs to the call. Returns false if no stream can carry the message. */
   message(message: Message): boolean;
-  /**
-   * Sends consecutive messages of the call. Returns false if no stream can carry them, or if this answer takes messages
-   * only one by one.
-   */
-  run?(texts: TextRun): boolean;
   /**
    * Takes the response to the request, or to one of several requests. The last response completes the answer.
    * @param status the HTTP status if the answer has not begun; 200 by default

@@ -1,12 +1,5 @@
 import { type EventId, finalSeq } from '../protocol/wire/event-id.ts';
-import {
-  encodeEvent,
-  encodeLoggedEvents,
-  type LoggedEntry,
-  type LoggedEvent,
-  noData,
-  type SseEvent,
-} from '../protocol/wire/sse.ts';
+import { encodeEvent, encodeLoggedEvents, type LoggedEvent, noData, type SseEvent } from '../protocol/wire/sse.ts';
 
 /**
  * Events of one stream, in order, on their way to one client. A batch never changes. Each transport takes the form that
@@ -41,11 +34,11 @@ export abstract class EventBatch {
 
 /** Events as a log returns them. There are many of these, so their array is kept and not mapped in advance. */
 class LoggedBatch extends EventBatch {
-  readonly #logged: readonly LoggedEntry[];
+  readonly #logged: readonly LoggedEvent[];
   readonly #retryMs: number;
   readonly #requests: string | undefined;
 
-  constructor(logged: readonly LoggedEntry[], retryMs: number, requests: string | undefined) {
+  constructor(logged: readonly LoggedEvent[], retryMs: number, requests: string | undefined) {
     super();
     this.#logged = logged;
     this.#retryMs = retryMs;
@@ -63,7 +56,7 @@ class LoggedBatch extends EventBatch {
 
   get events(): readonly SseEvent[] {
     const requests = this.#requests;
-    return this.#logged.flatMap(eventsOfEntry).map((event) => {
+    return this.#logged.map((event) => {
       const { data, last } = event;
       const isPriming = data.length === 0;
       const namesRequests = requests !== undefined && (isPriming || last !== true);
@@ -73,9 +66,7 @@ class LoggedBatch extends EventBatch {
   }
 
   override get messageTexts(): readonly Buffer[] {
-    return this.#logged.flatMap(({ data, texts }) =>
-      texts === undefined ? (data.length > 0 ? [data] : []) : texts.texts(),
-    );
+    return this.#logged.flatMap(({ data }) => (data.length > 0 ? [data] : []));
   }
 
   protected encode(): Buffer {
@@ -104,13 +95,6 @@ class UnloggedBatch extends EventBatch {
   }
 }
 
-/** The events of an entry, one by one. */
-function eventsOfEntry(entry: LoggedEntry): LoggedEvent[] {
-  const { stream, epoch, seq, texts } = entry;
-  if (texts === undefined) return [entry];
-  return texts.texts().map((data, index) => ({ stream, epoch, seq: seq - texts.count + 1 + index, data }));
-}
-
 const positionOf = ({ stream, epoch, seq }: EventId): EventId => ({ stream, epoch, seq });
 
 /** Creates a batch of any events. */
@@ -121,7 +105,7 @@ export const createBatch = (events: readonly SseEvent[]): EventBatch => new Unlo
  * @param retryMs the reconnection time in priming events
  * @param requests the end of each event id; see `EventId.requests`
  */
-export const createLoggedBatch = (events: readonly LoggedEntry[], retryMs: number, requests?: string): EventBatch =>
+export const createLoggedBatch = (events: readonly LoggedEvent[], retryMs: number, requests?: string): EventBatch =>
   new LoggedBatch(events, retryMs, requests);
 
 /** Creates a batch of messages without ids: a client cannot resume from them. */

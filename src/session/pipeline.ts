@@ -4,7 +4,6 @@ import type { Reason } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import { mayBeOwnId } from '../protocol/ids/own-ids.ts';
 import type { Message } from '../protocol/message/message.ts';
-import { ProgressRun, type ServerUnit } from '../protocol/message/progress-run.ts';
 import { isClientRefused } from '../server/server.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
 import { BackendSupervisor, type SupervisorListener, type UnsentReason } from './backend/supervisor.ts';
@@ -56,14 +55,6 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
     this.delivery.take(messages.map((message) => ({ message, relatedRequests })));
   }
 
-  onUnits(units: readonly ServerUnit[]): void {
-    this.delivery.take(
-      units.map((unit) =>
-        unit instanceof ProgressRun ? { run: unit } : { message: unit, relatedRequests: undefined },
-      ),
-    );
-  }
-
   onNoise(text: Buffer, more = 0): void {
     this.#context.drop('noise', text, 1 + more);
   }
@@ -84,7 +75,6 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
   /** Routes what the backend reported. */
   receive(output: ServerOutput): void {
     if ('state' in output) this.#checkpoint.note(output.state);
-    else if ('run' in output) this.#attribution.receiveRun(output.run);
     else this.#attribution.receive(output.message, output.relatedRequests);
   }
 

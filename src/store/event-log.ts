@@ -1,6 +1,5 @@
 import type { RequestId } from '../protocol/faults.ts';
 import type { LogPosition } from '../protocol/wire/event-id.ts';
-import type { TextRun } from '../protocol/wire/text-run.ts';
 import type { Meter } from '../util/telemetry/meter.ts';
 
 /** A client's request whose answer is a stream, and which its server has not answered yet. */
@@ -36,8 +35,6 @@ export interface NewEvent {
   readonly opens?: readonly PendingCall[];
   /** The request that this event answers. The request is no longer pending. */
   readonly settles?: RequestId;
-  /** Only a run has this; see `EventRun`. */
-  readonly texts?: undefined;
 }
 
 /** One stored event. */
@@ -48,34 +45,7 @@ export interface StoredEvent {
   readonly previous: LogPosition | undefined;
   readonly data: Buffer;
   readonly last: boolean;
-  readonly texts?: undefined;
 }
-
-/**
- * Consecutive events of one stream, as one unit. Each is an event of its own for every reader: it has its number, it is
- * evicted alone, and a client can resume after it. Within the run, each event's `previous` is the event before it. No
- * event of a run ends its stream, or has an effect on the pending requests.
- */
-export interface EventRun {
-  readonly epoch: number;
-  readonly stream: number;
-  /** The number of the last event. */
-  readonly seq: number;
-  /** The stream's event before the first one of the run. */
-  readonly previous: LogPosition | undefined;
-  /** The JSON texts of the events' messages. */
-  readonly texts: TextRun;
-  readonly last: false;
-  readonly data?: undefined;
-  readonly opens?: undefined;
-  readonly settles?: undefined;
-}
-
-/** An event or a run of events to append. */
-export type NewEntry = NewEvent | EventRun;
-
-/** A stored event or a run of them. */
-export type StoredEntry = StoredEvent | EventRun;
 
 /**
  * The result of an append. A batch is never stored in part.
@@ -132,11 +102,11 @@ export type ReadOutcome =
  */
 export interface EventLog {
   /**
-   * Appends events, all or none. A run counts as its events. Rejects unless their numbers are consecutive and larger
+   * Appends events, all or none. Rejects unless their numbers are consecutive and larger
    * than `expectedTail`. The store owns the events' buffers from the call on. It copies a buffer only if that is a small part of larger memory.
    * @param expectedTail the number of the newest event of this epoch that the caller knows to be in the log; 0 for none
    */
-  append(key: string, epoch: number, expectedTail: number, events: readonly NewEntry[]): Promise<AppendOutcome>;
+  append(key: string, epoch: number, expectedTail: number, events: readonly NewEvent[]): Promise<AppendOutcome>;
 
   /**
    * Returns the events of one stream after a position, or from its oldest event on. At most `limit` events are

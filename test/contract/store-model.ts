@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { AppendOutcome, LogLimits, NewEvent } from '../../src/store/event-log.ts';
 import type { Store } from '../../src/store/store.ts';
-import { joinRuns } from '../support/event-runs.ts';
 import { aRecord, epoch } from './log-writer.ts';
 import {
   at,
@@ -52,7 +51,6 @@ export async function storeModelProperty(
   };
 
   const session = fc.nat({ max: sessionCount - 1 });
-  // Otherwise there would be hardly any runs.
   const rarely = fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.boolean() });
   const draft = fc.record({
     slot: fc.oneof(
@@ -68,11 +66,8 @@ export async function storeModelProperty(
     { weight: 6, arbitrary: fc.constant<Attempt>('next') },
     { weight: 4, arbitrary: fc.constantFrom<Attempt>('retry', 'overlap', 'ahead', 'fenced') },
   );
-  const runLengths = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 3 });
   const commands: fc.Arbitrary<StoreCommand>[] = [
-    fc
-      .tuple(session, attempt, fc.array(draft, { minLength: 1, maxLength: 8 }), runLengths)
-      .map((given) => appendCommand(...given)),
+    fc.tuple(session, attempt, fc.array(draft, { minLength: 1, maxLength: 8 })).map((given) => appendCommand(...given)),
     fc.tuple(session, fc.nat(), fc.option(fc.nat()), fc.nat(9)).map((given) => readCommand(...given)),
     session.map(takeOverCommand),
     fc.tuple(session, fc.nat(5)).map((given) => registerCommand(...given)),
@@ -87,15 +82,9 @@ export async function storeModelProperty(
   await fc.assert(property, { numRuns });
 }
 
-/** @param runs the lengths of the runs in which consecutive events of a stream are appended */
-function appendCommand(
-  index: number,
-  attempt: Attempt,
-  drafts: readonly ModelDraft[],
-  runs: readonly number[],
-): StoreCommand {
+function appendCommand(index: number, attempt: Attempt, drafts: readonly ModelDraft[]): StoreCommand {
   return {
-    toString: () => `append(${index}, ${attempt}, ${JSON.stringify(drafts)}, ${JSON.stringify(runs)})`,
+    toString: () => `append(${index}, ${attempt}, ${JSON.stringify(drafts)})`,
     // Nothing to try again before the first batch.
     check: ({ sessions }) => at(sessions, index).lastBatch.length > 0 || (attempt !== 'retry' && attempt !== 'overlap'),
     async run({ sessions, nowMs, limits }, { store }) {
@@ -103,7 +92,7 @@ function appendCommand(
       const { tail, lastBatch } = session;
       const before = tail - lastBatch.length;
       const append = (given: number, expectedTail: number, events: readonly NewEvent[]): Promise<AppendOutcome> =>
-        store.log.append(session.key, given, expectedTail, joinRuns(given, events, runs));
+        store.log.append(session.key, given, expectedTail, events);
 
       if (attempt === 'retry') {
         expect(await append(session.epoch, before, lastBatch)).toEqual({ outcome: 'already' });

@@ -1,4 +1,4 @@
-import { type Backend, type BackendEvents, type OpenBackend, reportUnits } from '../../src/backend/backend.ts';
+import type { Backend, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
 import { containFaults } from '../../src/backend/contain-faults.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
@@ -33,10 +33,6 @@ const countReceived = (events: BackendEvents, counts: { received: number }): Bac
   onMessages(messages, relatedRequests) {
     counts.received += messages.length;
     events.onMessages(messages, relatedRequests);
-  },
-  onUnits(units) {
-    counts.received += units.length;
-    reportUnits(events, units);
   },
   onNoise: (text) => events.onNoise(text),
   onUnanswered: (...args) => events.onUnanswered(...args),

@@ -55,7 +55,6 @@ export function createContext({ limits, parts, start, store }: ContextInit = {})
 /** A listener to a session's backends that does nothing. */
 export const silentListener: SupervisorListener = {
   onMessages: () => undefined,
-  onUnits: () => undefined,
   onNoise: () => undefined,
   onUnanswered: () => undefined,
   onState: () => undefined,

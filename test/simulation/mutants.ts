@@ -142,11 +142,11 @@ export const mutants: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'events-of-a-run-share-an-id',
-    breaks: 'P2: all events of a run of progress have the same id',
+    name: 'events-of-a-batch-share-an-id',
+    breaks: 'P2: all events that are written at once have the same id',
     file: 'src/protocol/wire/sse.ts',
-    find: 'writeDigits(target, at + sharedLength, seq - texts.count + 1 + index)',
-    replace: 'writeDigits(target, at + sharedLength, seq)',
+    find: 'writeDigits(text, at + sharedLength, seq)',
+    replace: 'writeDigits(text, at + sharedLength, events[0]?.seq ?? seq)',
   },
   // The simulation has found the errors below in the code itself.
   {

@@ -38,7 +38,7 @@ export class SimulatedOutput {
         beginTurn();
         const read = portion();
         if (read instanceof Promise) throw new Error('a text is too large for the simulation');
-        this.#backend.saysUnits(...(read.units ?? read.messages));
+        this.#backend.says(...read.messages.map(({ text }) => text));
       }
     }
   }

@@ -1,5 +1,5 @@
 import type { EventId } from '../../src/protocol/wire/event-id.ts';
-import type { NewEntry } from '../../src/store/event-log.ts';
+import type { NewEvent } from '../../src/store/event-log.ts';
 import type { ClusterStore } from '../../src/store/store.ts';
 import { never } from '../session/session-fixture.ts';
 import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
@@ -65,9 +65,8 @@ export class SimulatedRedis {
   }
 
   /** Notes that the master has stored these events of a session. */
-  noteStored(key: string, epoch: number, entries: readonly NewEntry[]): void {
-    for (const { stream, seq, texts } of entries)
-      for (let n = texts?.count ?? 1; n > 0; n -= 1) this.#stored.add(`${key} ${epoch} ${stream} ${seq - n + 1}`);
+  noteStored(key: string, epoch: number, events: readonly NewEvent[]): void {
+    for (const { stream, seq } of events) this.#stored.add(`${key} ${epoch} ${stream} ${seq}`);
   }
 
   /** True if the log had this event at some time, even if Redis has lost it since. */

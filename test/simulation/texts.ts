@@ -48,7 +48,7 @@ export const resultText = (id: number, marker: string): string => {
   return layout === 'broken' ? withCarriageReturns(text) : text;
 };
 
-/** The text of a progress notification. Those of a plain call are read as runs (docs/decisions/0097). */
+/** The text of a progress notification. Those of a plain call are recognised by their bytes. */
 export const progressText = (marker: string, step: number): string => {
   const layout = layoutOf(marker);
   if (layout === 'plain')

@@ -1,16 +1,14 @@
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  type OpenBackend,
-  type OpenOptions,
-  type RequestIds,
-  reportUnits,
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
 } from '../../src/backend/backend.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
 import { type Message, readBody, readSmallTexts } from '../../src/protocol/message/message.ts';
-import type { ServerUnit } from '../../src/protocol/message/progress-run.ts';
 import { toText } from './as-message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
@@ -31,8 +29,6 @@ export interface FakeBackend extends Backend {
   answerToSend: 'sent' | 'full' | 'ended';
   /** Emits lines in one burst: values as JSON, text and bytes unchanged. */
   says(...lines: readonly unknown[]): void;
-  /** Emits messages and runs of progress in one burst. */
-  saysUnits(...units: readonly ServerUnit[]): void;
   /** Like `says`, related to these requests. */
   saysBeside(of: RequestIds, ...lines: readonly unknown[]): void;
   /** The options with which the backend was opened. */
@@ -162,9 +158,6 @@ function createFakeBackend(
     },
     says(...lines) {
       report(lines);
-    },
-    saysUnits(...units) {
-      if (!hasEnded && !isClosed) reportUnits(events, units);
     },
     saysBeside(of, ...lines) {
       report(lines, of);

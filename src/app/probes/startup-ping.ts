@@ -1,7 +1,6 @@
-import { type BackendEvents, type OpenBackend, reportUnits } from '../../backend/backend.ts';
+import type { BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
-import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
@@ -88,11 +87,6 @@ export function createStartupPing({
     onMessages(messages, relatedRequests) {
       const others = state === 'sent' ? messages.filter((message) => !isAnswer(message)) : messages;
       if (others.length > 0) events.onMessages(others, relatedRequests);
-    },
-    // A run of progress has no answer, but messages beside it may.
-    onUnits(units) {
-      if (state === 'sent') this.onMessages(messagesOf(units));
-      else reportUnits(events, units);
     },
     onEnd(end) {
       limit?.clear();

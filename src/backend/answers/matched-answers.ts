@@ -3,10 +3,9 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { openRequest } from '../../protocol/ids/answer-ids.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
-import { ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import { type Backend, type BackendEnd, type OpenBackend, type RequestIds, reportUnits } from '../backend.ts';
+import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../backend.ts';
 import { BackendDecorator } from '../backend-decorator.ts';
 
 /**
@@ -66,11 +65,6 @@ class MatchedBackend extends BackendDecorator {
     if (matched.length > 0) this.events.onMessages(matched, related);
   }
 
-  onUnits(units: readonly ServerUnit[]): void {
-    const matched = this.#match(units, undefined);
-    if (matched.length > 0) reportUnits(this.events, matched);
-  }
-
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     const others = ids.filter((id) => !this.#deliverHeld(id));
     for (const id of others) this.#open.delete(id);
@@ -100,15 +94,15 @@ class MatchedBackend extends BackendDecorator {
   }
 
   /** Returns the messages with the ids of their requests. Returns the same list if nothing is to be changed. */
-  #match<T extends ServerUnit>(units: readonly T[], related: RequestIds | undefined): readonly T[] {
-    let matched: T[] | undefined;
-    for (let index = 0; index < units.length; index += 1) {
-      const unit = units[index] as T;
-      const found = unit instanceof ProgressRun ? unit : this.#matchOne(unit, related);
-      if (found !== unit) matched ??= units.slice(0, index);
-      if (found !== undefined) matched?.push(found as T);
+  #match(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
+    let matched: Message[] | undefined;
+    for (let index = 0; index < messages.length; index += 1) {
+      const message = messages[index] as Message;
+      const found = this.#matchOne(message, related);
+      if (found !== message) matched ??= messages.slice(0, index);
+      if (found !== undefined) matched?.push(found);
     }
-    return matched ?? units;
+    return matched ?? messages;
   }
 
   /** Returns the message as its receiver gets it now, if it does. */

@@ -4,7 +4,6 @@ import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
 import { progressMethod } from '../../protocol/message/progress-fast-path.ts';
-import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { anonymous, type Principal, UsersOfProcess } from '../../protocol/principal.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
@@ -327,14 +326,6 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     const id = this.#calls.numbers.next();
     this.#ownRequests.set(id, onAnswer);
     return this.#write(createMessage({ id, method, ...(params && { params }) })) === 'sent';
-  }
-
-  /** Progress changes nothing that the process knows, so a run passes as it is where every message does. */
-  onUnits(units: readonly ServerUnit[]): void {
-    const only = this.#only;
-    if (only === undefined || !this.#passesUnchanged(only)) return this.onMessages(messagesOf(units));
-    for (const unit of units) if (!(unit instanceof ProgressRun)) this.#receive(unit, only);
-    only.deliverUnits(units);
   }
 
   /** True if every message of the server is for this session, under the ids that the server uses. */

@@ -2,11 +2,10 @@ import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { keptUris, maxSubscriptions } from '../../protocol/kept-uris.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import type { RenumberedIds } from '../../protocol/modern/renumber.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import { type Backend, type BackendEnd, type BackendEvents, type RequestIds, reportUnits } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend.ts';
 
 /** How many bytes a member may leave unread before it holds up the process that it shares (P8). */
 const maxHeldBytes = 4 * 1024 * 1024;
@@ -87,12 +86,6 @@ export class ProcessMember {
     if (this.#heldBytes <= maxHeldBytes || this.#holdUpTimer !== undefined) return;
     this.#holdUpTimer = new TimeLimit(() => this.#giveUp(), maxHoldUpMs).unref();
     this.#host.updatePause();
-  }
-
-  /** Delivers messages and runs of progress to the only session of the process. */
-  deliverUnits(units: readonly ServerUnit[]): void {
-    if (this.#held.length > 0) this.deliver(messagesOf(units), undefined, true);
-    else if (!this.hasLeft) reportUnits(this.receiver, units);
   }
 
   /** The process has ended. */

@@ -1,7 +1,6 @@
 import { forRequestedRevision } from '../../protocol/handshake.ts';
 import { spliceId } from '../../protocol/json/splice.ts';
 import { type Message, readGatewayMessage, responsesIn } from '../../protocol/message/message.ts';
-import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
@@ -13,7 +12,6 @@ import {
   type OpenOptions,
   type ProcessHolder,
   type RequestIds,
-  reportUnits,
 } from '../backend.ts';
 import { WaitingList } from '../waiting-budget.ts';
 import type { InitializedProcess } from './initialized-process.ts';
@@ -260,11 +258,6 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     if (answer?.isError === true && this.#seekAgain()) return;
     if (answer !== undefined) this.#noteOpened();
     this.#events.onMessages(messages, relatedRequests);
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    if (this.#initialize !== undefined) this.onMessages(messagesOf(units));
-    else reportUnits(this.#events, units);
   }
 
   onNoise(text: Buffer, more?: number): void {

@@ -1,18 +1,16 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detachedMessage, type Message } from '../../protocol/message/message.ts';
-import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  type CloseOptions,
-  type OpenBackend,
-  type QueuedMessage,
-  type RequestIds,
-  reportUnits,
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  QueuedMessage,
+  RequestIds,
 } from '../backend.ts';
 
 /** A backend that a probe has opened. The first client of its era can have it afterwards. */
@@ -96,11 +94,6 @@ export class ProbedBackend implements Backend, BackendEvents {
     if (answer?.isError) return this.#replace();
     if (answer !== undefined) this.#trust();
     if (own.length > 0) this.#events.onMessages(own, relatedRequests);
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    if (this.#isTrusted && this.#open.size === 0 && this.#replaced === undefined) reportUnits(this.#events, units);
-    else this.onMessages(messagesOf(units));
   }
 
   onNoise(text: Buffer, more?: number): void {

@@ -1,16 +1,8 @@
 // src/backend/starting: backends before their use: waiting for the first answer, and spares.
 import { createMessage, type Message } from '../../protocol/message/message.ts';
-import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  type OpenBackend,
-  type RequestIds,
-  reportUnits,
-} from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend.ts';
 import { EarlyOutput } from './early-output.ts';
 
 /**
@@ -102,7 +94,6 @@ export function openStartingBackend(open: OpenBackend, options: StartOptions): B
   const backend = open({
     onMessages: (messages, relatedRequests) =>
       hasStarted ? events.onMessages(messages, relatedRequests) : receiveEarly(messages, relatedRequests),
-    onUnits: (units) => (hasStarted ? reportUnits(events, units) : receiveEarly(messagesOf(units), undefined)),
     onNoise: (text, more) => receiver?.onNoise(text, more),
     onState: (state) => receiver?.onState?.(state),
     onUnanswered: (ids, reason, isFinal) => receiver?.onUnanswered(ids, reason, isFinal),

@@ -1,14 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  type CloseOptions,
-  type OpenBackend,
-  reportUnits,
-} from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, CloseOptions, OpenBackend } from '../backend.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import { EarlyOutput } from './early-output.ts';
 import { type BackendOfProbe, type OpenForProbe, ProbedBackend } from './probed-backend.ts';
@@ -238,7 +231,6 @@ function openSpare(open: OpenBackend, firstOutput: EarlyOutput, onFirstEnd: (end
   const ownCookies = new CookieJar();
   const unused: BackendEvents = {
     onMessages: (messages, relatedRequests) => receiver.onMessages(messages, relatedRequests),
-    onUnits: (units) => reportUnits(receiver, units),
     onNoise: (text, more) => receiver.onNoise(text, more),
     onUnanswered: (ids, reason, isFinal) => receiver.onUnanswered(ids, reason, isFinal),
     onState: (state) => receiver.onState?.(state),

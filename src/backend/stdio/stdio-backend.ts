@@ -1,14 +1,7 @@
 // src/backend/stdio: runs STDIO servers as local processes.
-import { type Message, reportNoise } from '../../protocol/message/message.ts';
+import { type Message, reportNoise, type ServerMessages } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  closedByGateway,
-  longestLineBytes,
-  reportUnits,
-} from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
 import { failedBackend } from '../failed-backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
@@ -17,7 +10,7 @@ import { explainSpawnFailure } from './launch/spawn-failure.ts';
 import { type RunningProgram, spawnProgram } from './launch/spawn-program.ts';
 import { drainPipes } from './pipes/drain-pipes.ts';
 import { EarlyLines, unfinishedBytes } from './pipes/early-lines.ts';
-import { OutputReader, type ReadOutput } from './pipes/output-reader.ts';
+import { OutputReader } from './pipes/output-reader.ts';
 import { ReadBudget } from './pipes/read-budget.ts';
 import { StderrReader } from './pipes/stderr.ts';
 import { StdioInput } from './pipes/stdin.ts';
@@ -206,21 +199,20 @@ class StdioBackend implements Backend, Termination {
     if (this.#output.overflowed) this.#inOrder.after(() => this.#endForLongLine());
   }
 
-  #deliver(read: ReadOutput): void {
+  #deliver(read: ServerMessages): void {
     if (this.#isDiscarding) return;
-    const { messages, units } = read;
+    const { messages } = read;
     if (!this.#hasSpoken) this.#noteEarly(read);
     reportNoise(this.#events, [read]);
-    if (units !== undefined) reportUnits(this.#events, units);
-    else if (messages.length > 0) this.#events.onMessages(messages);
+    if (messages.length > 0) this.#events.onMessages(messages);
   }
 
-  #noteEarly({ messages, units, noise }: ReadOutput): void {
+  #noteEarly({ messages, noise }: ServerMessages): void {
     for (const line of noise) {
       this.#earlyLines ??= new EarlyLines();
       this.#earlyLines.note(line);
     }
-    if (messages.length === 0 && units === undefined) return;
+    if (messages.length === 0) return;
     this.#hasSpoken = true;
     this.#earlyLines = undefined;
   }
@@ -260,7 +252,7 @@ class StdioBackend implements Backend, Termination {
     await drainPipes([stdout, stderr], drainAfterExitMs);
     await this.#inOrder.idle;
     const lastLine = this.#isDiscarding ? undefined : this.#output.flush();
-    if (lastLine) this.#deliver(await lastLine);
+    if (lastLine !== undefined) this.#deliver(await lastLine);
     const cause = isLaunched ? launchFailure(exit.exitCode, this.#stderr.recentLines()) : undefined;
     if (this.#isClosing) this.#reportEnd({ ...closedByGateway, ...exit });
     else if (cause) this.#reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, this.#options), cause });

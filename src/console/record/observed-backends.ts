@@ -1,14 +1,7 @@
-import {
-  type Backend,
-  type BackendEnd,
-  type OpenBackend,
-  type RequestIds,
-  reportUnits,
-} from '../../backend/backend.ts';
+import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../backend/backend.ts';
 import { BackendDecorator } from '../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
 import type { BackendOwner } from './backend-owner.ts';
 import type { MessageTap } from './message-tap.ts';
@@ -58,12 +51,6 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
     this.#owned.messages += messages.length;
     if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owner, 'server', message);
     this.events.onMessages(messages, relatedRequests);
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    if (this.#tap.isWatched) return this.onMessages(messagesOf(units));
-    for (const unit of units) this.#owned.messages += unit instanceof ProgressRun ? unit.texts.count : 1;
-    reportUnits(this.events, units);
   }
 
   override onNoise(text: Buffer, more = 0): void {

@@ -1,21 +1,19 @@
 // src/era/legacy-on-modern: serves legacy sessions at servers of the modern era.
 
-import {
-  type Backend,
-  type BackendEnd,
-  type BackendEvents,
-  type CloseOptions,
-  type OpenBackend,
-  type OpenOptions,
-  type RequestIds,
-  reportUnits,
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
 } from '../../backend/backend.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { isLegacyRevision, modernErrors } from '../../protocol/known-revisions.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
-import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { readDiscovery, versionsAt } from '../../protocol/modern/discovery.ts';
 import { methodNotFound, modernErrorCodes } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
@@ -187,11 +185,6 @@ class UndecidedBackend implements Backend, BackendEvents {
       this.#server.noteAnswer();
     }
     this.#handleEvent(answer, report);
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    if (this.#state === 'decided' && this.#replaced === undefined) reportUnits(this.#events, units);
-    else this.onMessages(messagesOf(units));
   }
 
   onNoise(text: Buffer, more?: number): void {

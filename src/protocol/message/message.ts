@@ -30,7 +30,7 @@ import {
 import { createStandIn } from './broken/stand-in.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message, MessageLevel, StandIn } from './message-type.ts';
-import { ProgressFastPath, type ProgressPattern, progressMethod } from './progress-fast-path.ts';
+import { ProgressFastPath, progressMethod } from './progress-fast-path.ts';
 
 export type { BadAnswer, MemberRanges, Message, MessageLevel, StandIn } from './message-type.ts';
 
@@ -478,9 +478,6 @@ class ChangedMessage implements Message {
 }
 
 const progressFastPath = new ProgressFastPath();
-
-/** The progress notification that was learned last: the next lines of its server are likely to be like it. */
-export const learnedProgress = (): ProgressPattern | undefined => progressFastPath.pattern;
 
 /** Values that appear in nearly every message. */
 const commonStrings = internTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);

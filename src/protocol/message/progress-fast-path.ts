@@ -3,7 +3,6 @@ import { hasMember } from '../json/object-members.ts';
 import { backslash, openBrace, openBracket, quote } from '../json/reader.ts';
 import type { Scanned } from '../json/scan.ts';
 import { numberEnd } from '../json/token-end.ts';
-import { maxTextsInRun, TextRun } from '../wire/text-run.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message } from './message-type.ts';
 
@@ -48,30 +47,7 @@ export class ProgressPattern {
     for (const { key, endOf } of this.#optionalMembers) end = isAt(text, end, key) ? endOf(text, end + key.length) : -1;
     return isAt(text, end, this.#suffix) ? end + this.#suffix.length : -1;
   }
-
-  /**
-   * Finds consecutive lines that are such notifications.
-   * @param start the beginning of a line
-   * @param maxLineBytes longer lines end the run
-   * @returns undefined if there are only a few, which are cheaper to read one by one
-   */
-  findRun(chunk: Buffer, start: number, maxLineBytes: number): TextRun | undefined {
-    let count = 0;
-    let at = start;
-    while (count < maxTextsInRun) {
-      const end = this.endOf(chunk, at);
-      if (end < 0 || end - at > maxLineBytes || chunk[end] !== lineFeed) break;
-      ends[count] = end - start;
-      count += 1;
-      at = end + 1;
-    }
-    return count < minTextsInRun ? undefined : new TextRun(chunk.subarray(start, at - 1), ends.slice(0, count));
-  }
 }
-
-const lineFeed = 0x0a;
-const minTextsInRun = 3;
-const ends = new Uint32Array(maxTextsInRun);
 
 /**
  * Recognises repeated progress notifications by their bytes. A server that reports progress sends nearly the same
@@ -111,8 +87,7 @@ export class ProgressFastPath {
   #learn(text: Buffer, token: RequestId, at: number): void {
     const isRepeated = token === this.#latestToken;
     this.#latestToken = token;
-    // A line break in the pattern would join two lines of a chunk.
-    if (!isRepeated || at > maxRemembered || text.includes(lineFeed)) return;
+    if (!isRepeated || at > maxRemembered) return;
     let end = numberEnd(text, at);
     // Only the message and its params may be objects: the depth of further values is not remembered.
     if (end < 0 || countBrackets(text, 0, at) > progressDepth) return;

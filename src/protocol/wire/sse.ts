@@ -3,7 +3,6 @@
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
 import { writeDigits } from '../../util/text/digits.ts';
 import { type EventId, formatEventId, formatEventIdStart, maxEventIdLength, parseEventId } from './event-id.ts';
-import type { TextRun } from './text-run.ts';
 
 const lineFeed = 0x0a;
 /**
@@ -19,40 +18,25 @@ export interface LoggedEvent extends Omit<EventId, 'requests'> {
   readonly data: Buffer;
   /** The stream ends with this event. A client with its id has all responses, so the id names no request. */
   readonly last?: boolean;
-  readonly texts?: undefined;
 }
-
-/** Consecutive events of a log, of which none ends the stream; `seq` is the number of the last one. */
-export interface LoggedRun extends Omit<EventId, 'requests'> {
-  readonly texts: TextRun;
-  readonly data?: undefined;
-  readonly last?: false;
-}
-
-/** An event of a log, or a run of them. */
-export type LoggedEntry = LoggedEvent | LoggedRun;
 
 /**
  * Encodes several events of a log as one buffer, so that a burst is one write. A priming event (empty data) carries
  * `retry`, the reconnection time in milliseconds.
  * @param requests the end of each event id; see `EventId.requests`
  */
-export function encodeLoggedEvents(events: readonly LoggedEntry[], retryMs: number, requests = ''): Buffer {
+export function encodeLoggedEvents(events: readonly LoggedEvent[], retryMs: number, requests = ''): Buffer {
   const head = formatHead(requests);
   const primingHead = `${requests}\nretry: ${retryMs}\ndata: `;
   let size = 0;
-  for (const { data, texts } of events) {
-    const count = texts === undefined ? 1 : texts.count;
-    const bytes = texts === undefined ? data.length : texts.bytes;
-    size += count * (maxEventIdLength + primingHead.length + head.length) + bytes;
-  }
+  for (const { data } of events) size += maxEventIdLength + primingHead.length + head.length + data.length;
   const text = Buffer.allocUnsafe(size);
   let at = 0;
-  let previous: LoggedEntry | undefined;
+  let previous: LoggedEvent | undefined;
   let idStart = 0; // position of the latest id; the next one may share its beginning
   let sharedLength = 0;
   for (const event of events) {
-    const { stream, epoch, seq, data, last, texts } = event;
+    const { stream, epoch, seq, data, last } = event;
     if (previous?.stream === stream && previous.epoch === epoch) {
       text.copyWithin(at, idStart, idStart + sharedLength);
       idStart = at;
@@ -61,10 +45,6 @@ export function encodeLoggedEvents(events: readonly LoggedEntry[], retryMs: numb
       sharedLength = text.write(`id: ${formatEventIdStart(stream, epoch)}`, at, 'latin1');
     }
     previous = event;
-    if (texts !== undefined) {
-      at = writeRun(text, at, sharedLength, head, event);
-      continue;
-    }
     at = writeDigits(text, at + sharedLength, seq);
     if (data.length === 0) at += text.write(primingHead, at, 'latin1');
     else {
@@ -78,33 +58,6 @@ export function encodeLoggedEvents(events: readonly LoggedEntry[], retryMs: numb
     text[at++] = lineFeed;
   }
   return text.subarray(0, at);
-}
-
-/**
- * Writes the events of a run. The beginning of the first one's id is written already; each event has the same.
- * @returns the position behind them
- */
-function writeRun(
-  target: Buffer,
-  start: number,
-  sharedLength: number,
-  head: Buffer,
-  { seq, texts }: LoggedRun,
-): number {
-  let at = start;
-  for (let index = 0; index < texts.count; index += 1) {
-    if (index > 0) target.copyWithin(at, start, start + sharedLength);
-    at = writeDigits(target, at + sharedLength, seq - texts.count + 1 + index);
-    target.set(head, at);
-    at += head.length;
-    const from = texts.startOf(index);
-    const to = texts.endOf(index);
-    texts.memory.copy(target, at, from, to);
-    at += to - from;
-    target[at++] = lineFeed;
-    target[at++] = lineFeed;
-  }
-  return at;
 }
 
 let lastRequests = '';

@@ -9,7 +9,6 @@ import { canReplace, type Handshake, readHandshake } from '../../protocol/handsh
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { challengeTo, noteChallenge } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
-import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { isClientRefused } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
 import type { ClientState } from '../record/client-state.ts';
@@ -341,11 +340,6 @@ export class BackendSupervisor implements BackendEvents {
     const own = this.#removeReplayAnswers(messages);
     if (own.length > 0) this.#restartPolicy.hasWorked = true;
     this.#listener.onMessages(own, relatedRequests);
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    if (this.#replayIds.size === 0) this.#listener.onUnits(units);
-    else this.onMessages(messagesOf(units));
   }
 
   onNoise(text: Buffer, more?: number): void {

@@ -1,6 +1,5 @@
 import type { RequestIds } from '../../backend/backend.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { ProgressRun } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
 
 /** What a backend reports in order: a message of its server, or a state of its own behind the messages before it. */
@@ -9,9 +8,6 @@ export type ServerOutput =
       readonly message: Message;
       /** As in `BackendEvents.onMessages`. */
       readonly relatedRequests: RequestIds | undefined;
-    }
-  | {
-      /** Consecutive progress notifications. No transport that can tell related requests reports them. */ readonly run: ProgressRun;
     }
   | { /** As in `BackendEvents.onState`. */ readonly state: string };
 
@@ -112,23 +108,7 @@ export class BackpressureQueue {
     let messages = 0;
     for (let output = this.#waiting[this.#handled]; output !== undefined; output = this.#waiting[this.#handled]) {
       if (messages > 0 && (messages >= portion.messages || bytes >= portion.bytes)) return;
-      if ('run' in output) {
-        const { texts } = output.run;
-        const count = Math.max(
-          1,
-          Math.min(Math.ceil(portion.messages - messages), texts.countOfBytes(portion.bytes - bytes)),
-        );
-        if (count < texts.count) {
-          // As much as the portion has room for. The rest of the run waits in its place.
-          const rest = { run: output.run.slice(count) };
-          this.#waiting = [rest, ...this.#waiting.slice(this.#handled + 1)];
-          this.#handled = 0;
-          this.#stages.handle({ run: output.run.slice(0, count) });
-          return;
-        }
-        messages += texts.count;
-        bytes += texts.bytes;
-      } else messages += 1;
+      messages += 1;
       this.#handled += 1;
       if ('message' in output) bytes += output.message.text.length;
       this.#stages.handle(output);

@@ -1,8 +1,7 @@
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch, createMessageBatch } from '../../reply/event-batch.ts';
 import type { EventSink } from '../../reply/reply.ts';
-import type { EventLog, ReadOutcome, StoredEntry, StoredEvent } from '../../store/event-log.ts';
-import { bytesOf, eventCount } from '../../store/event-run.ts';
+import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 
@@ -109,14 +108,14 @@ export class StreamCursor {
   }
 
   /** Receives events of this stream that were just stored. */
-  push(events: readonly StoredEntry[]): void {
+  push(events: readonly StoredEvent[]): void {
     if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {
       this.#write(events, 'live');
       return;
     }
     if (this.#state === 'closed') return;
-    this.lagEvents += eventCount(events);
-    for (const event of events) this.lagBytes += bytesOf(event);
+    this.lagEvents += events.length;
+    for (const { data } of events) this.lagBytes += data.length;
     this.#readAgain = true;
     if (this.#state === 'live') this.#read();
   }
@@ -180,16 +179,16 @@ export class StreamCursor {
     this.#owner.noteCaughtUp();
   }
 
-  #write(events: readonly StoredEntry[], source: 'live' | 'replayed'): void {
+  #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
-    this.#owner.noteWritten(eventCount(events), source);
-    const texts = this.#held === undefined ? events : events.map((event) => this.#withHeldText(event));
+    this.#owner.noteWritten(events.length, source);
+    const texts = this.#held === undefined ? events : events.map((event) => ({ ...event, data: this.#textOf(event) }));
     this.#written(newest, this.sink.write(createLoggedBatch(texts, this.#owner.retryMs, this.requests)));
   }
 
   /** Events were written, up to this one. */
-  #written({ epoch, seq, last }: StoredEntry, keepsUp: boolean): void {
+  #written({ epoch, seq, last }: StoredEvent, keepsUp: boolean): void {
     this.cursor = { epoch, seq };
     if (last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
@@ -201,10 +200,6 @@ export class StreamCursor {
   #cutOff(): void {
     this.isTooSlow = true;
     this.sink.cut();
-  }
-
-  #withHeldText(event: StoredEntry): StoredEntry {
-    return event.texts === undefined ? { ...event, data: this.#textOf(event) } : event;
   }
 
   #textOf({ epoch, seq, data }: StoredEvent): Buffer {

@@ -1,6 +1,5 @@
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
-import type { TextRun } from '../../protocol/wire/text-run.ts';
-import type { StoredEntry } from '../../store/event-log.ts';
+import type { StoredEvent } from '../../store/event-log.ts';
 import type { Registration } from '../../store/session-records.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { SessionContext } from '../session-context.ts';
@@ -70,13 +69,13 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.streams = new Streams(context, new RepairingLog(context.log, context.epoch, this.#writer), this.#queue);
   }
 
-  onStored(events: readonly StoredEntry[]): void {
-    this.#forgetStored((events.at(-1) as StoredEntry).seq);
+  onStored(events: readonly StoredEvent[]): void {
+    this.#forgetStored((events.at(-1) as StoredEvent).seq);
     this.streams.deliver(events);
     this.#notifyStored();
   }
 
-  onReappended(events: readonly StoredEntry[]): void {
+  onReappended(events: readonly StoredEvent[]): void {
     this.streams.deliver(events);
   }
 
@@ -147,12 +146,6 @@ export class EventDelivery implements WriterListener, QueueStages {
     if (effects?.live !== undefined) this.streams.hold(stream, this.#added, effects.live);
     if (last && effects?.settles !== undefined)
       this.#unstored.push({ seq: this.#added, stream, since: performance.now() });
-  }
-
-  /** Adds consecutive events to a stream; the next flush sends them. */
-  addRun(stream: number, texts: TextRun): void {
-    this.#writer.addRun(stream, texts);
-    this.#added += texts.count;
   }
 
   /** Calls `onStored` with the position of the log, once all events that were added so far are stored. */

@@ -1,19 +1,9 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
-import type { TextRun } from '../../protocol/wire/text-run.ts';
-import type {
-  AppendOutcome,
-  EventLog,
-  EventRun,
-  NewEvent,
-  PendingCall,
-  StoredEntry,
-  StoredEvent,
-} from '../../store/event-log.ts';
-import { bytesOf, eventCount, singleEvents } from '../../store/event-run.ts';
+import type { AppendOutcome, EventLog, PendingCall, StoredEvent } from '../../store/event-log.ts';
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
-import { type Batch, type Entry, entriesAfter, retainedOf } from './retained-events.ts';
+import { type Batch, type OwnEvent, retainedOf } from './retained-events.ts';
 
 /**
  * Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere.
@@ -32,9 +22,9 @@ export interface WriterSession {
 /** Receives the outcome of appends. */
 export interface WriterListener {
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
-  onStored(events: readonly StoredEntry[]): void;
+  onStored(events: readonly StoredEvent[]): void;
   /** Events that the log had lost are in it again. A reader has missed them meanwhile. */
-  onReappended(events: readonly StoredEntry[]): void;
+  onReappended(events: readonly StoredEvent[]): void;
   /** Registers the session again with `recoveryState`, because the log does not know it any more. */
   register(): Promise<Registration>;
   /** The log did not take the events. This instance may no longer write to the session. */
@@ -80,7 +70,7 @@ export class EventWriter {
   readonly #storedTails: SparseMap<number, StreamTail>;
   readonly #pendingCalls: SparseMap<RequestId, PendingCall>;
   #newestStream: number;
-  #queue: Entry[] = [];
+  #queue: OwnEvent[] = [];
   /** The appends under way, in order. */
   readonly #sent: SentAppend[] = [];
   #retained: Batch = [];
@@ -115,8 +105,8 @@ export class EventWriter {
 
   /** The events of a stream after a position that were added and are not known to be stored, in order. */
   unstoredEvents(stream: number, after: LogPosition | undefined): readonly StoredEvent[] {
-    const entries: readonly StoredEntry[] = [...this.#sent.flatMap(({ batch }) => batch), ...this.#queue];
-    const events = singleEvents(entries.filter((entry) => entry.stream === stream));
+    const all = [...this.#sent.flatMap(({ batch }) => batch), ...this.#queue];
+    const events = all.filter((event) => event.stream === stream);
     return after === undefined ? events : events.filter((event) => compareLogPositions(event, after) > 0);
   }
 
@@ -136,8 +126,8 @@ export class EventWriter {
       if (previous === undefined) tails.delete(stream);
       else tails.set(stream, { newest: previous, ended: false });
     }
-    const settled = this.#retained.flatMap((entry) => (entry.texts === undefined ? (entry.settled ?? []) : []));
-    return { tail: this.#appended - eventCount(this.#retained), log: this.#logWith(tails, settled) };
+    const settled = this.#retained.flatMap((event) => event.settled ?? []);
+    return { tail: this.#appended - this.#retained.length, log: this.#logWith(tails, settled) };
   }
 
   /** How long the log has not answered, in milliseconds; 0 if no append is under way. */
@@ -152,21 +142,9 @@ export class EventWriter {
     this.#pendingBytes += data.length;
     const seq = this.#seq;
     const event = { epoch, stream, seq, previous: this.#tails.get(stream), data, last };
-    this.#queue.push(
-      opens || settles !== undefined ? (Object.assign(event, { opens, settles }) as NewEvent & StoredEvent) : event,
-    );
+    this.#queue.push(opens || settles !== undefined ? (Object.assign(event, { opens, settles }) as OwnEvent) : event);
     if (last) this.#tails.delete(stream);
     else this.#tails.set(stream, { epoch, seq });
-  }
-
-  /** Queues consecutive events of a stream. */
-  addRun(stream: number, texts: TextRun): void {
-    const { epoch } = this.#session;
-    this.#seq += texts.count;
-    this.#pendingBytes += texts.bytes;
-    const seq = this.#seq;
-    this.#queue.push({ epoch, stream, seq, previous: this.#tails.get(stream), texts, last: false });
-    this.#tails.set(stream, { epoch, seq });
   }
 
   /** Starts to append the added events. Call this once at the end of a burst. */
@@ -221,7 +199,7 @@ export class EventWriter {
     const batch = this.#queue;
     this.#queue = [];
     this.#isDoubtful = false;
-    const expectedTail = this.#sent.reduce((tail, sent) => tail + eventCount(sent.batch), this.#appended);
+    const expectedTail = this.#sent.reduce((tail, sent) => tail + sent.batch.length, this.#appended);
     const outcome = log.append(key, epoch, expectedTail, batch);
     // `#appendAll` awaits the outcome, unless an earlier append is refused for good.
     outcome.catch(() => undefined);
@@ -249,8 +227,8 @@ export class EventWriter {
       }
       this.#sent.shift();
       if (batch.length === 0) continue;
-      this.#appended += eventCount(batch);
-      for (const entry of batch) this.#pendingBytes -= bytesOf(entry);
+      this.#appended += batch.length;
+      for (const { data } of batch) this.#pendingBytes -= data.length;
       this.#updateState(batch);
       this.#retain(batch);
       this.#listener.onStored(batch);
@@ -275,7 +253,7 @@ export class EventWriter {
         const { tail } = result;
         if (tail >= expectedTail) return 'gap'; // nobody else writes under this epoch
         expectedTail = tail;
-        before = entriesAfter(this.#retained, tail);
+        before = this.#retained.filter(({ seq }) => seq > tail);
         events = [...before, ...batch];
       } else {
         const registered = await this.#listener.register();
@@ -296,11 +274,11 @@ export class EventWriter {
   #updateState(batch: Batch): void {
     const { epoch } = this.#session;
     for (let index = 0; index < batch.length; index += 1) {
-      const entry = batch[index] as Entry;
-      const { stream, seq, last, opens } = entry;
+      const event = batch[index] as OwnEvent;
+      const { stream, seq, last, opens, settles } = event;
       this.#newestStream = Math.max(this.#newestStream, stream);
       if (opens !== undefined) for (const call of opens) this.#pendingCalls.set(call.id, call);
-      if (entry.texts === undefined && entry.settles !== undefined) this.#settle(entry.settles, entry);
+      if (settles !== undefined) this.#settle(settles, event);
       // The log forgets an ended stream with its last event, so its tail is not needed here either.
       if (last) this.#storedTails.delete(stream);
       // One tail for a run of events of one stream.
@@ -309,7 +287,7 @@ export class EventWriter {
     }
   }
 
-  #settle(id: RequestId, event: Exclude<Entry, EventRun>): void {
+  #settle(id: RequestId, event: OwnEvent): void {
     const call = this.#pendingCalls.get(id);
     if (call === undefined) return;
     this.#pendingCalls.delete(id);

@@ -3,7 +3,6 @@ import type { SessionCalls } from '../../call/session-calls.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { noData } from '../../protocol/wire/sse.ts';
-import type { TextRun } from '../../protocol/wire/text-run.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import type { SessionContext } from '../session-context.ts';
 import { getStream } from './cursor.ts';
@@ -41,14 +40,6 @@ export class LoggedTarget implements AnswerTarget {
   write(text: Buffer): boolean {
     this.#add(text, false);
     return true;
-  }
-
-  writeRun(texts: TextRun): void {
-    // The stream's first event opens its requests in the log.
-    const count = this.#opens === undefined ? 0 : 1;
-    if (count > 0) this.#add(texts.text(0), false);
-    this.isLogged = true;
-    if (count < texts.count) this.#delivery.addRun(this.number as number, texts.slice(count));
   }
 
   respond(response: Message, isLast: boolean, id: RequestId | undefined): void {

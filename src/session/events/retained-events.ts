@@ -1,18 +1,14 @@
-import type { EventRun, NewEvent, PendingCall, StoredEvent } from '../../store/event-log.ts';
-import { bytesOf, countOf, firstSeqOf, sliceRun } from '../../store/event-run.ts';
+import type { NewEvent, PendingCall, StoredEvent } from '../../store/event-log.ts';
 
-/** An event of an owner. */
-type OwnEvent = NewEvent &
+/** An event of an owner, before and after it is stored. */
+export type OwnEvent = NewEvent &
   StoredEvent & {
     /** The pending call that the event settled, without its text. Set when the event is stored. */
     settled?: PendingCall;
   };
 
-/** An event of an owner, or a run of them, before and after it is stored. */
-export type Entry = OwnEvent | EventRun;
-
 /** Events of one append, in order. */
-export type Batch = readonly Entry[];
+export type Batch = readonly OwnEvent[];
 
 /**
  * How many events are retained, because a failover of the store can lose confirmed events. Retained events are appended
@@ -21,26 +17,12 @@ export type Batch = readonly Entry[];
 const maxRetainedEvents = 128;
 const maxRetainedBytes = 256 * 1024;
 
-/** The events behind this number. */
-export function entriesAfter(entries: Batch, seq: number): Batch {
-  return entries
-    .filter((entry) => entry.seq > seq)
-    .map((entry) => (entry.texts === undefined ? entry : sliceRun(entry, Math.max(0, seq - firstSeqOf(entry) + 1))));
-}
-
 /** The newest events, within the limits of what is retained. */
-export function retainedOf(entries: Batch): Batch {
-  let count = 0;
+export function retainedOf(events: Batch): Batch {
   let bytes = 0;
-  for (let from = entries.length; from > 0; from -= 1) {
-    const entry = entries[from - 1] as Entry;
-    count += countOf(entry);
-    bytes += bytesOf(entry);
-    if (count <= maxRetainedEvents && bytes <= maxRetainedBytes) continue;
-    if (entry.texts === undefined) return entries.slice(from);
-    const { texts } = entry;
-    const excess = Math.max(count - maxRetainedEvents, texts.countOfBytes(bytes - maxRetainedBytes));
-    return excess < texts.count ? [sliceRun(entry, excess), ...entries.slice(from)] : entries.slice(from);
+  for (let from = events.length; from > 0; from -= 1) {
+    bytes += (events[from - 1] as OwnEvent).data.length;
+    if (events.length - from + 1 > maxRetainedEvents || bytes > maxRetainedBytes) return events.slice(from);
   }
-  return entries;
+  return events;
 }

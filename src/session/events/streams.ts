@@ -14,7 +14,7 @@ import {
   gapBatch,
 } from '../../reply/event-batch.ts';
 import { type EventSink, faultAnswer, nothing, type Reply } from '../../reply/reply.ts';
-import type { EventLog, ReadOutcome, StoredEntry, StoredEvent } from '../../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -284,10 +284,10 @@ export class Streams implements CursorOwner {
   }
 
   /** Passes events that were just stored to their connections. */
-  deliver(events: readonly StoredEntry[]): void {
+  deliver(events: readonly StoredEvent[]): void {
     this.#deliveries += 1;
     for (let from = 0; from < events.length; ) {
-      const stream = (events[from] as StoredEntry).stream;
+      const stream = (events[from] as StoredEvent).stream;
       let to = from + 1;
       while (events[to]?.stream === stream) to += 1;
       this.#cursors.get(stream)?.push(to - from === events.length ? events : events.slice(from, to));

@@ -2,7 +2,6 @@ import type { RequestIds } from '../../backend/backend.ts';
 import { type Call, failCall, type StreamTarget } from '../../call/session-calls.ts';
 import { taskStatus } from '../../call/tasks.ts';
 import { faultData, type Message } from '../../protocol/message/message.ts';
-import type { ProgressRun } from '../../protocol/message/progress-run.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
@@ -46,32 +45,6 @@ export class Attribution implements UnsolicitedSink {
     this.#context.calls.areIdentified = relatedRequests !== undefined;
     if (message.kind === 'response') this.#routeResponse(message);
     else this.#route(message, relatedRequests);
-  }
-
-  /**
-   * Receives consecutive progress notifications of one token. They go to the same call, because nothing can change
-   * between two of them. If anything has to be decided for each, they are received one by one.
-   */
-  receiveRun(run: ProgressRun): void {
-    const { calls, policy, limits } = this.#context;
-    const { texts, progressToken } = run;
-    calls.areIdentified = false;
-    const { first } = run;
-    const destination = calls.isLate(first)
-      ? 'nobodys'
-      : policy.attribute(first, calls, this.#delivery.streams.hasGet, undefined);
-    const isPlain =
-      typeof destination === 'object' &&
-      destination.renumbered === undefined &&
-      destination.rerunAfter === undefined &&
-      texts.longest <= limits.maxEventBytes &&
-      destination.answer.run?.(texts) === true;
-    if (!isPlain) {
-      for (const message of run.messages()) this.receive(message, undefined);
-      return;
-    }
-    calls.noteProgress(progressToken);
-    if (destination.request !== undefined) destination.lastProgress = readProgressValue(texts.text(texts.count - 1));
   }
 
   /** Sends a server message to its destination. */

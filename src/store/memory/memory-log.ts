@@ -2,16 +2,7 @@ import { compareLogPositions, type LogPosition } from '../../protocol/wire/event
 import { Deque } from '../../util/deque.ts';
 import { detachBytes, detachedBytes } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
-import type {
-  AppendOutcome,
-  LogLimits,
-  NewEntry,
-  NewEvent,
-  ReadOutcome,
-  StoredEntry,
-  StoredEvent,
-} from '../event-log.ts';
-import { bytesOf, countOf, eventOfRun, firstSeqOf, singleEvents, sliceRun } from '../event-run.ts';
+import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
 import { PendingTable } from './pending-table.ts';
@@ -19,12 +10,6 @@ import { PendingTable } from './pending-table.ts';
 /** A kept event. */
 export interface LogEntry {
   readonly event: StoredEvent;
-  readonly storedAtMs: number;
-}
-
-interface Entry {
-  /** An event, or the kept events of a run. */
-  event: StoredEntry;
   readonly storedAtMs: number;
 }
 
@@ -52,9 +37,7 @@ export class MemoryLog {
   /** The bytes of the events that are kept. */
   bytes = 0;
   readonly #limits: LogLimits;
-  readonly #entries = new Deque<Entry>();
-  /** How many events the entries have. */
-  #count = 0;
+  readonly #entries = new Deque<LogEntry>();
   readonly #tails = new SparseMap<number, StreamTail>(); // an open stream's tail outlives the eviction of its event
   readonly #pending = new PendingTable();
   #epoch: number;
@@ -73,33 +56,17 @@ export class MemoryLog {
     const entries = this.#entries;
     for (let oldest = entries.at(0); oldest !== undefined; oldest = entries.at(0)) {
       const isOld = nowMs - oldest.storedAtMs > maxAgeMs;
-      if (!isOld && this.#count <= maxEvents && this.bytes <= maxBytes) return;
-      const { texts } = oldest.event;
-      if (texts === undefined) this.#evictFirst(oldest, 1);
-      else {
-        const excess = Math.max(this.#count - maxEvents, texts.countOfBytes(this.bytes - maxBytes));
-        this.#evictFirst(oldest, isOld ? texts.count : Math.min(texts.count, Math.ceil(excess)));
-      }
+      if (!isOld && entries.length <= maxEvents && this.bytes <= maxBytes) return;
+      this.evictOldest();
     }
   }
 
-  /** Evicts the oldest event, to make room for other sessions. */
+  /** Evicts the oldest event, for the limits or to make room for other sessions. */
   evictOldest(): void {
-    const oldest = this.#entries.at(0);
-    if (oldest !== undefined) this.#evictFirst(oldest, 1);
-  }
-
-  /** Evicts the first events of the oldest entry. */
-  #evictFirst(oldest: Entry, count: number): void {
-    const { event } = oldest;
-    this.#limits.evicted?.add(count);
-    this.#count -= count;
-    this.bytes -= bytesOf(event);
-    if (event.texts !== undefined && count < event.texts.count) {
-      oldest.event = sliceRun(event, count);
-      this.bytes += bytesOf(oldest.event);
-      return;
-    }
+    const event = this.#entries.at(0)?.event;
+    if (event === undefined) return;
+    this.#limits.evicted?.add(1);
+    this.bytes -= event.data.length;
     this.#entries.shift();
     const tail = this.#tails.get(event.stream);
     if (tail?.ended && compareLogPositions(tail.newest, event) === 0) this.#tails.delete(event.stream);
@@ -118,10 +85,7 @@ export class MemoryLog {
 
   /** Returns everything that the log knows. The events are those of the log itself. */
   contents(): LogContents {
-    const entries = Array.from(
-      { length: this.#entries.length },
-      (_, index) => this.#entries.at(index) as Entry,
-    ).flatMap(({ event, storedAtMs }) => singleEvents([event]).map((single) => ({ event: single, storedAtMs })));
+    const entries = Array.from({ length: this.#entries.length }, (_, index) => this.#entries.at(index) as LogEntry);
     return { epoch: this.#epoch, tailSeq: this.#tailSeq, state: this.state(), entries };
   }
 
@@ -129,7 +93,6 @@ export class MemoryLog {
   load({ epoch, tailSeq, state, entries }: LogContents, nowMs: number): void {
     for (const { event, storedAtMs } of entries) {
       this.#entries.push({ event: { ...event, data: detachBytes(event.data) }, storedAtMs });
-      this.#count += 1;
       this.bytes += event.data.length;
     }
     this.restore(epoch, tailSeq, state);
@@ -161,7 +124,7 @@ export class MemoryLog {
   }
 
   /** Takes time in proportion to the appended and evicted events, however many events are kept. */
-  append(expectedTail: number, events: readonly NewEntry[], nowMs: number): AppendOutcome {
+  append(expectedTail: number, events: readonly NewEvent[], nowMs: number): AppendOutcome {
     requireConsecutive(expectedTail, events);
     // An earlier attempt stored all or nothing. A tail at or after the end of the batch means that all events are
     // stored. A tail inside the batch cannot come from an attempt of this call.
@@ -171,22 +134,18 @@ export class MemoryLog {
         : { outcome: 'gap', tail: this.#tailSeq };
     }
     const epoch = this.#epoch;
-    const kept = detachedBytes(events.map(({ data = noData }) => data));
+    const kept = detachedBytes(events.map(({ data }) => data));
     for (let index = 0; index < events.length; index += 1) {
-      const event = events[index] as NewEntry;
-      const { stream, seq, last, texts } = event;
-      const previous = copyPosition(event.previous);
-      const stored: StoredEntry =
-        texts === undefined
-          ? { epoch, stream, seq, previous, data: kept[index] as Buffer, last }
-          : { epoch, stream, seq, previous, texts: texts.detached(), last: false };
+      const event = events[index] as NewEvent;
+      const { stream, seq, last } = event;
+      const data = kept[index] as Buffer;
+      const stored: StoredEvent = { epoch, stream, seq, previous: copyPosition(event.previous), data, last };
       this.#entries.push({ event: stored, storedAtMs: nowMs });
-      this.#count += countOf(stored);
       // A run of events of one stream needs a single tail.
       if (events[index + 1]?.stream !== stream) this.#tails.set(stream, { newest: { epoch, seq }, ended: last });
       this.#newestStream = Math.max(this.#newestStream, stream);
-      this.bytes += bytesOf(stored);
-      if (event.texts === undefined) this.#pending.apply(event);
+      this.bytes += data.length;
+      this.#pending.apply(event);
     }
     this.#tailSeq = events.at(-1)?.seq ?? this.#tailSeq;
     this.evict(nowMs);
@@ -230,26 +189,25 @@ export class MemoryLog {
  * predecessor was never stored. The next read starts there and reports `broken`, which a read can report only of its
  * start.
  */
-function collect(entries: Deque<Entry>, stream: number, after: LogPosition | undefined, limit: number): StoredEvent[] {
+function collect(
+  entries: Deque<LogEntry>,
+  stream: number,
+  after: LogPosition | undefined,
+  limit: number,
+): StoredEvent[] {
   const events: StoredEvent[] = [];
   for (let index = firstAfter(entries, after); events.length < limit; index += 1) {
     const event = entries.at(index)?.event;
     if (event === undefined) break;
     if (event.stream !== stream) continue;
     if (events.length > 0 && isBreak(events.at(-1), event)) break;
-    if (event.texts === undefined) events.push(event);
-    else {
-      const isInside = after !== undefined && after.epoch === event.epoch;
-      const from = isInside ? Math.max(0, after.seq - firstSeqOf(event) + 1) : 0;
-      const to = Math.min(event.texts.count, from + limit - events.length);
-      for (let at = from; at < to; at += 1) events.push(eventOfRun(event, at));
-    }
+    events.push(event);
   }
   return events;
 }
 
 /** Finds the index of the oldest entry after a position; the log is sorted. */
-function firstAfter(entries: Deque<Entry>, after: LogPosition | undefined): number {
+function firstAfter(entries: Deque<LogEntry>, after: LogPosition | undefined): number {
   if (after === undefined) return 0;
   let low = 0;
   let high = entries.length;
@@ -262,10 +220,8 @@ function firstAfter(entries: Deque<Entry>, after: LogPosition | undefined): numb
   return low;
 }
 
-const noData = Buffer.alloc(0);
-
 /** True if the stream had an event between `after` and the event whose predecessor is `previous`. */
-const isBreak = (after: LogPosition | undefined, { previous }: StoredEntry): boolean =>
+const isBreak = (after: LogPosition | undefined, { previous }: StoredEvent): boolean =>
   previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
 
 /** Copies only the position: a caller may pass a whole event, whose chain would keep every earlier event alive. */

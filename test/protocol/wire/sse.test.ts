@@ -7,11 +7,8 @@ import {
   encodeEvent,
   encodeLoggedEvents,
   keepAliveComment,
-  type LoggedEntry,
   type SseEvent,
 } from '../../../src/protocol/wire/sse.ts';
-import { createLoggedBatch } from '../../../src/reply/event-batch.ts';
-import { runOf } from '../../support/event-runs.ts';
 import { readByTheRules } from '../../support/plain-sse.ts';
 
 const place = (seq: number) => ({ stream: 3, epoch: 1_763_634_000_000, seq });
@@ -48,42 +45,6 @@ describe('encodeLoggedEvents', () => {
       { type: 'message', data: '{"b":2}', lastEventId: id(3) },
     ]);
     expect(encodeLoggedEvents([], 500).length).toBe(0);
-  });
-
-  it('[P4] writes runs as it writes their events one by one', () => {
-    const texts = fc.array(
-      fc.string({ minLength: 1, maxLength: 60 }).filter((text) => !/[\r\n]/.test(text)),
-      {
-        minLength: 1,
-        maxLength: 12,
-      },
-    );
-    const bursts = fc.array(fc.tuple(texts, fc.boolean(), fc.integer({ min: 3, max: 4 })), { maxLength: 6 });
-    fc.assert(
-      fc.property(
-        bursts,
-        fc.integer({ min: 0, max: 1_100 }),
-        fc.constantFrom('', '~7', '~7,8'),
-        (all, from, requests) => {
-          let seq = from;
-          const single: LoggedEntry[] = [];
-          const runs: LoggedEntry[] = [];
-          for (const [burst, isRun, stream] of all) {
-            const events = burst.map((data) => ({ ...event(++seq, data), stream }));
-            single.push(...events);
-            if (isRun) runs.push({ stream, epoch: place(0).epoch, seq, texts: runOf(burst, 'around') });
-            else runs.push(...events);
-          }
-          const text = encodeLoggedEvents(runs, 500, requests).toString();
-          expect(text).toBe(encodeLoggedEvents(single, 500, requests).toString());
-          const batch = createLoggedBatch(runs, 500, requests === '' ? undefined : requests);
-          const expected = createLoggedBatch(single, 500, requests === '' ? undefined : requests);
-          expect(batch.events).toEqual(expected.events);
-          expect(batch.messageTexts).toEqual(expected.messageTexts);
-          expect(batch.at).toEqual(expected.at);
-        },
-      ),
-    );
   });
 
   it.each([

@@ -1,9 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ProgressRun } from '../../../src/protocol/message/progress-run.ts';
 import { BackpressureQueue, type ServerOutput } from '../../../src/session/events/backpressure.ts';
 import { asMessage } from '../../support/as-message.ts';
-import { runOf } from '../../support/event-runs.ts';
 
 /** An intake whose log takes as long as the test says. */
 function createFixture({ lines = 4, bytes = 1_000 } = {}) {
@@ -15,7 +12,7 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
     portion: { messages: lines, bytes },
     handle: (output) => void handled.push(textOf(output)),
     storePortion() {
-      log.push(`flush ${handled.flatMap((text) => text.split(',')).length}`);
+      log.push(`flush ${handled.length}`);
       if (!isSlow) return undefined;
       return new Promise<void>((resolve) => {
         stores.push(resolve);
@@ -43,10 +40,7 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
 
 const linesOf = (...texts: (string | number)[]): ServerOutput[] =>
   texts.map((text) => ({ message: asMessage(String(text)), relatedRequests: undefined }));
-const textOf = (output: ServerOutput): string => {
-  if ('run' in output) return output.run.texts.texts().join();
-  return 'message' in output ? output.message.text.toString() : output.state;
-};
+const textOf = (output: ServerOutput): string => ('message' in output ? output.message.text.toString() : output.state);
 const count = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => String(from + n));
 
 describe('the back-pressure on a server', () => {
@@ -120,38 +114,6 @@ describe('the back-pressure on a server', () => {
       await stored();
       expect(handled).toEqual(count(0, 10));
     }
-  });
-
-  it('[P8] [P4] divides runs of progress as it divides single lines', async () => {
-    const line = fc.record({
-      length: fc.integer({ min: 1, max: 9 }),
-      bytes: fc.integer({ min: 1, max: 8 }),
-      isRun: fc.boolean(),
-    });
-    const limits = fc.record({
-      lines: fc.integer({ min: 1, max: 6 }).map((n) => (n * 3) / 8 + n),
-      bytes: fc.integer({ min: 1, max: 40 }),
-    });
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.array(line, { maxLength: 5 }), { maxLength: 4 }), limits, async (reads, bounds) => {
-        const portionsOf = async (joins: boolean): Promise<unknown> => {
-          const { intake, handled, log, slow, stored } = createFixture(bounds);
-          slow(true);
-          let next = 0;
-          for (const read of reads) {
-            const output = read.flatMap(({ length, bytes, isRun }): ServerOutput[] => {
-              const texts = Array.from({ length }, () => String(next++).padStart(bytes, '0'));
-              return isRun && joins ? [{ run: new ProgressRun(runOf(texts), 1) }] : linesOf(...texts);
-            });
-            intake.take(output);
-          }
-          while (log.at(-1) !== 'resume' && log.length > 0) await stored();
-          return [handled.join().split(','), log];
-        };
-        expect(await portionsOf(true)).toEqual(await portionsOf(false));
-      }),
-      { numRuns: 200 },
-    );
   });
 
   it('keeps the order when handling a line adds more lines', () => {

@@ -7,7 +7,6 @@ import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { asMessage } from '../../support/as-message.ts';
-import { runOf } from '../../support/event-runs.ts';
 import { createFakeReply, createFakeSink } from '../../support/fake-reply.ts';
 import { createContext } from '../context-fixture.ts';
 
@@ -31,8 +30,7 @@ async function createFixture({ log: wrap = (log: EventLog) => log, maxEvents = 8
   const supervisor = { pause: () => void told.push('pause'), resume: () => void told.push('resume') };
   const outbound: EventDelivery = new EventDelivery(context, supervisor as unknown as BackendSupervisor, {
     receive(output) {
-      if ('run' in output) outbound.addRun(getStream, output.run.texts);
-      else outbound.add(getStream, Buffer.from('message' in output ? output.message.text : output.state), false);
+      outbound.add(getStream, Buffer.from('message' in output ? output.message.text : output.state), false);
     },
   });
   const listen = () => {
@@ -173,7 +171,7 @@ describe('event delivery', () => {
       const { outbound, sink, stream } = await createStuck();
       outbound.add(stream, Buffer.from('1'), false);
       outbound.flush();
-      outbound.addRun(stream, runOf(['2', '3']));
+      for (const text of ['2', '3']) outbound.add(stream, Buffer.from(text), false);
       outbound.add(stream, Buffer.from('{"id":1,"error":{}}'), true, {
         settles: 1,
         live: Buffer.from('{"id":1,"result":{}}'),

@@ -6,22 +6,14 @@ import {
   type WriteRefusal,
   type WriterSession,
 } from '../../../src/session/events/event-writer.ts';
-import type {
-  AppendOutcome,
-  EventLog,
-  EventRun,
-  NewEntry,
-  NewEvent,
-  StoredEntry,
-} from '../../../src/store/event-log.ts';
+import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../src/store/event-log.ts';
 import { requireConsecutive } from '../../../src/store/require-consecutive.ts';
-import { runOf, splitRuns } from '../../support/event-runs.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** An append that waits for the test. */
 interface Append {
   readonly expectedTail: number;
-  readonly events: readonly NewEntry[];
+  readonly events: readonly NewEvent[];
   settle(outcome: AppendOutcome): void;
   fail(cause: Error): void;
 }
@@ -36,7 +28,7 @@ function createWriter(append: AppendEvents) {
   const writer = new EventWriter(session, {
     onReappended: () => undefined,
     register: async () => 'registered',
-    onStored: (events: readonly StoredEntry[]) => void stored.push(...textsOf(events)),
+    onStored: (events: readonly StoredEvent[]) => void stored.push(...textsOf(events)),
     onRefused: (why) => void refused.push(why),
   });
   const add = (...texts: string[]): void => {
@@ -67,8 +59,7 @@ function createFixture() {
   return { ...parts, appends, nextAppend, pipeline };
 }
 
-const textsOf = (events: readonly (NewEvent | EventRun)[]): string[] =>
-  splitRuns(events).map(({ data }) => data.toString());
+const textsOf = (events: readonly Pick<NewEvent, 'data'>[]): string[] => events.map(({ data }) => data.toString());
 
 describe('a pipelined append', () => {
   it('names the event before it, which is not known to be stored', () => {
@@ -170,12 +161,9 @@ describe('a pipelined append', () => {
 describe('any sequence of appends', () => {
   /** What happens before an append: nothing, or the loss of this many events of the log. */
   const losses = fc.array(fc.option(fc.integer({ min: 1, max: 5 }), { nil: 0 }), { maxLength: 12 });
-  const steps = fc.array(
-    fc.record({ texts: fc.integer({ min: 0, max: 4 }), isPipelined: fc.boolean(), isRun: fc.boolean() }),
-    {
-      maxLength: 30,
-    },
-  );
+  const steps = fc.array(fc.record({ texts: fc.integer({ min: 0, max: 4 }), isPipelined: fc.boolean() }), {
+    maxLength: 30,
+  });
 
   it('[P4] stores every event once and in order, also where the log loses events that it had confirmed', async () => {
     await fc.assert(
@@ -189,16 +177,15 @@ describe('any sequence of appends', () => {
           const tail = log.at(-1)?.seq ?? 0;
           const last = events.at(-1)?.seq ?? expectedTail;
           if (tail !== expectedTail) return tail >= last ? { outcome: 'already' } : { outcome: 'gap', tail };
-          log.push(...splitRuns(events).map(({ seq, data }) => ({ seq, text: data.toString() })));
+          log.push(...events.map(({ seq, data }) => ({ seq, text: data.toString() })));
           return { outcome: 'stored' };
         };
         const { writer, add, stored, refused } = createWriter(append);
         const added: string[] = [];
-        for (const { texts, isPipelined, isRun } of planned) {
+        for (const { texts, isPipelined } of planned) {
           const batch = Array.from({ length: texts }, (_, index) => `${added.length + index}`);
           added.push(...batch);
-          if (isRun && batch.length > 0) writer.addRun(1, runOf(batch));
-          else add(...batch);
+          add(...batch);
           writer.flush();
           if (isPipelined) writer.pipeline();
           else await writer.appended();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EventWriter, type WriteRefusal, type WriterSession } from '../../../src/session/events/event-writer.ts';
-import type { AppendOutcome, EventLog, NewEntry, PendingCall, StoredEntry } from '../../../src/store/event-log.ts';
+import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../../src/store/event-log.ts';
 import { requireConsecutive } from '../../../src/store/require-consecutive.ts';
 import type { LogState } from '../../../src/store/session-records.ts';
 
@@ -8,14 +8,14 @@ const epoch = 7;
 
 interface Append {
   readonly expectedTail: number;
-  readonly events: readonly NewEntry[];
+  readonly events: readonly NewEvent[];
 }
 
 /** A writer on a log that says what the test wants, and `stored` when the test wants nothing. */
 function createFixture({ earlier, registers = [] }: { earlier?: LogState; registers?: Registered[] } = {}) {
   const says: AppendOutcome[] = [];
   const appends: Append[] = [];
-  const told: (readonly StoredEntry[])[] = [];
+  const told: (readonly StoredEvent[])[] = [];
   const refused: { why: WriteRefusal; cause: unknown }[] = [];
   const registered: { tail: number; log: LogState }[] = [];
   const log: EventLog = {
@@ -48,7 +48,7 @@ function createFixture({ earlier, registers = [] }: { earlier?: LogState; regist
 
 type Registered = 'registered' | 'fenced' | 'ended';
 
-const textsOf = (events: readonly NewEntry[]): string[] => events.map(({ data }) => String(data));
+const textsOf = (events: readonly NewEvent[]): string[] => events.map(({ data }) => String(data));
 const aCall = (stream: number, id: string | number): PendingCall => ({ stream, id, method: 'm', text: undefined });
 const anEarlierLog = (): LogState => ({
   tails: new Map([

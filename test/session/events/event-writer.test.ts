@@ -5,7 +5,7 @@ import {
   type WriterListener,
   type WriterSession,
 } from '../../../src/session/events/event-writer.ts';
-import type { AppendOutcome, EventLog, NewEntry, StoredEntry } from '../../../src/store/event-log.ts';
+import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../src/store/event-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const epoch = 7;
@@ -13,7 +13,7 @@ const epoch = 7;
 /** An append that waits for the test to say how it went. */
 interface Append {
   readonly expectedTail: number;
-  readonly events: readonly NewEntry[];
+  readonly events: readonly NewEvent[];
   settle(outcome: AppendOutcome): void;
   fail(cause: Error): void;
 }
@@ -23,7 +23,7 @@ function createFixture({
   register = async () => 'registered' as const,
 }: Partial<WriterSession & WriterListener> = {}) {
   const appends: Append[] = [];
-  const stored: (readonly StoredEntry[])[] = [];
+  const stored: (readonly StoredEvent[])[] = [];
   const refused: { outcome: string; cause: unknown }[] = [];
   const log: EventLog = {
     append: (_key, _epoch, expectedTail, events) =>
@@ -45,7 +45,7 @@ function createFixture({
   return { writer, add, appends, nextAppend, stored, refused };
 }
 
-const textsOf = (events: readonly NewEntry[]): string[] => events.map(({ data }) => String(data));
+const textsOf = (events: readonly NewEvent[]): string[] => events.map(({ data }) => String(data));
 
 describe('an event writer', () => {
   it('appends nothing before it is opened', () => {

@@ -1,14 +1,7 @@
-import {
-  type Backend,
-  type BackendEnd,
-  type OpenBackend,
-  type RequestIds,
-  reportUnits,
-} from '../../../backend/backend.ts';
+import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../../backend/backend.ts';
 import { BackendDecorator } from '../../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
-import { ProgressRun, type ServerUnit } from '../../../protocol/message/progress-run.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
 
@@ -83,14 +76,6 @@ class CountedBackend extends BackendDecorator {
   override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     for (const { text } of messages) countText(this.#counts.received, text);
     this.events.onMessages(messages, relatedRequests);
-  }
-
-  onUnits(units: readonly ServerUnit[]): void {
-    for (const unit of units) {
-      if (unit instanceof ProgressRun) countTexts(this.#counts.received, unit.texts.count, unit.texts.bytes);
-      else countText(this.#counts.received, unit.text);
-    }
-    reportUnits(this.events, units);
   }
 
   override onNoise(text: Buffer, more = 0): void {

@@ -1,5 +1,4 @@
 import type { EventLog } from '../../../store/event-log.ts';
-import { bytesOf, eventCount } from '../../../store/event-run.ts';
 import type { FindMeter } from '../../../util/telemetry/meter.ts';
 
 /** Decorates an event log: counts the events that are appended. */
@@ -12,8 +11,8 @@ export function countAppends(log: EventLog, meterOf: FindMeter<'eventsAppended' 
       const result = await log.append(key, epoch, expectedTail, events);
       // `already`: an earlier attempt, whose answer was lost, has stored the events.
       if (result.outcome === 'stored' || result.outcome === 'already') {
-        appended.add(eventCount(events));
-        bytes.add(events.reduce((sum, event) => sum + bytesOf(event), 0));
+        appended.add(events.length);
+        bytes.add(events.reduce((sum, { data }) => sum + data.length, 0));
       } else if (result.outcome === 'fenced') fenced.add(1);
       return result;
     },

@@ -1,4 +1,3 @@
-import { singleEvents } from '../../event-run.ts';
 import type { SessionRecords } from '../../session-records.ts';
 import type { ClusterStore } from '../../store.ts';
 import type { MemoryTables } from '../memory-tables.ts';
@@ -102,7 +101,7 @@ export function createDurableStore(
           if (result.outcome === 'stored' && events.length > 0) {
             if (engine.isSettled) unsettled.clear();
             unsettled.add(key);
-            stored.add({ kind: 'append', key, epoch, events: singleEvents(events) });
+            stored.add({ kind: 'append', key, epoch, events });
           }
           return result;
         }),

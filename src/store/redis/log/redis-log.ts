@@ -1,5 +1,5 @@
 import { compareLogPositions, type LogPosition } from '../../../protocol/wire/event-id.ts';
-import type { AppendOutcome, EventLog, LogLimits, NewEntry, ReadOutcome, StoredEvent } from '../../event-log.ts';
+import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../../event-log.ts';
 import { requireConsecutive } from '../../require-consecutive.ts';
 import { formatPending, formatRequestId, formatStreamTail, parseLogPosition, textOf } from '../codec.ts';
 import type { Keys } from '../keys.ts';
@@ -73,14 +73,14 @@ const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
   a !== undefined && compareLogPositions(a, b) === 0;
 
 /** The arguments of `append.lua` for a batch: the segments, and the changes of tails and pending requests. */
-function batchArguments(epoch: number, events: readonly NewEntry[], limits: LogLimits): ScriptArgument[] {
+function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {
   const segments = toSegments(epoch, events, limits);
   const tails = new Map<number, string>();
   const settled = new Set<string>();
   const opened = new Map<string, Buffer>();
   let newestStream = -1;
   for (let index = 0; index < events.length; index += 1) {
-    const { stream, seq, last, opens, settles } = events[index] as NewEntry;
+    const { stream, seq, last, opens, settles } = events[index] as NewEvent;
     newestStream = Math.max(newestStream, stream);
     // A run of events of one stream needs a single tail.
     if (events[index + 1]?.stream !== stream)

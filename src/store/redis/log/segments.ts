@@ -1,8 +1,6 @@
 import { compareLogPositions, type LogPosition } from '../../../protocol/wire/event-id.ts';
-import type { TextRun } from '../../../protocol/wire/text-run.ts';
 import { writeDigits } from '../../../util/text/digits.ts';
-import type { LogLimits, NewEntry, StoredEvent } from '../../event-log.ts';
-import { bytesOf, countOf, sliceRun } from '../../event-run.ts';
+import type { LogLimits, NewEvent, StoredEvent } from '../../event-log.ts';
 import { formatLogPosition, parseLogPosition, textOf } from '../codec.ts';
 import type { ScriptReply } from '../script.ts';
 
@@ -27,53 +25,31 @@ const maxEventsPerSegment = 64;
 const maxLineLength = 96;
 const lineFeed = 0x0a;
 
-/** Divides a batch into segments. A run is divided where a segment is full. */
-export function toSegments(epoch: number, events: readonly NewEntry[], { maxEvents, maxBytes }: LogLimits): Segment[] {
+/** Divides a batch into segments. */
+export function toSegments(epoch: number, events: readonly NewEvent[], { maxEvents, maxBytes }: LogLimits): Segment[] {
   const segmentEvents = Math.max(1, Math.min(maxEventsPerSegment, Math.floor(maxEvents / 8)));
   const segmentBytes = maxBytes / 64;
   const segments: Segment[] = [];
-  let entries: NewEntry[] = [];
-  let count = 0;
+  let filled: NewEvent[] = [];
   let bytes = 0;
-  const add = (entry: NewEntry): void => {
-    entries.push(entry);
-    count += countOf(entry);
-    bytes += bytesOf(entry);
-  };
   const close = (): void => {
-    if (count > 0) segments.push(toSegment(epoch, entries));
-    entries = [];
-    count = 0;
+    if (filled.length > 0) segments.push(toSegment(epoch, filled, bytes));
+    filled = [];
     bytes = 0;
   };
-  for (const entry of events) {
-    if (entry.texts === undefined) {
-      if (count >= segmentEvents || bytes + entry.data.length > segmentBytes) close();
-      add(entry);
-      continue;
-    }
-    for (let from = 0; from < entry.texts.count; ) {
-      const texts = entry.texts.slice(from);
-      const fitting = Math.min(segmentEvents - count, texts.countWithin(segmentBytes - bytes));
-      if (fitting < 1 && count > 0) close();
-      else {
-        const to = from + Math.max(1, fitting);
-        add(sliceRun(entry, from, to));
-        from = to;
-      }
-    }
+  for (const event of events) {
+    if (filled.length >= segmentEvents || bytes + event.data.length > segmentBytes) close();
+    filled.push(event);
+    bytes += event.data.length;
   }
   close();
   return segments;
 }
 
-function toSegment(epoch: number, entries: readonly NewEntry[]): Segment {
+function toSegment(epoch: number, events: readonly NewEvent[], dataBytes: number): Segment {
   const streams: { readonly stream: number; count: number; ended: boolean }[] = [];
   let current: (typeof streams)[number] | undefined;
-  let dataBytes = 0;
-  let count = 0;
-  for (const entry of entries) {
-    const { stream, last } = entry;
+  for (const { stream, last } of events) {
     if (current?.stream !== stream) {
       current = streams.find((known) => known.stream === stream);
       if (current === undefined) {
@@ -81,46 +57,28 @@ function toSegment(epoch: number, entries: readonly NewEntry[]): Segment {
         streams.push(current);
       }
     }
-    current.count += countOf(entry);
+    current.count += 1;
     current.ended = last;
-    count += countOf(entry);
-    dataBytes += bytesOf(entry);
   }
-  const all = Buffer.allocUnsafe(dataBytes + count * maxLineLength);
+  const all = Buffer.allocUnsafe(dataBytes + events.length * maxLineLength);
   let at = 0;
-  let before: NewEntry | undefined;
-  for (const entry of entries) {
-    const { stream, last, previous, texts } = entry;
+  let before: NewEvent | undefined;
+  for (const event of events) {
+    const { stream, last, previous, data } = event;
     const isDirectSuccessor = before?.stream === stream && previous?.seq === before.seq && previous.epoch === epoch;
-    const data = texts === undefined ? entry.data : texts.text(0);
     if (isDirectSuccessor && !last) at = writeDigits(all, at, data.length);
     else {
       const position = previous === undefined ? '' : formatLogPosition(previous);
       at += all.write(`${stream} ${last ? 1 : 0} ${data.length} ${position}`, at, 'latin1');
     }
-    before = entry;
+    before = event;
     all[at++] = lineFeed;
     all.set(data, at);
     at += data.length;
-    if (texts !== undefined) at = writeDirectSuccessors(all, at, texts);
   }
   const list = streams.map((found) => `${found.stream}:${found.count}:${found.ended ? 1 : 0}`);
-  const lastSeq = (entries.at(-1) as NewEntry).seq;
-  return { lastSeq, header: `${count} ${dataBytes} ${list.join(' ')}`, data: all.subarray(0, at) };
-}
-
-/** Writes the events of a run behind its first one. Returns the position behind them. */
-function writeDirectSuccessors(all: Buffer, start: number, texts: TextRun): number {
-  let at = start;
-  for (let index = 1; index < texts.count; index += 1) {
-    const from = texts.startOf(index);
-    const to = texts.endOf(index);
-    at = writeDigits(all, at, to - from);
-    all[at++] = lineFeed;
-    texts.memory.copy(all, at, from, to);
-    at += to - from;
-  }
-  return at;
+  const lastSeq = (events.at(-1) as NewEvent).seq;
+  return { lastSeq, header: `${events.length} ${dataBytes} ${list.join(' ')}`, data: all.subarray(0, at) };
 }
 
 /** Parses all events of a segment from the id, header (with the time before it) and data of its entry. */
