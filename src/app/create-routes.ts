@@ -6,21 +6,21 @@ import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import type { ConnectionMeters } from '../http/connection-events.ts';
 import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
-import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
+import { addMetadataRoute } from '../http/endpoints/oauth-metadata.ts';
 import { StreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
-import { createRelayedMetadataEndpoint } from '../http/endpoints/upstream-metadata.ts';
+import { addRelayedMetadataRoute } from '../http/endpoints/upstream-metadata.ts';
 import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
-import type { Endpoint } from '../http/http-context.ts';
 import { type AdmissionOptions, behindAdmission } from '../http/pipeline/admission.ts';
 import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import { MessagesEndpoint, publicPrefixOf } from '../http/replies/messages-endpoint.ts';
-import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
+import { asHandler, Routes } from '../http/router.ts';
+import { addHealthRoutes, type HealthOptions } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
-import { createCardEndpoints } from './cards/server-cards.ts';
+import { addCardRoutes } from './cards/server-cards.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
@@ -41,10 +41,10 @@ export interface RouteParts {
   readonly health: HealthOptions;
 }
 
-/** The endpoints of a gateway for HTTP and WebSocket. */
-export interface Routes {
-  /** The endpoints by exact path. Any other path gets a 404. */
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
+/** The endpoints of a gateway. */
+export interface GatewayRoutes {
+  readonly http: Routes;
+  /** The options of the WebSocket endpoints, by exact path. */
   readonly onWebSocket: ReadonlyMap<string, AdmissionOptions>;
 }
 
@@ -53,10 +53,11 @@ export interface Routes {
  * @param config the current configuration
  * @param served the servers; the first of two servers with the same path gets it
  */
-export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
+export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): GatewayRoutes {
   const { sessions, stateSealing, accessTo, health, connectionMetersOf, ...admission } = parts;
   const { publicUrl } = config.listen;
-  const endpoints = new Map<string, Endpoint>();
+  const routes = new Routes('request', 'no_such_path');
+  const { app } = routes;
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
   const access = accessTo(config, configs);
@@ -83,40 +84,37 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const { passthrough } = options;
     // The gateway itself answers these requests with a stream, or a 101, before the server sees anything.
     const checked = { ...options, ...(passthrough && { authenticate: passthrough.authenticateChecked }) };
-    const endpoint = behindAdmission(options, new StreamableHttpEndpoint(options));
+    const endpoint = asHandler(behindAdmission(options, new StreamableHttpEndpoint(options)));
     for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
-      if (endpoints.has(mcp)) continue;
-      endpoints.set(mcp, endpoint);
+      if (routes.has(mcp)) continue;
+      app.all(mcp, endpoint);
       if (ws !== undefined) {
-        endpoints.set(ws, webSocketOnly);
+        app.all(ws, asHandler(webSocketOnly));
         onWebSocket.set(ws, checked);
       }
       if (legacySse === undefined) continue;
       const { stream: streamPath, messages: messagesPath } = legacySse;
       const named = new MessagesEndpoint({ streamPath, messagesPath, publicUrl });
       const legacySseOptions = { ...checked, endpoint: named };
-      const messagesEndpoint = behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions));
-      endpoints.set(streamPath, behindAdmission(checked, new LegacySseStream(legacySseOptions)));
-      endpoints.set(messagesPath, messagesEndpoint);
+      const messagesEndpoint = asHandler(behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions)));
+      app.all(streamPath, asHandler(behindAdmission(checked, new LegacySseStream(legacySseOptions))));
+      app.all(messagesPath, messagesEndpoint);
       // A client that reaches the gateway directly, or through a proxy that keeps the path, posts to the public path.
-      if (publicUrl !== undefined) endpoints.set(publicPrefixOf(publicUrl) + messagesPath, messagesEndpoint);
+      if (publicUrl !== undefined) app.all(publicPrefixOf(publicUrl) + messagesPath, messagesEndpoint);
     }
   }
-  const addUnlessTaken = (path: string, endpoint: Endpoint): void => {
-    if (!endpoints.has(path)) endpoints.set(path, endpoint);
-  };
   for (const { config: own } of served) {
     const { passthrough } = access.of(own);
     if (passthrough === undefined) continue;
     for (const resourcePath of new Set(resourcePathsOf(config, own).values())) {
       const { originRules } = parts;
-      const endpoint = createRelayedMetadataEndpoint({ passthrough, resourcePath, originRules });
-      for (const path of metadataPathsOf(resourcePath, publicUrl)) addUnlessTaken(path, endpoint);
-      if (config.servers.length === 1) addUnlessTaken(rootMetadataPath, endpoint);
+      const rootPath = config.servers.length === 1 ? [rootMetadataPath] : [];
+      for (const path of [...metadataPathsOf(resourcePath, publicUrl), ...rootPath])
+        if (!routes.has(path)) addRelayedMetadataRoute(app, path, { passthrough, resourcePath, originRules });
     }
   }
-  for (const [path, endpoint] of createCardEndpoints(config, served, parts.originRules)) addUnlessTaken(path, endpoint);
-  for (const [path, document] of access.metadata) addUnlessTaken(path, createMetadataEndpoint(document));
-  for (const [path, endpoint] of healthEndpoints(health)) addUnlessTaken(path, endpoint);
-  return { endpoints, onWebSocket };
+  addCardRoutes(routes, config, served, parts.originRules);
+  for (const [path, document] of access.metadata) if (!routes.has(path)) addMetadataRoute(app, path, document);
+  addHealthRoutes(app, health);
+  return { http: routes, onWebSocket };
 }

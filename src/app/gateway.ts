@@ -10,12 +10,12 @@ import { usesClientCredentials } from '../config/options/client-credential-optio
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import { isView } from '../config/servers/views.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
-import { createCors } from '../http/cors.ts';
+import { createCors, withCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer } from '../http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../http/peer-address.ts';
-import { createRouter, withoutSlash } from '../http/router.ts';
+import { withoutSlash } from '../http/router.ts';
 import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
@@ -258,14 +258,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets.route(routes.onWebSocket);
   const certificate = readCertificateNow(config.listen.tls);
-  const answer = createRouter((path) => routes.endpoints.get(path), {
-    cors: createCors(originRules),
-    notFoundReason: 'no_such_path',
-  });
+  const answer = withCors(createCors(originRules), (context) => routes.http.answer(context));
   const logged = (from?: string): Endpoint =>
     logRequests(answer, {
       logger: log.http,
-      paths: { has: (path) => routes.endpoints.has(withoutSlash(path)) },
+      paths: { has: (path) => routes.http.has(withoutSlash(path)) },
       ...(from && { from }),
     });
   const clientCertificates = readClientCertificates(config);

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import type { Endpoint, HttpContext } from '../http/http-context.ts';
+import type { HttpContext } from '../http/http-context.ts';
 import { respondWithJson, sendHead } from '../http/respond.ts';
-import { byMethod, type FindEndpoint, readable } from '../http/router.ts';
+import { type App, asHandler } from '../http/router.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
-import { detach } from '../util/boundary.ts';
 import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
 import type { OperatorActions } from './operator-actions.ts';
 import type { Asset } from './page-assets.ts';
@@ -63,29 +62,28 @@ const scopeOf = (path: string): ConsoleScope => {
 };
 
 /** Answers a request to a path of the page after access is granted. */
-type Answer = (context: HttpContext, path: string) => void;
+type Answer = (context: HttpContext, path: string) => void | Promise<void>;
 
 /**
- * Finds the endpoints of the status page: its files, its data and its actions (docs/decisions/0044). All except the
+ * Adds the endpoints of the status page: its files, its data and its actions (docs/decisions/0044). All except the
  * files require the page header and the access policy.
  */
-export function findConsoleEndpoint({
-  readAssets,
-  access,
-  subscriptions,
-  history,
-  actions,
-  about,
-  relay,
-}: ConsoleRoutes): FindEndpoint {
-  let files: ReadonlyMap<string, Endpoint> | undefined;
-  // Fifty files would make the start longer, and most gateways never show their page.
-  const readFiles = (): ReadonlyMap<string, Endpoint> =>
-    new Map([...readAssets()].map(([name, asset]) => [pathOfAsset(name), readable(serveAsset(asset))]));
+export function addConsoleRoutes(
+  app: App,
+  { readAssets, access, subscriptions, history, actions, about, relay }: ConsoleRoutes,
+): void {
+  let files: ReadonlyMap<string, Asset> | undefined;
+  const sendFile: Answer = (context, path) => {
+    // Fifty files would make the start longer, and most gateways never show their page.
+    files ??= new Map([...readAssets()].map(([name, asset]) => [pathOfAsset(name), asset]));
+    const file = files.get(path);
+    if (file === undefined) context.respondWithFault('no_such_admin_path');
+    else sendAsset(file, context);
+  };
 
   /** Requires the page header and access for the scope of the path. */
-  const guard = (path: string, answer: Answer): Endpoint => {
-    const handle = async (context: HttpContext): Promise<void> => {
+  const guard = (answer: Answer) =>
+    asHandler(async (context, path) => {
       const { incoming, outgoing } = context;
       if (incoming.headers[pageHeader] === undefined)
         return sendJson(outgoing, 403, {
@@ -94,12 +92,8 @@ export function findConsoleEndpoint({
       const refusal = await access(incoming, scopeOf(path));
       if (refusal !== undefined)
         return sendJson(outgoing, refusal.status, { message: refusal.message, asksFor: refusal.asksFor });
-      answer(context, path);
-    };
-    return (context) => detach('admin', handle(context), () => context.fail());
-  };
-  const guardMethods = (path: string, methods: Readonly<Record<string, Answer>>): Endpoint =>
-    byMethod(Object.fromEntries(Object.entries(methods).map(([name, answer]) => [name, guard(path, answer)])));
+      return answer(context, path);
+    });
 
   const streamEvents: Answer = (context) => {
     const { outgoing } = context;
@@ -111,10 +105,10 @@ export function findConsoleEndpoint({
     });
     subscriptions.add(outgoing, readSubscription(context));
   };
-  const runAction = async ({ incoming, outgoing }: HttpContext, name: string): Promise<void> => {
+  const runAction: Answer = async ({ incoming, outgoing }, path) => {
     const parameters = await readParameters(incoming);
     if (parameters === undefined) return sendJson(outgoing, 400, { message: 'The body of the request is not valid.' });
-    const { isDone, message } = actions.run(name, parameters);
+    const { isDone, message } = actions.run(path.slice(actionPath.length), parameters);
     sendJson(outgoing, isDone ? 200 : 404, { message });
   };
   const relayRequest: Answer = (context, path) => {
@@ -128,25 +122,17 @@ export function findConsoleEndpoint({
     sessions: (await access(incoming, 'gangway:sessions')) === undefined,
     drain: (await access(incoming, 'gangway:drain')) === undefined,
   });
-  const sendAbout = async ({ incoming, outgoing }: HttpContext): Promise<void> =>
+  const sendAbout: Answer = async ({ incoming, outgoing }) =>
     sendJson(outgoing, 200, { ...about(), allows: await allowedActions(incoming) });
 
-  return (path) => {
-    if (path === '/status/about')
-      return guardMethods(path, {
-        GET: (context) => detach('admin', sendAbout(context), () => context.fail()),
-      });
-    if (path === '/status/history') return guardMethods(path, { GET: sendHistory });
-    if (path === '/status/events') return guardMethods(path, { GET: streamEvents });
-    if (path.startsWith(actionPath))
-      return guardMethods(path, {
-        POST: (context) => detach('admin', runAction(context, path.slice(actionPath.length)), () => context.fail()),
-      });
-    // The endpoint of the server decides which methods it accepts.
-    if (path.startsWith(playPath)) return guard(path, relayRequest);
-    files ??= readFiles();
-    return files.get(path);
-  };
+  app.get('/', asHandler(sendFile));
+  app.get('/page/*', asHandler(sendFile));
+  app.get('/status/about', guard(sendAbout));
+  app.get('/status/history', guard(sendHistory));
+  app.get('/status/events', guard(streamEvents));
+  app.post(`${actionPath}*`, guard(runAction));
+  // The endpoint of the server decides which methods it accepts.
+  app.all(`${playPath}*`, guard(relayRequest));
 }
 
 const actionPath = '/status/actions/';
@@ -154,13 +140,11 @@ const playPath = '/status/play/';
 
 const pathOfAsset = (name: string): string => (name === 'index.html' ? '/' : `/page/${name}`);
 
-/** Serves a file of the page, or 304 if the browser has it. */
-const serveAsset =
-  ({ body, headers }: Asset): Endpoint =>
-  ({ incoming, outgoing }) => {
-    if (incoming.headers['if-none-match'] === headers['etag']) sendHead(outgoing, 304, headers).end();
-    else sendHead(outgoing, 200, { ...headers, 'content-length': body.length }).end(body);
-  };
+/** Sends a file of the page, or 304 if the browser has it. */
+function sendAsset({ body, headers }: Asset, { incoming, outgoing }: HttpContext): void {
+  if (incoming.headers['if-none-match'] === headers['etag']) sendHead(outgoing, 304, headers).end();
+  else sendHead(outgoing, 200, { ...headers, 'content-length': body.length }).end(body);
+}
 
 function sendJson(outgoing: ServerResponse, status: number, value: object): void {
   respondWithJson(outgoing, status, JSON.stringify(value), { 'cache-control': 'no-store' });

@@ -12,7 +12,7 @@ import { detach } from '../util/boundary.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { redactCredentials } from '../util/text/redact-credentials.ts';
 import { type AccessPolicy, denyAll, makeStartToken, requireScope, requireStartToken } from './access-policy.ts';
-import { findConsoleEndpoint } from './console-routes.ts';
+import { addConsoleRoutes } from './console-routes.ts';
 import { OperatorActions } from './operator-actions.ts';
 import { readAssets } from './page-assets.ts';
 import { PageSubscriptions } from './page-subscriptions.ts';
@@ -147,15 +147,10 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       return url === undefined || parts.operators !== undefined ? url : `${url}#${startToken}`;
     },
     has: (path) => path === '/' || /^\/(?:page|status)\//.test(path),
-    at: findConsoleEndpoint({
-      readAssets,
-      access,
-      subscriptions,
-      history: record.history,
-      actions,
-      about,
-      relay,
-    }),
+    addRoutes(app) {
+      const { history } = record;
+      addConsoleRoutes(app, { readAssets, access, subscriptions, history, actions, about, relay });
+    },
     async close() {
       record.stop();
       subscriptions.close();

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OriginRules } from '../auth/origin-rules.ts';
+import type { Endpoint, HttpContext } from './http-context.ts';
+import { sendHead } from './respond.ts';
 
 /**
  * Headers that a page may read: the session, the advice about a refusal, the time of the next attempt, and the nonce for
@@ -54,4 +56,19 @@ export function createCors(rules: OriginRules): Cors {
     allowed['access-control-max-age'] = String(maxAgeS);
     return { headers: allowed, isPreflight: true };
   };
+}
+
+/** Creates an endpoint whose every response can be read by the pages that may read it. */
+export const withCors =
+  (cors: Cors, endpoint: Endpoint): Endpoint =>
+  (context) => {
+    if (context.headers.origin === undefined || !answerOrigin(cors, context)) endpoint(context);
+  };
+
+/** Answers a browser's preflight, or marks the later response as readable for the page. True if it is answered. */
+function answerOrigin(cors: Cors, { method, headers, outgoing }: HttpContext): boolean {
+  const answer = cors(method, headers);
+  for (const [name, value] of Object.entries(answer.headers)) outgoing.setHeader(name, value);
+  if (answer.isPreflight) sendHead(outgoing, 204).end();
+  return answer.isPreflight;
 }

@@ -1,57 +1,101 @@
-import type { Cors } from './cors.ts';
+import type { Context, Handler } from 'hono';
+import { HonoBase } from 'hono/hono-base';
+import { reportFault, type Seam } from '../util/boundary.ts';
+import { ExactPaths } from './exact-paths.ts';
 import type { Endpoint, HttpContext } from './http-context.ts';
-import { sendHead } from './respond.ts';
 
-/** Finds the endpoint at an exact path; undefined if there is none. */
-export type FindEndpoint = (path: string) => Endpoint | undefined;
-
-/** Answers for requests that match no endpoint. */
-export interface RouterOptions {
-  /** Called first, so that a page can read any response. Absent if no page of another origin may read one. */
-  readonly cors?: Cors;
-  readonly notFoundReason: 'no_such_path' | 'no_such_admin_path';
+/** What hono's handlers find in `env`: the context of the request. */
+interface Environment {
+  readonly Bindings: HttpContext;
 }
+
+/** The application of hono that answers the requests of a server. */
+export type App = HonoBase<Environment>;
+
+/** hono's name of a handler of this application. */
+type AppHandler = Handler<Environment>;
+
+/** What hono reads of a request. The endpoints read the request of Node.js. */
+interface RoutedRequest extends Request {
+  readonly path: string;
+}
+
+/** Stands for a response that the handler has written, or will write, to the response of Node.js. */
+const alreadySent = {} as Response;
+
+/**
+ * Makes a handler of an endpoint that writes to the response of Node.js. Endpoints that stream do, because a stream of
+ * the web hides slow clients and clients that left (docs/decisions/0003).
+ */
+export const asHandler =
+  (endpoint: (context: HttpContext, path: string) => void | Promise<void>): AppHandler =>
+  ({ env, req }: Context<Environment>) => {
+    const answered = endpoint(env, req.path);
+    return answered instanceof Promise ? answered.then(() => alreadySent) : alreadySent;
+  };
 
 /** The path without one slash at its end, which people add to URLs. `/` and `//` stay. */
 export const withoutSlash = (path: string): string => (/[^/]\/$/.test(path) ? path.slice(0, -1) : path);
 
 /**
- * Answers every request of a server. An endpoint is reached only by its exact path, with or without a query and one slash
- * at the end. No path is normalised or decoded: a proxy in front may have checked `/x/../mcp` or `/%6dcp` as another path
- * (docs/decisions/0064). A target that is a whole URL is refused: a proxy in front and the gateway could use different
- * parts of it as the host.
+ * The endpoints of a server for HTTP, as an application of hono. A path is reached only exactly, with or without a query
+ * and one slash at the end. No path is normalised or decoded: a proxy in front may have checked `/x/../mcp` or `/%6dcp`
+ * as another path (docs/decisions/0064). A target that is a whole URL is refused: a proxy in front and the gateway could
+ * use different parts of it as the host. A handler of GET answers HEAD, too: Node.js leaves out the body.
  */
-export function createRouter(find: FindEndpoint, { cors, notFoundReason }: RouterOptions): Endpoint {
-  return (context) => {
-    if (cors !== undefined && context.headers.origin !== undefined && answerOrigin(cors, context)) return;
-    const endpoint = find(withoutSlash(context.path));
-    if (endpoint !== undefined) endpoint(context);
-    else context.respondWithFault(context.url.startsWith('/') ? notFoundReason : 'bad_target');
-  };
-}
+export class Routes {
+  readonly app: App;
+  readonly #paths = new ExactPaths<[AppHandler, never]>();
 
-/** Answers a browser's preflight, or marks the later response as readable for the page. True if it is answered. */
-function answerOrigin(cors: Cors, { method, headers, outgoing }: HttpContext): boolean {
-  const answer = cors(method, headers);
-  for (const [name, value] of Object.entries(answer.headers)) outgoing.setHeader(name, value);
-  if (answer.isPreflight) sendHead(outgoing, 204).end();
-  return answer.isPreflight;
-}
+  /**
+   * @param seam where a fault of a handler is reported; its request is answered with `internal`
+   * @param notFound the answer for a path without an endpoint
+   */
+  constructor(seam: Seam, notFound: 'no_such_path' | 'no_such_admin_path') {
+    this.app = new HonoBase<Environment>({
+      router: this.#paths,
+      getPath: (request) => (request as RoutedRequest).path,
+    });
+    this.app.onError((cause, { env }) => {
+      reportFault(seam, cause);
+      env.fail();
+      return alreadySent;
+    });
+    this.app.notFound(({ env, req }) => {
+      const methods = this.#paths.methodsOf(req.path);
+      if (methods.length > 0) refuseMethod(env, methods);
+      else env.respondWithFault(env.url.startsWith('/') ? notFound : 'bad_target');
+      return alreadySent;
+    });
+  }
 
-/** Creates an endpoint with these methods only; 405 lists them. */
-export function byMethod(methods: Readonly<Record<string, Endpoint>>): Endpoint {
-  const known = new Map(Object.entries(methods));
-  const allow = [...known.keys()].join(', ');
-  return (context) => {
+  /** True if a path, without a slash at its end, has an endpoint. */
+  has(path: string): boolean {
+    return this.#paths.has(path);
+  }
+
+  /** Answers a request. */
+  readonly answer: Endpoint = (context) => {
     // HTTP/1.0 has no Host; HTTP/1.1 must have one (RFC 9112, section 3.2).
     if (context.headers.host === undefined && context.incoming.httpVersion === '1.1')
       return context.respondWithFault('bad_host');
-    const answer = known.get(context.method);
-    if (answer !== undefined) return answer(context);
-    context.outgoing.setHeader('allow', allow);
-    context.respondWithFault('wrong_method');
+    const { method, path } = context;
+    const request = { method: method === 'HEAD' ? 'GET' : method, path: withoutSlash(path) } as RoutedRequest;
+    const answered = this.app.fetch(request, context);
+    if (answered !== alreadySent) context.contain(() => send(answered, context));
   };
 }
 
-/** Creates an endpoint for reading. For HEAD, Node.js sends the head of the same response and leaves out the body. */
-export const readable = (answer: Endpoint): Endpoint => byMethod({ GET: answer, HEAD: answer });
+function refuseMethod(context: HttpContext, methods: readonly string[]): void {
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  context.outgoing.setHeader('allow', allowed.join(', '));
+  context.respondWithFault('wrong_method');
+}
+
+/** Sends a complete response. The first one loads what that needs, because no start needs it (docs/decisions/0085). */
+async function send(answered: Response | Promise<Response>, { outgoing }: HttpContext): Promise<void> {
+  const response = await answered;
+  if (response === alreadySent) return;
+  const { sendResponse } = await import('./send-response.ts');
+  await sendResponse(response, outgoing);
+}

@@ -1,17 +1,21 @@
-import { describe, expect, it } from 'vitest';
-import { createCors } from '../../src/http/cors.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCors, withCors } from '../../src/http/cors.ts';
 import type { Endpoint } from '../../src/http/http-context.ts';
-import { faultPage, respondWithJson } from '../../src/http/respond.ts';
-import { byMethod, createRouter, readable } from '../../src/http/router.ts';
+import { faultPage, jsonResponse, respondWithJson } from '../../src/http/respond.ts';
+import { asHandler, Routes } from '../../src/http/router.ts';
+import { reportFaultsTo, type Seam } from '../../src/util/boundary.ts';
 import { createHttpContext, type FakeRequest } from '../support/http-context.ts';
 import { originRules } from './admission-fixture.ts';
 
 const found: Endpoint = ({ outgoing }) => respondWithJson(outgoing, 200, '{}');
 const app = 'https://app.example';
-const router = createRouter((path) => (path === '/mcp' ? found : undefined), {
-  cors: createCors(originRules({ allowOrigin: [app] })),
-  notFoundReason: 'no_such_path',
-});
+
+function createRoutes(): Routes {
+  const routes = new Routes('request', 'no_such_path');
+  routes.app.all('/mcp', asHandler(found));
+  return routes;
+}
+const router = withCors(createCors(originRules({ allowOrigin: [app] })), createRoutes().answer);
 
 function answer(endpoint: Endpoint, request: FakeRequest) {
   const { context, response } = createHttpContext(request);
@@ -76,22 +80,113 @@ describe('the methods of an endpoint', () => {
     ['POST', 405, 'wrong_method'],
     ['get', 405, 'wrong_method'],
   ])('are those that it has: %s', (method, status, fault) => {
-    expect(answer(readable(found), { method })).toMatchObject({ status, fault });
+    const routes = createRoutes();
+    routes.app.get('/readable', asHandler(found));
+    expect(answer(routes.answer, { method, url: '/readable' })).toMatchObject({ status, fault });
   });
 
   it('are listed in a refusal', () => {
-    const both = byMethod({ GET: found, POST: found });
-    expect(answer(both, { method: 'PUT' }).headers).toMatchObject({ allow: 'GET, POST' });
+    const routes = createRoutes();
+    routes.app.on(['GET', 'POST'], '/both', asHandler(found));
+    expect(answer(routes.answer, { method: 'PUT', url: '/both' }).headers).toMatchObject({ allow: 'GET, HEAD, POST' });
   });
 
+  it('reach an endpoint of all methods as they are', () => {
+    const routes = createRoutes();
+    const methods: string[] = [];
+    routes.app.all(
+      '/any',
+      asHandler(({ method }) => void methods.push(method)),
+    );
+    for (const method of ['GET', 'HEAD', 'PURGE']) routes.answer(createHttpContext({ method, url: '/any' }).context);
+    expect(methods).toEqual(['GET', 'HEAD', 'PURGE']);
+  });
+});
+
+describe('a request', () => {
   it.each([
     ['1.1', 400, 'bad_host'],
     ['1.0', 200, undefined],
-  ])('need a Host in HTTP/%s', (httpVersion, status, fault) => {
+  ])('needs a Host in HTTP/%s', (httpVersion, status, fault) => {
     const { context, response } = createHttpContext();
     delete context.headers.host;
     context.incoming.httpVersion = httpVersion;
-    readable(found)(context);
+    router(context);
     expect([response()?.status, context.fault]).toEqual([status, fault]);
+  });
+});
+
+describe('the routes', () => {
+  it('take no character of a path as a pattern', () => {
+    const routes = createRoutes();
+    for (const path of ['/:name/mcp', '/*/mcp', '/a{b}/mcp', '/x?/mcp']) routes.app.all(path, asHandler(found));
+    expect(answer(routes.answer, { url: '/:name/mcp' }).status).toBe(200);
+    expect(answer(routes.answer, { url: '/*/mcp' }).status).toBe(200);
+    expect(answer(routes.answer, { url: '/some/mcp' }).status).toBe(404);
+    expect(answer(routes.answer, { url: '/a/mcp' }).status).toBe(404);
+    expect(answer(routes.answer, { url: '/x/mcp' }).status).toBe(404);
+  });
+
+  it('reach everything below a path that ends with an asterisk', () => {
+    const routes = createRoutes();
+    const paths: string[] = [];
+    routes.app.get(
+      '/page/*',
+      asHandler((_, path) => void paths.push(path)),
+    );
+    for (const url of ['/page/a.js', '/page/a/b?c=d', '/page', '/pages/a']) answer(routes.answer, { url });
+    expect(paths).toEqual(['/page/a.js', '/page/a/b']);
+  });
+
+  it('of which the first of a path and method answers', () => {
+    const routes = createRoutes();
+    routes.app.all(
+      '/mcp',
+      asHandler((context) => context.respondWithFault('bad_host')),
+    );
+    expect(answer(routes.answer, { url: '/mcp' }).status).toBe(200);
+  });
+
+  it('send a complete response of hono, without its body for HEAD', async () => {
+    const routes = createRoutes();
+    routes.app.get('/document', () => jsonResponse({ a: 1 }, 203, { 'x-other': '2' }));
+    for (const [method, text] of [
+      ['GET', '{"a":1}'],
+      ['HEAD', ''],
+    ] as const) {
+      const { context, response } = createHttpContext({ method, url: '/document' });
+      routes.answer(context);
+      await expect.poll(response).toMatchObject({
+        status: 203,
+        headers: { 'content-length': '7', 'x-other': '2', 'x-content-type-options': 'nosniff' },
+        text,
+      });
+    }
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('broken handler');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken handler'))],
+    [
+      'throws something else',
+      () => {
+        throw 'broken handler';
+      },
+    ],
+  ])('answer internal for a handler that %s', async (_, handler) => {
+    const faults: Seam[] = [];
+    onTestFinished(reportFaultsTo((seam) => void faults.push(seam)));
+    const routes = createRoutes();
+    routes.app.get('/broken', handler);
+    const { context, response } = createHttpContext({ url: '/broken' });
+    context.contain(() => routes.answer(context));
+    await expect.poll(() => response()?.status).toBe(500);
+    expect(context.fault).toBe('internal');
+    expect(faults).toEqual(['request']);
   });
 });

@@ -69,11 +69,11 @@ const logger = [
 
 /** Parts that only some gateways or some requests need. */
 const lateSources =
-  /^src\/(?:auth\/oauth\/(?!protected-resources)|backend\/tracing|http\/hono-listener|http\/pipeline\/trace-requests|ops\/find-tracing|ops\/metrics\/exposition|store\/redis\/(?:redis-store|connection\/connect|diagnose\/inspect))/;
+  /^src\/(?:auth\/oauth\/(?!protected-resources)|backend\/tracing|http\/send-response|http\/pipeline\/trace-requests|ops\/find-tracing|ops\/metrics\/exposition|store\/redis\/(?:redis-store|connection\/connect|diagnose\/inspect))/;
 
 it('a gateway loads only what its first session needs', async () => {
   const { packages, sources, builtins } = await modulesOfStart();
-  expect(packages).toEqual([...logger, 'shell-quote'].sort());
+  expect(packages).toEqual([...logger, 'hono', 'shell-quote'].sort());
   expect(sources).toContain('src/app/gateway.ts');
   expect(sources.filter((path) => lateSources.test(path))).toEqual([]);
   expect(builtins).toContain('NativeModule http');

@@ -6,8 +6,8 @@ import { hasAuthentication } from '../../config/access/authentication-config.ts'
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { type EndpointPaths, endpointPathsOf } from '../../config/endpoint-paths.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
-import { createCardEndpoint } from '../../http/endpoints/server-card.ts';
-import type { Endpoint } from '../../http/http-context.ts';
+import { addCardRoute } from '../../http/endpoints/server-card.ts';
+import type { Routes } from '../../http/router.ts';
 import { credentialHeaders } from '../../protocol/http/client-credentials.ts';
 import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../protocol/known-revisions.ts';
 import type { ServerInfo } from '../../server/introduction.ts';
@@ -26,24 +26,24 @@ const catalogType = 'application/ai-catalog+json';
 const [maxName, maxVersion, maxText] = [200, 255, 100];
 
 /**
- * The server cards of all endpoints, and their catalog, by path. Both follow a draft, SEP-2127, which may change
+ * Adds the server cards of all endpoints, and their catalog, at paths that are free. Both follow a draft, SEP-2127, which may change
  * (docs/decisions/0125). A card says nothing to a sender that could not open a session.
  * @param served the servers; the first of two servers with the same path has it
  */
-export function createCardEndpoints(
+export function addCardRoutes(
+  routes: Routes,
   config: GatewayConfig,
   served: readonly ServedServer[],
   originRules: OriginRules,
-): ReadonlyMap<string, Endpoint> {
+): void {
   const { serverCards, publicUrl, tls } = config.listen;
-  const endpoints = new Map<string, Endpoint>();
   const isPublic = serverCards === 'public';
   const shown = served.filter(({ config: own }) => isPublic || !needsLogin(config, own));
-  if (serverCards === 'off' || shown.length === 0) return endpoints;
+  if (serverCards === 'off' || shown.length === 0) return;
   const baseAt = (host: string): string => publicUrl ?? `${tls.cert === undefined ? 'http' : 'https'}://${host}`;
   const add = (path: string, type: string, describe: (base: string) => object): void => {
     const document = { type, isPublic, originRules, describe: (host: string) => describe(baseAt(host)) };
-    if (!endpoints.has(path)) endpoints.set(path, createCardEndpoint(document));
+    if (!routes.has(path)) addCardRoute(routes.app, path, document);
   };
   for (const server of shown)
     for (const paths of endpointPathsOf(config, server.config))
@@ -57,7 +57,6 @@ export function createCardEndpoints(
       url: base + endpointPathsOf(config, own)[0].mcp + cardSuffix,
     })),
   }));
-  return endpoints;
 }
 
 const needsLogin = (config: GatewayConfig, { auth }: ServerConfig): boolean =>

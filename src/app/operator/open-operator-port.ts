@@ -11,10 +11,11 @@ import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
+import { Routes } from '../../http/router.ts';
 import { type AdminServer, startAdminServer } from '../../ops/admin/admin-server.ts';
 import type { ConsoleHook, ConsoleServer, StatusPage, StoreState } from '../../ops/admin/console-hook.ts';
-import { createMetricsEndpoint } from '../../ops/admin/metrics-endpoint.ts';
-import { healthEndpoints } from '../../ops/health/health-endpoints.ts';
+import { addMetricsRoute } from '../../ops/admin/metrics-endpoint.ts';
+import { addHealthRoutes } from '../../ops/health/health-endpoints.ts';
 import type { ReadinessReport } from '../../ops/health/readiness-report.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { watchInstance } from '../../ops/metrics/collectors/instance-metrics.ts';
@@ -110,10 +111,10 @@ async function listenForOperators(
     exposition ??= import('../../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
     return exposition;
   };
-  const endpoints = new Map([
-    ...healthEndpoints({ readiness: readinessNow, servers: health, showsServers: true }),
-    ['/metrics', createMetricsEndpoint(loadExposition)] as const,
-  ]);
+  const routes = new Routes('admin', 'no_such_admin_path');
+  addHealthRoutes(routes.app, { readiness: readinessNow, servers: health, showsServers: true });
+  addMetricsRoute(routes.app, loadExposition);
+  page?.addRoutes(routes.app);
   try {
     // On loopback there is no network to protect, and the certificate is for another name.
     const own = isLoopback(host) ? undefined : certificate;
@@ -124,7 +125,7 @@ async function listenForOperators(
       port,
       allowHost: config.listen.allowedHosts,
       certificate: own,
-      find: (path) => endpoints.get(path) ?? page?.at(path),
+      endpoint: routes.answer,
       isPagePath: (path) => page?.has(path) ?? false,
     });
     const rules = createOriginRules({ host, allowOrigin: [], allowHost });

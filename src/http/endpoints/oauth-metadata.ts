@@ -1,7 +1,5 @@
-import { honoEndpoint } from '../hono-endpoint.ts';
-import type { Endpoint } from '../http-context.ts';
 import { everyResponse, jsonResponse } from '../respond.ts';
-import { byMethod } from '../router.ts';
+import type { App } from '../router.ts';
 
 /** For clients in browsers, of any origin: the metadata holds no secret and is requested without credentials. */
 export const metadataCors = { 'access-control-allow-origin': '*' };
@@ -16,11 +14,8 @@ export const metadataPreflight = {
   'access-control-allow-headers': '*',
 };
 
-/** Serves the metadata of a protected resource (RFC 9728, section 3). */
-export function createMetadataEndpoint(document: object): Endpoint {
-  const metadata = honoEndpoint('request', (app) => {
-    app.get('*', () => jsonResponse(document, 200, { ...metadataCors, 'cache-control': cacheControl }));
-    app.options('*', (context) => context.body(null, 204, { ...everyResponse, ...metadataPreflight }));
-  });
-  return byMethod({ GET: metadata, HEAD: metadata, OPTIONS: metadata });
+/** Adds the metadata of a protected resource (RFC 9728, section 3). */
+export function addMetadataRoute(app: App, path: string, document: object): void {
+  app.get(path, () => jsonResponse(document, 200, { ...metadataCors, 'cache-control': cacheControl }));
+  app.options(path, () => new Response(null, { status: 204, headers: { ...everyResponse, ...metadataPreflight } }));
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { isHost, type OriginRules } from '../../auth/origin-rules.ts';
 import type { Endpoint, HttpContext } from '../http-context.ts';
 import { respondWithJson, sendHead } from '../respond.ts';
-import { byMethod } from '../router.ts';
+import { type App, asHandler } from '../router.ts';
 
 /** A document that describes servers to clients that do not know them yet (docs/server-cards.md). */
 export interface CardDocument {
@@ -31,8 +31,8 @@ const publicCors = {
   'access-control-expose-headers': 'ETag',
 };
 
-/** Serves a server card, or the catalog of all server cards. Nothing is started for it, and no server is asked. */
-export function createCardEndpoint({ type, isPublic, originRules, describe }: CardDocument): Endpoint {
+/** Adds a server card, or the catalog of all server cards. Nothing is started for it, and no server is asked. */
+export function addCardRoute(app: App, path: string, { type, isPublic, originRules, describe }: CardDocument): void {
   const allow = (context: HttpContext): string | undefined => {
     const { host, origin } = context.headers;
     if (!isHost(host)) context.respondWithFault('bad_host');
@@ -56,7 +56,8 @@ export function createCardEndpoint({ type, isPublic, originRules, describe }: Ca
     if (isPublic) allowAllOrigins(outgoing);
     sendHead(outgoing, 204).end();
   };
-  return byMethod({ GET: serve, HEAD: serve, OPTIONS: preflight });
+  app.get(path, asHandler(serve));
+  app.options(path, asHandler(preflight));
 }
 
 function allowAllOrigins(outgoing: ServerResponse): void {

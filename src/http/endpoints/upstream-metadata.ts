@@ -3,7 +3,7 @@ import { isHost } from '../../auth/origin-rules.ts';
 import type { Passthrough } from '../../auth/upstream/passthrough.ts';
 import type { Endpoint, HttpContext } from '../http-context.ts';
 import { respondWithJson, sendHead } from '../respond.ts';
-import { byMethod } from '../router.ts';
+import { type App, asHandler } from '../router.ts';
 import { metadataCors, metadataPreflight } from './oauth-metadata.ts';
 
 /** Options of the endpoint. */
@@ -21,10 +21,10 @@ const reasons = {
 } as const;
 
 /**
- * Serves the metadata of a server at which clients authorize (RFC 9728), with the gateway's URL as the resource. The URL
+ * Adds the metadata of a server at which clients authorize (RFC 9728), with the gateway's URL as the resource. The URL
  * can come from the request's Host, so no cache may keep the answer.
  */
-export function createRelayedMetadataEndpoint(options: RelayedMetadataOptions): Endpoint {
+export function addRelayedMetadataRoute(app: App, path: string, options: RelayedMetadataOptions): void {
   const { passthrough, resourcePath, originRules } = options;
   const relay = async (context: HttpContext): Promise<void> => {
     const relayed = await passthrough.metadata(context.incoming, resourcePath);
@@ -33,14 +33,15 @@ export function createRelayedMetadataEndpoint(options: RelayedMetadataOptions): 
       respondWithJson(context.outgoing, 200, JSON.stringify(relayed.document), { 'cache-control': 'no-store' });
     else context.respondWithFault(reasons[relayed.reason]);
   };
-  const serve: Endpoint = (context) => {
+  const serve = (context: HttpContext): void | Promise<void> => {
     const { host } = context.headers;
     if (!isHost(host)) return context.respondWithFault('bad_host');
     if (!originRules.allowsHost(host)) return context.respondWithFault('host_not_allowed');
-    context.contain(() => relay(context));
+    return relay(context);
   };
   const preflight: Endpoint = ({ outgoing }) => {
     sendHead(outgoing, 204, metadataPreflight).end();
   };
-  return byMethod({ GET: serve, HEAD: serve, OPTIONS: preflight });
+  app.get(path, asHandler(serve));
+  app.options(path, asHandler(preflight));
 }

@@ -5,7 +5,6 @@ import { type AddressInfo, isIP } from 'node:net';
 import { createOriginRules, isHost, isLoopback } from '../../auth/origin-rules.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import { createHttpServer, type ServerCertificate } from '../../http/http-server.ts';
-import { createRouter, type FindEndpoint } from '../../http/router.ts';
 
 /** The settings of the admin server. */
 export interface AdminServerOptions {
@@ -16,8 +15,8 @@ export interface AdminServerOptions {
   readonly certificate: ServerCertificate | undefined;
   /** Allowed host names on a network address, besides those of `isUndottedHost`; empty to allow any. */
   readonly allowHost: readonly string[];
-  /** Finds the endpoint of a request whose Host and Origin have been checked. */
-  readonly find: FindEndpoint;
+  /** Answers a request whose Host and Origin have been checked. */
+  readonly endpoint: Endpoint;
   /** True for paths that a page of this server may request. These endpoints do their own access control. */
   isPagePath(path: string): boolean;
 }
@@ -67,12 +66,11 @@ export async function startAdminServer({
   port,
   certificate,
   allowHost,
-  find,
+  endpoint,
   isPagePath,
 }: AdminServerOptions): Promise<AdminServer> {
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: isLoopback(host) ? [] : allowHost });
-  const handleRequest = createRouter(find, { notFoundReason: 'no_such_admin_path' });
-  const endpoint: Endpoint = (context) => {
+  const answer: Endpoint = (context) => {
     const { host: name, origin } = context.headers;
     const refused = !isHost(name)
       ? 'bad_host'
@@ -81,12 +79,12 @@ export async function startAdminServer({
         : !rules.allowsOrigin(origin) && !(isPagePath(context.path) && isOwnOrigin(origin, name))
           ? 'origin_not_allowed'
           : undefined;
-    if (refused === undefined) handleRequest(context);
+    if (refused === undefined) endpoint(context);
     else context.respondWithFault(refused);
   };
   const httpServer = createHttpServer(
     { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, slowReaderMs },
-    endpoint,
+    answer,
   );
   httpServer.server.listen(port, host);
   await once(httpServer.server, 'listening');

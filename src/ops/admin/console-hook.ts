@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Authenticate } from '../../auth/identity.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import type { Endpoint } from '../../http/http-context.ts';
-import type { FindEndpoint } from '../../http/router.ts';
+import type { App } from '../../http/router.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Readiness } from '../../registry/readiness.ts';
 import type { SessionName } from '../../session/session-events.ts';
@@ -109,7 +109,7 @@ export interface StatusPage {
   secretUrlAt(adminUrl: string): string | undefined;
   /** True for a path that the page may request. */
   has(path: string): boolean;
-  /** Finds the endpoint at one of its paths. */
-  readonly at: FindEndpoint;
+  /** Adds its endpoints. */
+  addRoutes(app: App): void;
   close(): Promise<void>;
 }

@@ -1,7 +1,5 @@
-import { honoEndpoint } from '../../http/hono-endpoint.ts';
-import type { Endpoint } from '../../http/http-context.ts';
 import { jsonResponse } from '../../http/respond.ts';
-import { readable } from '../../http/router.ts';
+import type { App } from '../../http/router.ts';
 import { type ReadinessReport, serverReadiness } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
 
@@ -17,25 +15,17 @@ export interface HealthOptions {
 }
 
 /**
- * Serves `/healthz` and `/readyz`. `/healthz` answers while the process serves HTTP. `/readyz` answers 503 while the
+ * Adds `/healthz` and `/readyz`. `/healthz` answers while the process serves HTTP. `/readyz` answers 503 while the
  * instance drains, or after its Redis has been unavailable for a whole lease, so that a load balancer sends new
  * sessions elsewhere. Before that the instance is only degraded: one hiccup of a Redis that all instances share must
  * not empty the load balancer. Neither endpoint says anything about sessions.
  */
-export function healthEndpoints({ readiness, servers, showsServers }: HealthOptions): ReadonlyMap<string, Endpoint> {
-  const endpoint = readable(
-    honoEndpoint('request', (app) => {
-      app.get('/healthz', () => jsonResponse({ status: 'ok' }));
-      app.get('/readyz', () => {
-        const report = readiness();
-        const { status } = report;
-        const body = showsServers ? { ...report, servers: servers.statuses.map(serverReadiness) } : report;
-        return jsonResponse(body, status === 'ready' || status === 'degraded' ? 200 : 503);
-      });
-    }),
-  );
-  return new Map([
-    ['/healthz', endpoint],
-    ['/readyz', endpoint],
-  ]);
+export function addHealthRoutes(app: App, { readiness, servers, showsServers }: HealthOptions): void {
+  app.get('/healthz', () => jsonResponse({ status: 'ok' }));
+  app.get('/readyz', () => {
+    const report = readiness();
+    const { status } = report;
+    const body = showsServers ? { ...report, servers: servers.statuses.map(serverReadiness) } : report;
+    return jsonResponse(body, status === 'ready' || status === 'degraded' ? 200 : 503);
+  });
 }
