@@ -67,6 +67,7 @@ const licences = bundled.map((name) => {
 const licenceHead = 'The files in this folder contain parts of these libraries.';
 writeFileSync('dist/LICENSES.txt', [licenceHead, ...licences].join('\n\n'));
 // Next to the code that reads them: chunks are in the same folder as `main.js`.
+cpSync('src/backend/stdio/starter/starter-process.cjs', 'dist/starter-process.cjs');
 cpSync('src/store/redis/scripts', 'dist/scripts', { recursive: true });
 cpSync('src/console/page', 'dist/page', { recursive: true });
 chmodSync('dist/main.js', 0o755);

@@ -3,13 +3,10 @@ import { isAbsolute, join } from 'node:path';
 import type { Environment } from '../config/sources/environment-variables.ts';
 
 /**
- * The directory in which gateways of this user record the processes that they start. Like the processes, it does not
- * survive a reboot. Its name contains the user id, because `su` and `sudo` can keep the variable of another user.
+ * The directory for the sockets by which gateways of this user on this host connect to each other. Its name contains the
+ * user id, because `su` and `sudo` can keep the variable of another user.
  */
-export function stateDirectory(environment: Environment): string {
+export function linkDirectory(environment: Environment): string {
   const runtime = environment['XDG_RUNTIME_DIR'] ?? '';
-  return join(isAbsolute(runtime) ? runtime : tmpdir(), `mcp-gangway-${process.geteuid?.()}`);
+  return join(isAbsolute(runtime) ? runtime : tmpdir(), `mcp-gangway-${process.geteuid?.()}-link`);
 }
-
-/** The directory for the sockets by which gateways of this user on this host connect to each other. */
-export const linkDirectory = (environment: Environment): string => `${stateDirectory(environment)}-link`;

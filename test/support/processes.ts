@@ -23,12 +23,22 @@ export async function listProcesses(): Promise<ProcessInfo[]> {
   return isLinux ? listFromProc().flatMap(withCommand) : listFromPs();
 }
 
+/** The gateway's own process that starts the servers. It is not one of them. */
+const isStarter = ({ command }: ProcessInfo): boolean => /^mcp server starter|starter-process\.cjs$/.test(command);
+
+/** The process that starts the servers of the gateway with this pid; undefined while there is none. */
+export const findStarter = async (pid: number): Promise<ProcessInfo | undefined> =>
+  (await listProcesses()).find((found) => found.ppid === pid && !found.isZombie && isStarter(found));
+
 /**
- * The living descendants of a process, without the process itself. A descendant whose parent has ended belongs to
+ * The living descendants of a process, without the process itself and the starter. A descendant whose parent has ended belongs to
  * another process by then. So take this list before the end, and then wait with `waitUntilGone`.
  */
 export async function descendantsOf(pid: number): Promise<ProcessInfo[]> {
-  return isLinux ? descendantsIn(listFromProc(), pid).flatMap(withCommand) : descendantsIn(await listFromPs(), pid);
+  const found = isLinux
+    ? descendantsIn(listFromProc(), pid).flatMap(withCommand)
+    : descendantsIn(await listFromPs(), pid);
+  return found.filter((each) => !isStarter(each));
 }
 
 function descendantsIn<T extends ProcessState>(processes: readonly T[], pid: number): T[] {

@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
-import { prepareStateDirectory } from '../../backend/stdio/stale-groups/state-directory.ts';
 import type { DirectLinkOptions } from '../../cluster/cluster.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { StateKeys } from '../../era/keys/state-keys.ts';
+import { prepareOwnDirectory } from './own-directory.ts';
 
 type LinkConfig = Pick<GatewayConfig, 'cluster'>;
 
@@ -51,7 +51,7 @@ const maxDirectoryBytes = 80;
 function usableDirectory({ directory, onUnable }: LinkSockets): string | undefined {
   try {
     if (Buffer.byteLength(directory) > maxDirectoryBytes) throw new Error(`The path ${directory} is too long.`);
-    prepareStateDirectory(directory);
+    prepareOwnDirectory(directory);
     return directory;
   } catch (error) {
     onUnable((error as Error).message);

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { starter } from '../../backend/stdio/starter/starter.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { flagOf } from '../../config/options/option-names.ts';
@@ -12,7 +13,6 @@ import { endOnSignals } from './end-on-signals.ts';
 import { endWithNpx } from './end-with-npx.ts';
 import { failed } from './exit-codes.ts';
 import { openInBrowser } from './open-page.ts';
-import { cleanUpProcesses, journalGroups } from './process-journal.ts';
 
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
 export async function serveUntilSignal(
@@ -40,10 +40,8 @@ export async function serveUntilSignal(
   });
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
-  if (await cleanUpProcesses(logger))
-    journalGroups((why) =>
-      logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
-    );
+  starter.onLost = () =>
+    logger.warn('the process that starts the servers has ended; running servers go on, and another one replaces it');
   try {
     gateway = await startGateway({
       config,

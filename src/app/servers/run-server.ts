@@ -10,7 +10,6 @@ import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
 import { locate } from '../../backend/stdio/launch/locate-program.ts';
-import { findSetpriv, launcherOf } from '../../backend/stdio/launch/setpriv.ts';
 import { explainSpawnFailure } from '../../backend/stdio/launch/spawn-failure.ts';
 import { canWatchMemory } from '../../backend/stdio/processes/memory-limit.ts';
 import { openStdio, type StdioOptions } from '../../backend/stdio/stdio-backend.ts';
@@ -100,8 +99,6 @@ function createLocalOpener(
       `${flagOf('process.memory')} needs /proc, which only Linux has. Remove the option, or limit a container instead.`,
     );
   }
-  const setpriv = setprivOf(environment);
-  const launcher = setpriv === undefined ? [] : launcherOf(setpriv, 'SIGTERM');
   const own = childEnvironment(environment, env, command);
   const options: StdioOptions = {
     command,
@@ -109,7 +106,6 @@ function createLocalOpener(
     cwd,
     env: own,
     ...(user !== undefined && userOf(user)),
-    launcher,
     isOnCommandLine,
     stdinCloseGraceMs: Math.round(graceMs * stdinCloseShare),
     terminateGraceMs: Math.round(graceMs * (1 - stdinCloseShare)),
@@ -140,17 +136,6 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
   const program = { command, args, cwd, env: childEnvironment(environment, env, command), isOnCommandLine };
   if (locate(program) !== undefined) return undefined;
   return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program).detail;
-}
-
-/**
- * The program with which the kernel ends a server when the gateway is killed; undefined where no setpriv can do so.
- * Searched once for all servers, because a search starts a process.
- */
-const foundSetpriv = new WeakMap<Environment, string | undefined>();
-
-function setprivOf(environment: Environment): string | undefined {
-  if (!foundSetpriv.has(environment)) foundSetpriv.set(environment, findSetpriv(environment['PATH']));
-  return foundSetpriv.get(environment);
 }
 
 /**

@@ -1,13 +1,11 @@
 // src/backend/stdio: runs STDIO servers as local processes.
 import { type Message, reportNoise, type ServerMessages } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { settlesWithin } from '../../util/timing/within.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
-import { failedBackend } from '../failed-backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
-import { launchFailure } from './launch/setpriv.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
-import { type RunningProgram, spawnProgram } from './launch/spawn-program.ts';
 import { drainPipes } from './pipes/drain-pipes.ts';
 import { EarlyLines, unfinishedBytes } from './pipes/early-lines.ts';
 import { OutputReader } from './pipes/output-reader.ts';
@@ -16,8 +14,8 @@ import { StderrReader } from './pipes/stderr.ts';
 import { StdioInput } from './pipes/stdin.ts';
 import { watchMemory } from './processes/memory-limit.ts';
 import { describeProcessExit, type ProcessExit } from './processes/process-exit.ts';
-import { type ProcessGroup, trackProcessGroup } from './processes/process-group.ts';
-import { type Termination, type TerminationGrace, terminateGroup } from './processes/terminate-group.ts';
+import { type TerminationGrace, terminateGroup } from './processes/terminate-group.ts';
+import { type RunningProgram, starter } from './starter/starter.ts';
 
 /** Options of a STDIO server and the limits of its backend. */
 export interface StdioOptions extends Program, TerminationGrace {
@@ -43,6 +41,9 @@ const defaultDrainAfterExitMs = 100;
  */
 const maxBytesAfterExit = 1024 * 1024;
 
+/** A program that does not start sooner is ended when it does. Nobody who closes its backend waits longer for it. */
+const startLimitMs = 2_000;
+
 /** About as much as an operating system keeps in a pipe: only a server that floods has more. */
 const maxBytesPerTurn = 256 * 1024;
 
@@ -55,34 +56,23 @@ const maxBytesPerTurn = 256 * 1024;
  * - When the server exits, its output is delivered even if the backend is paused, since nothing could be read later.
  * - A server that closes its stdin or stdout but keeps running is of no use and is ended (`exited`).
  */
-export function openStdio(options: StdioOptions, events: BackendEvents): Backend {
-  const spawned = spawnProgram(options);
-  return 'failure' in spawned
-    ? failedStdioBackend(spawned.failure, options, events)
-    : new StdioBackend(spawned, options, events);
-}
+export const openStdio = (options: StdioOptions, events: BackendEvents): Backend => new StdioBackend(options, events);
 
-function failedStdioBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
-  const why = failure.then((cause) => ({ reason: 'failed', ...explainSpawnFailure(cause, program), cause }) as const);
-  return failedBackend(why, events);
-}
-
-/** A running server: a class, since every session has one. */
-class StdioBackend implements Backend, Termination {
-  readonly pid: number;
-  readonly group: ProcessGroup;
-  readonly stdinCloseGraceMs: number | undefined;
-  readonly terminateGraceMs: number | undefined;
-  readonly #spawned: RunningProgram;
+/** A server's process: a class, since every session has one. */
+class StdioBackend implements Backend {
   readonly #options: StdioOptions;
   readonly #events: BackendEvents;
   readonly #output: OutputReader;
-  readonly #stderr: StderrReader;
   readonly #reading: ReadBudget;
   readonly #input: StdioInput;
   /** Stops reading until a large line is delivered. */
   readonly #inOrder: OrderedDelivery;
-  readonly #stopMemoryWatch: (() => void) | undefined;
+  /** Settles when the program runs, or has failed to start. */
+  readonly #opened: Promise<void>;
+  /** Undefined until the program runs. */
+  #program: RunningProgram | undefined;
+  #stderr: StderrReader | undefined;
+  #stopMemoryWatch: (() => void) | undefined;
   /** Output is no longer delivered, only read. */
   #isDiscarding = false;
   #isClosing = false;
@@ -100,32 +90,52 @@ class StdioBackend implements Backend, Termination {
   /** Settles when everything after the exit is done; undefined before the exit. */
   #settled: Promise<void> | undefined;
 
-  constructor(spawned: RunningProgram, options: StdioOptions, events: BackendEvents) {
-    const { pid, child } = spawned;
+  constructor(options: StdioOptions, events: BackendEvents) {
     const { maxLineBytes = longestLineBytes, maxQueuedBytes = defaultMaxQueuedBytes } = options;
-    const { maxMemoryBytes, onStarted, onStderr } = options;
-    const { stdin, stdout, stderr } = child;
-    this.pid = pid;
-    this.group = trackProcessGroup(pid);
-    this.stdinCloseGraceMs = options.stdinCloseGraceMs;
-    this.terminateGraceMs = options.terminateGraceMs;
-    this.#spawned = spawned;
     this.#options = options;
     this.#events = events;
     this.#output = new OutputReader(maxLineBytes);
-    this.#stderr = new StderrReader(stderr, onStderr && ((line) => onStderr(line, pid)));
-    this.#reading = new ReadBudget(stdout, maxBytesPerTurn);
-    this.#input = new StdioInput(stdin, maxQueuedBytes);
+    this.#reading = new ReadBudget(maxBytesPerTurn);
+    this.#input = new StdioInput(maxQueuedBytes);
     this.#inOrder = new OrderedDelivery('backend', this.#reading);
+    this.#opened = starter.start(options).then((started) => {
+      if ('failure' in started) this.#onFailed(started.failure);
+      else this.#onStarted(started);
+    });
+    detach('backend', this.#opened);
+  }
+
+  get pid(): number | undefined {
+    return this.#program?.group.pid;
+  }
+
+  #onFailed(cause: unknown): void {
+    this.#reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, this.#options), cause });
+  }
+
+  #onStarted(program: RunningProgram): void {
+    const { group, stdin, stdout, stderr, exited } = program;
+    const { pid } = group;
+    const { maxMemoryBytes, onStarted, onStderr } = this.#options;
+    this.#program = program;
+    this.#stderr = new StderrReader(stderr, onStderr && ((line) => onStderr(line, pid)));
     this.#stopMemoryWatch =
       maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, (bytes) => this.#endForMemory(bytes));
-    child.on('exit', (exitCode, signal) => this.#onExit({ exitCode, signal }));
-    if (onStarted) child.once('spawn', () => onStarted(pid));
+    detach(
+      'backend',
+      exited.then((exit) => this.#onExit(program, exit)),
+    );
     stdin.on('error', () => this.#endForPipe('stdin'));
     stdout.on('data', (chunk: Buffer) => this.#take(chunk));
     const onStdoutClosed = (): void => this.#endForPipe('stdout');
     stdout.on('end', onStdoutClosed);
     stdout.on('error', onStdoutClosed);
+    this.#reading.open(stdout);
+    this.#input.open(stdin);
+    onStarted?.(pid);
+    // A server may have closed its stdout before the gateway had it.
+    if (stdout.readableEnded || stdout.destroyed) onStdoutClosed();
+    if (this.#isClosing) detach('backend', this.#end(program));
   }
 
   send(message: Message): 'sent' | 'full' | 'ended' {
@@ -145,21 +155,16 @@ class StdioBackend implements Backend, Termination {
     this.#isClosing ||= !this.#hasExited;
     this.#isDiscarding = true;
     this.#reading.resume();
-    await this.#end();
+    await settlesWithin(this.#opened, startLimitMs);
+    if (this.#program !== undefined) await this.#end(this.#program);
     await this.#settled;
   }
 
-  closeStdin(): void {
-    this.#input.end();
-  }
-
-  get exited(): Promise<unknown> {
-    return this.#hasExited ? Promise.resolve() : new Promise((resolve) => this.#spawned.child.once('exit', resolve));
-  }
-
   /** Ends the process group, once. */
-  #end(): Promise<void> {
-    this.#ended ??= terminateGroup(this).then(() => {
+  #end({ group, exited }: RunningProgram): Promise<void> {
+    const { stdinCloseGraceMs, terminateGraceMs } = this.#options;
+    const closeStdin = (): void => this.#input.end();
+    this.#ended ??= terminateGroup({ group, exited, stdinCloseGraceMs, terminateGraceMs, closeStdin }).then(() => {
       const reason = this.#isClosing ? 'closed' : 'exited';
       if (!this.#hasExited) this.#reportEnd({ reason, detail: 'The server survived SIGKILL.' });
     });
@@ -172,13 +177,13 @@ class StdioBackend implements Backend, Termination {
     this.#isDiscarding = true;
     this.#reading.resume(); // a paused backend would not be resumed any more
     const early = this.#earlyLines?.lines ?? [];
-    this.#events.onEnd({ ...end, lastOutput: [...early, ...this.#stderr.recentLines()] });
+    this.#events.onEnd({ ...end, lastOutput: [...early, ...(this.#stderr?.recentLines() ?? [])] });
   }
 
   #endForPipe(pipe: 'stdin' | 'stdout'): void {
     if (this.#hasExited || this.#isClosing) return;
     this.#closedPipe ??= pipe;
-    detach('backend', this.#end());
+    this.#endSoon();
   }
 
   #endForMemory(bytes: number): void {
@@ -186,8 +191,12 @@ class StdioBackend implements Backend, Termination {
     const { maxMemoryBytes } = this.#options;
     const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--defaults.process.memory).`;
     this.#reportEnd({ reason: 'memory_limit', detail });
-    this.group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
-    detach('backend', this.#end());
+    this.#program?.group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
+    this.#endSoon();
+  }
+
+  #endSoon(): void {
+    if (this.#program !== undefined) detach('backend', this.#end(this.#program));
   }
 
   #take(chunk: Buffer): void {
@@ -229,36 +238,35 @@ class StdioBackend implements Backend, Termination {
     const { maxLineBytes = longestLineBytes } = this.#options;
     const detail = `The server wrote a line of more than ${maxLineBytes} bytes.`;
     this.#reportEnd({ reason: 'line_too_long', detail });
-    detach('backend', this.#end());
+    this.#endSoon();
   }
 
-  #onExit(exit: ProcessExit): void {
+  #onExit(program: RunningProgram, exit: ProcessExit): void {
     this.#hasExited = true;
     // check at once: if no member is left, the number can be given to others and must not be used again
-    this.group.exists();
-    this.#settled = this.#settle(exit);
+    program.group.exists();
+    this.#settled = this.#settle(program, exit);
   }
 
-  async #settle(exit: ProcessExit): Promise<void> {
-    const { child, isLaunched } = this.#spawned;
-    const { stdin, stdout, stderr } = child;
+  async #settle(program: RunningProgram, exit: ProcessExit): Promise<void> {
+    const { group, stdin, stdout, stderr } = program;
     const { drainAfterExitMs = defaultDrainAfterExitMs } = this.#options;
     const detail =
-      this.#closedPipe && this.group.lastSignal
+      this.#closedPipe && group.lastSignal
         ? `The server was stopped because it closed its ${this.#closedPipe} and kept running.`
         : describeProcessExit(exit);
     this.#reading.resume();
-    await this.#inOrder.idle;
-    await drainPipes([stdout, stderr], drainAfterExitMs);
-    await this.#inOrder.idle;
+    do {
+      // Nothing is read while output waits for a turn of its own.
+      await this.#inOrder.idle;
+      await drainPipes([stdout, stderr], drainAfterExitMs);
+    } while (this.#inOrder.isBusy);
     const lastLine = this.#isDiscarding ? undefined : this.#output.flush();
     if (lastLine !== undefined) this.#deliver(await lastLine);
-    const cause = isLaunched ? launchFailure(exit.exitCode, this.#stderr.recentLines()) : undefined;
     if (this.#isClosing) this.#reportEnd({ ...closedByGateway, ...exit });
-    else if (cause) this.#reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, this.#options), cause });
     else this.#reportEnd({ reason: 'exited', detail, ...exit });
     this.#stopMemoryWatch?.();
-    await this.#end();
+    await this.#end(program);
     for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
   }
 }

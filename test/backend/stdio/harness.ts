@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Backend, BackendEnd, BackendEvents } from '../../../src/backend/backend.ts';
 import { stdoutPrefix } from '../../../src/backend/stdio/pipes/early-lines.ts';
-import { killAllGroupsNow } from '../../../src/backend/stdio/processes/process-group.ts';
 import { openStdio, type StdioOptions } from '../../../src/backend/stdio/stdio-backend.ts';
 import { listProcesses } from '../../support/processes.ts';
 import { createInbox, type Inbox, waitFor, withDeadline } from '../../support/wait-for.ts';
@@ -29,12 +28,13 @@ export const endAfterTest = (pid: number): void => {
 };
 
 afterEach(() => {
-  killAllGroupsNow();
   for (const pid of strayPids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended, as it should.
+    for (const target of [-pid, pid]) {
+      try {
+        process.kill(target, 'SIGKILL');
+      } catch {
+        // It has ended, as it should.
+      }
     }
   }
   strayPids.clear();
@@ -61,6 +61,10 @@ export function openProgram(
       terminateGraceMs: 200,
       onStderr: (line) => stderr.push(line),
       ...options,
+      onStarted(pid) {
+        endAfterTest(pid);
+        options.onStarted?.(pid);
+      },
     },
     {
       onMessages(found) {
@@ -82,7 +86,6 @@ export function openProgram(
       },
     },
   );
-  if (backend.pid !== undefined) endAfterTest(backend.pid);
   return {
     backend,
     messages,

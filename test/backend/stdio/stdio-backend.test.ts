@@ -230,6 +230,15 @@ describe('the end', () => {
     });
   });
 
+  it('[F12] one that closes its stdout right at its start, before the gateway has it, is ended, too', async () => {
+    await openChild('echo').backend.close(); // the starter runs
+    const opened = openProgram({ command: 'sh', args: ['-c', 'exec >&-; exec sleep 60'] });
+    const until = performance.now() + 500;
+    while (performance.now() < until); // its pipes are handed over later
+    const detail = expect.stringContaining('closed its stdout');
+    expect(await opened.end()).toMatchObject({ reason: 'exited', detail });
+  });
+
   it('close is told as closed, exactly once, never from inside close, and can be repeated', async () => {
     const opened = openChild('echo');
     opened.backend.send(asMessage(bytes('{}')));

@@ -17,20 +17,6 @@ const candidates = ({ command, cwd = '.', env }: Program): string[] => {
 export const locate = (program: Program): string | undefined => candidates(program).find((path) => existsSync(path));
 
 /**
- * Whether the operating system will find the program, may run it, and finds the interpreter that a script names. Only
- * the kernel knows the rest: the loader of a binary, a limit. Some 50 µs.
- */
-export function looksRunnable(program: Program): boolean {
-  const texts = [program.command, ...program.args, program.cwd ?? '.'];
-  if (program.command === '' || texts.some((text) => text.includes('\0'))) return false;
-  if (program.cwd !== undefined && !(isDirectory(program.cwd) && isExecutable(program.cwd))) return false;
-  const path = candidates(program).find((each) => isFile(each) && isExecutable(each));
-  if (path === undefined) return false;
-  const interpreter = readInterpreter(path);
-  return interpreter === undefined || isExecutable(resolve(program.cwd ?? '.', interpreter));
-}
-
-/**
  * Returns the interpreter that the first line of a script names; undefined for any other file. As for the operating
  * system, a CR before the end of the line belongs to the name.
  */
@@ -38,8 +24,6 @@ export const readInterpreter = (path: string): string | undefined =>
   /^#![ \t]*([^ \t\n\0]+)/.exec(firstBytes(path))?.[1];
 
 export const isDirectory = (path: string): boolean => stat(path)?.isDirectory() ?? false;
-
-const isFile = (path: string): boolean => stat(path)?.isFile() ?? false;
 
 export function isExecutable(path: string): boolean {
   try {

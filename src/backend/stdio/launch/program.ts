@@ -1,3 +1,5 @@
+// src/backend/stdio/launch: the commands of STDIO servers, their environment, and why one does not start.
+
 /** A program of the operator's configuration. Nothing in it ever comes from a client. */
 export interface Program {
   /** A path, or a name that is searched in the PATH of `env`. */
@@ -8,8 +10,6 @@ export interface Program {
   readonly isOnCommandLine?: boolean | undefined;
   /** The whole environment of the process; see `childEnvironment`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Words before the command: a program that prepares its process and then becomes the command, such as `setpriv`. */
-  readonly launcher?: readonly string[] | undefined;
   /** User and group that the program runs as, with no other groups; by default the gateway's. */
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;

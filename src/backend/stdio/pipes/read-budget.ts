@@ -9,16 +9,22 @@ import { afterLoopTurn, type TurnListener } from './end-of-loop-turn.ts';
  * servers before it handles a client with one small request.
  */
 export class ReadBudget implements Gate, TurnListener {
-  readonly #stream: Readable;
   readonly #maxBytesPerTurn: number;
+  /** Undefined until the process runs. */
+  #stream: Readable | undefined;
   #bytes = 0;
   #isPaused = false;
   #hasBudget = true;
   #isHeld = false;
 
-  constructor(stream: Readable, maxBytesPerTurn: number) {
-    this.#stream = stream;
+  constructor(maxBytesPerTurn: number) {
     this.#maxBytesPerTurn = maxBytesPerTurn;
+  }
+
+  /** The stream is there, and has a listener for its data. */
+  open(stream: Readable): void {
+    this.#stream = stream;
+    if (this.#isPaused) stream.pause();
   }
 
   /** Counts bytes that were read. */
@@ -27,13 +33,13 @@ export class ReadBudget implements Gate, TurnListener {
     this.#bytes += bytes;
     if (this.#bytes < this.#maxBytesPerTurn || !this.#hasBudget) return;
     this.#hasBudget = false;
-    this.#stream.pause();
+    this.#stream?.pause();
   }
 
   /** Stops and starts reading for a reason of the caller. */
   pause(): void {
     this.#isPaused = true;
-    this.#stream.pause();
+    this.#stream?.pause();
   }
 
   resume(): void {
@@ -44,7 +50,7 @@ export class ReadBudget implements Gate, TurnListener {
   /** Stops reading until `release`, whatever else resumes it: the input so far has to be delivered first. */
   hold(): void {
     this.#isHeld = true;
-    this.#stream.pause();
+    this.#stream?.pause();
   }
 
   release(): void {
@@ -61,6 +67,6 @@ export class ReadBudget implements Gate, TurnListener {
   }
 
   #resumeIfAllowed(): void {
-    if (this.#hasBudget && !this.#isPaused && !this.#isHeld) this.#stream.resume();
+    if (this.#hasBudget && !this.#isPaused && !this.#isHeld) this.#stream?.resume();
   }
 }

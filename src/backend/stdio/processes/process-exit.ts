@@ -1,4 +1,4 @@
-/** How a process ended: exactly one of the two is set. */
+/** How a process ended: exactly one of the two is set, or none if the starter ended before it. */
 export interface ProcessExit {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -13,6 +13,8 @@ const hints: Readonly<Record<string, string>> = {
 
 /** Returns one sentence for the operator about a server that ended by itself. */
 export const describeProcessExit = ({ exitCode, signal }: ProcessExit): string =>
-  signal === null
-    ? `The server exited with code ${exitCode}${hints[String(exitCode)] ?? ''}.`
-    : `The server was killed by ${signal}${hints[signal] ?? ''}.`;
+  signal !== null
+    ? `The server was killed by ${signal}${hints[signal] ?? ''}.`
+    : exitCode === null
+      ? 'The server ended. Its exit code is not known, because the process that had started it ended before.'
+      : `The server exited with code ${exitCode}${hints[String(exitCode)] ?? ''}.`;

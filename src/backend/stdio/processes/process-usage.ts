@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { type ProcessState, readProcess } from './process-identity.ts';
+import { type ProcessState, readProcess } from './process-state.ts';
 
 /** So many processes are read at once, in about a millisecond. */
 const processesPerTurn = 50;

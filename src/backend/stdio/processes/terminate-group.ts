@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backoff } from '../../../util/timing/backoff.ts';
 import { settlesWithin } from '../../../util/timing/within.ts';
 import type { ProcessGroup } from './process-group.ts';
-import { listProcesses } from './process-identity.ts';
+import { listProcesses } from './process-state.ts';
 
 /** How long each step of an orderly end may take. */
 export interface TerminationGrace {

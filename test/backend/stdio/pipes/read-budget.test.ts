@@ -12,11 +12,12 @@ function flood() {
   for (let n = 0; n < chunks; n += 1) stream.write(chunk);
   let read = 0;
 
-  const turns = new ReadBudget(stream, 4 * chunk.length);
+  const turns = new ReadBudget(4 * chunk.length);
   stream.on('data', ({ length }: Buffer) => {
     turns.consumed(length);
     read += length;
   });
+  turns.open(stream);
   return { turns, read: () => read / chunk.length, chunks };
 }
 
@@ -43,4 +44,21 @@ test('[P8] a paused stream stays paused when its turn comes, and goes on when it
   turns.resume();
   for (let n = 0; n < 20; n += 1) await turn();
   expect(read()).toBe(chunks);
+});
+
+test('[P8] a stream that is paused before it exists is not read', async () => {
+  const stream = new PassThrough();
+  const turns = new ReadBudget(chunk.length);
+  turns.pause();
+  let read = 0;
+  stream.on('data', ({ length }: Buffer) => {
+    read += length;
+  });
+  turns.open(stream);
+  stream.write(chunk);
+  for (let n = 0; n < 5; n += 1) await turn();
+  expect(read).toBe(0);
+  turns.resume();
+  for (let n = 0; n < 5; n += 1) await turn();
+  expect(read).toBe(chunk.length);
 });

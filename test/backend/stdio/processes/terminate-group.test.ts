@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { killAllGroupsNow, trackProcessGroup } from '../../../../src/backend/stdio/processes/process-group.ts';
+import { ProcessGroup } from '../../../../src/backend/stdio/processes/process-group.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { childPath, endAfterTest, isRunning, openChild, openProgram, stopped } from '../harness.ts';
 
@@ -84,7 +84,7 @@ describe('terminate', () => {
 
 describe('groups', () => {
   it.each([0, 1, -5, 1.5, Number.NaN])('P10: %d is never signalled', (pid) => {
-    expect(() => trackProcessGroup(pid)).toThrow(RangeError);
+    expect(() => new ProcessGroup(pid, () => undefined)).toThrow(RangeError);
   });
 
   it.each(['ESRCH', 'EPERM'])(
@@ -93,21 +93,14 @@ describe('groups', () => {
       const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
         throw Object.assign(new Error(code), { code });
       });
-      const group = trackProcessGroup(2 ** 30);
+      const forgotten: number[] = [];
+      const group = new ProcessGroup(2 ** 30, (pid) => forgotten.push(pid));
       expect(group.exists()).toBe(false);
       group.signal('SIGKILL');
-      killAllGroupsNow();
+      group.forget();
+      expect(forgotten).toEqual([2 ** 30]);
       expect(kill).toHaveBeenCalledTimes(1);
       expect(group.lastSignal).toBeUndefined();
     },
   );
-
-  it('P10: killAllGroupsNow ends every live group at once', async () => {
-    const opened = openChild('wraps');
-    const server = Number(await opened.messages.next());
-    endAfterTest(server);
-    killAllGroupsNow();
-    expect(await opened.end()).toMatchObject({ reason: 'exited', signal: 'SIGKILL' });
-    await stopped(server);
-  });
 });

@@ -1,45 +1,20 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-
-/**
- * Distinguishes two processes that had the same pid, one after the other: the kernel reuses pids. Valid within one boot
- * and one pid namespace, see `ProcessNamespace`.
- */
-export interface ProcessIdentity {
-  readonly pid: number;
-  /** Start time in clock ticks since the boot. Stays the same when the process executes another program. */
-  readonly startTicks: number;
-}
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** The state of a process as the kernel reports it. */
-export interface ProcessState extends ProcessIdentity {
-  /** The process group and the session; each has the pid of the process that created it. */
+export interface ProcessState {
+  readonly pid: number;
+  /** Start time in clock ticks since the boot: the kernel reuses pids. */
+  readonly startTicks: number;
+  /** The process group; it has the pid of the process that created it. */
   readonly group: number;
-  readonly session: number;
   /** A zombie runs no code and holds nothing; it waits for its parent to reap it. */
   readonly isZombie: boolean;
   /** The processor time of the process itself, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** The scope in which a pid and a start time are valid. Containers on one host share the boot, but not the pids. */
-export interface ProcessNamespace {
-  readonly bootId: string;
-  readonly pidNamespace: string;
-}
-
 /** All numbers in /proc count in hundredths of a second (USER_HZ), whatever the clock of the kernel is. */
 const ticksPerSecond = 100;
-
-/** Returns this process and its scope. Undefined without /proc (macOS): features that need it are not available. */
-export function ownIdentity(): (ProcessIdentity & ProcessNamespace) | undefined {
-  try {
-    const own = readProcess(process.pid);
-    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return own && { pid: own.pid, startTicks: own.startTicks, bootId, pidNamespace: readlinkSync('/proc/self/ns/pid') };
-  } catch {
-    return undefined; // expected: no /proc, or a sandbox that hides these files
-  }
-}
 
 /** Returns the process with this pid, also a zombie; undefined if there is none. Throws if /proc cannot be read. */
 export function readProcess(pid: number): ProcessState | undefined {
@@ -49,12 +24,11 @@ export function readProcess(pid: number): ProcessState | undefined {
     // The line is "pid (name) state ppid group session …", and the name itself may hold blanks and parentheses. Field
     // 22 is the start time; 14 and 15 are the processor time in user and kernel mode (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20);
-    const [state, , group, session] = fields;
+    const [state, , group] = fields;
     return {
       pid,
       startTicks: Number(fields[19]),
       group: Number(group),
-      session: Number(session),
       isZombie: state === 'Z' || state === 'X',
       cpuMs: ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond,
     };
@@ -73,9 +47,16 @@ export const listProcesses = (): ProcessState[] =>
     .map((name) => readProcess(Number(name)))
     .filter((found) => found !== undefined);
 
-/** The current time on the clock of `startTicks`. */
-export const nowTicks = (): number =>
-  Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'utf8')) * ticksPerSecond);
-
-export const isSameProcess = (one: ProcessIdentity, other: ProcessIdentity | undefined): boolean =>
-  one.pid === other?.pid && one.startTicks === other.startTicks;
+/** Whether a process runs whose parent is another one. A zombie does not, but only /proc tells it from others. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // it has become another user
+  }
+  try {
+    return readProcess(pid)?.isZombie !== true;
+  } catch {
+    return true; // expected: no /proc
+  }
+}
