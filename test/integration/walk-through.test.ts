@@ -42,13 +42,14 @@ function stepsOf({ language, text }: Block): Step[] {
 }
 
 /**
- * Runs the commands one after the other in one shell. After each, the number of the gateway's processes is in `counts`.
+ * Runs the commands one after the other in one shell. After each, the number of server processes is in `counts`. Their
+ * parent is the gateway's starter.
  */
 async function outputsOf(commands: readonly string[], gatewayPid: number, counts: number[]): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const end = '@@ end of a command @@\n';
-  const count = `printf '@@ %s\\n' "$(pgrep -P ${gatewayPid} | wc -l)"\n`;
+  const count = `printf '@@ %s\\n' "$(pgrep -P "$(pgrep -d , -P ${gatewayPid})" | wc -l)"\n`;
   const script = commands.map((command) => `${command}${count}printf '%s\\n' '${end.trim()}'\n`).join('');
   const { stdout } = await run('bash', ['-c', script], { cwd: folder, timeout: 50_000 });
   return stdout
@@ -63,7 +64,7 @@ async function outputsOf(commands: readonly string[], gatewayPid: number, counts
 }
 
 const withoutOmitted = (output: string): string =>
-  output.replaceAll('\r', '').replace(/^(?:Date|Connection|Keep-Alive): .*\n/gm, '');
+  output.replaceAll('\r', '').replace(/^(?:Date|Connection|Keep-Alive|): .*\n/gm, '');
 
 /** The shown output as a pattern: ids, sizes and ports differ each time, and `…` stands for the rest of a line or a part of it. */
 function patternOf(shown: string): RegExp {
