@@ -503,7 +503,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The events after Last-Event-ID are no longer stored, so the answer cannot be delivered. Whether the request took effect is unknown.',
+      'The events after Last-Event-ID are no longer stored, so the answer cannot be delivered. Whether the request took effect is unknown. Check its effect before you repeat it.',
   },
 
   // The server behind the gateway
@@ -537,7 +537,8 @@ const catalogue = {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server exited before it answered. Whether the request took effect is unknown.',
+    message:
+      'The MCP server exited before it answered. Whether the request took effect is unknown. Check its effect before you repeat it.',
   },
   server_refused: {
     status: 502,
@@ -619,7 +620,8 @@ const catalogue = {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The connection to the MCP server failed during this request. Whether the request took effect is unknown.',
+    message:
+      'The connection to the MCP server failed during this request. Whether the request took effect is unknown. Check its effect before you repeat it.',
   },
   server_busy: {
     status: 503,
@@ -664,7 +666,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server was stopped because it used more memory than --defaults.process.memory allows. Whether the request took effect is unknown.',
+      'The MCP server was stopped because it used more memory than --defaults.process.memory allows. Whether the request took effect is unknown. Check its effect before you repeat it.',
   },
   event_too_large: {
     status: 502,
@@ -848,7 +850,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway instance that ran this request stopped or became unreachable before it answered. Whether the request took effect is unknown.',
+      'The gateway instance that ran this request stopped or became unreachable before it answered. Whether the request took effect is unknown. Check its effect before you repeat it.',
   },
   store_unavailable: {
     status: 503,
