@@ -70,12 +70,11 @@ export function readLoginOffer({
   return /(?:^|,) *(?:bearer|dpop)(?: |,|$)|resource_metadata *=/i.test(String(header)) ? 'offered' : 'none';
 }
 
-const ownCredentials =
-  "set credentials with --header 'Authorization: …' or headers, or let each client send its own with --defaults.forwardHeaders Authorization.";
+const ownCredentials = `Set credentials with --header 'Authorization: …' (in the file: "headers"), or let each client send its own with --defaults.forwardHeaders Authorization.`;
 
 const accessAdvice: Readonly<Record<LoginOffer, string>> = {
-  none: `Set${ownCredentials.slice('set'.length)}`,
-  offered: `It asks for a Bearer token: a key, or a login with OAuth. To let clients log in there, set --defaults.auth upstream. Otherwise, ${ownCredentials}`,
+  none: ownCredentials,
+  offered: `It asks for a Bearer token: a key, or a login with OAuth. ${ownCredentials} If clients are to log in there, set --defaults.auth upstream instead.`,
   'passed-on': 'The client gets the challenge, and must log in.',
 };
 

@@ -215,7 +215,7 @@ test.each([
   [
     'a login',
     'Bearer',
-    /^(?!.*refused access.*refused access).*refused access \(401\)\. It asks for a Bearer token: .*--defaults\.auth upstream.*--header/s,
+    /^(?!.*refused access.*refused access).*refused access \(401\)\. It asks for a Bearer token: .*--header.*--defaults\.auth upstream/s,
   ],
   ['metadata', 'Other resource_metadata="{origin}/x"', /a login with OAuth/],
   ['no login', 'Basic realm="x"', /refused access \(401\)\. Set credentials with --header/],
