@@ -332,7 +332,7 @@ describe('the program', () => {
     );
     expect(Object.keys(well)).toEqual(['Ready']);
     expect(JSON.stringify(well)).not.toContain('lost');
-    expect(told).toMatch(/^The servers were not checked: .* check --config \S*c\.json$/m);
+    expect(told).toMatch(/^Check the servers: .* check --config \S*c\.json$/m);
     const endpoints = gateway.logs().filter(({ msg }) => /^endpoint/.test(String(msg)));
     expect(endpoints).toMatchObject([
       { server: 'lost', msg: 'endpoint ready, but its server is not', failure: expect.stringContaining('not found') },

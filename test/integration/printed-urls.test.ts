@@ -50,9 +50,7 @@ async function start(args: readonly string[]): Promise<{ banner: string; urls: r
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     banner += text;
   });
-  await expect
-    .poll(() => banner, { timeout: 20_000, message: log })
-    .toMatch(/^(?:Try it|The servers were not checked): .*\n/m);
+  await expect.poll(() => banner, { timeout: 20_000, message: log }).toMatch(/^(?:Try it|Check the servers): .*\n/m);
   const rows = [...banner.matchAll(/^(?:Ready: | {2}\S+ {2,})((?:https?):\/\/\S+)(?: {2}\((.*)\))?$/gm)];
   const besides = rows.flatMap(([, url, others = '']) =>
     [...others.matchAll(/\/\S*?(?=,|$)/g)].map(([path]) => new URL(path, url).href),

@@ -74,7 +74,7 @@ export function describeSharing(
   if (remote.length > 0)
     return remote.length === servers.length
       ? 'Each client session has its own session at the server.'
-      : 'Which clients share processes depends on the server (share). At a URL, each client session has its own session.';
+      : 'Which clients share processes depends on the server (share). At a URL, each client session has its own session at the server.';
   const affinities = new Set(servers.map(({ affinity }) => affinity));
   const [affinity] = affinities;
   if (affinity !== undefined && affinities.size === 1 && servers.every(({ share }) => reuseOf(share, known) !== 'none'))

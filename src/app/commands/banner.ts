@@ -46,7 +46,7 @@ export function renderBanner(urls: readonly ServerUrls[], details: BannerDetails
       ? []
       : [
           urls.length > 1 && file !== undefined
-            ? `The servers were not checked: ${program} check --config ${quote([file])}`
+            ? `Check the servers: ${program} check --config ${quote([file])}`
             : `Try it: ${trialOf(first, details)}`,
         ]),
   ];

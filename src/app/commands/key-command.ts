@@ -105,7 +105,10 @@ function attempt<Result>(file: string, done: 'read' | 'written', step: () => Res
   try {
     return step();
   } catch (cause) {
-    const reason = (cause as Error).message;
+    const reason =
+      errorCodeOf(cause) === 'ENOENT'
+        ? 'its folder does not exist; create the folder, or correct the path'
+        : (cause as Error).message;
     throw new Error(`The key was not added: ${file} cannot be ${done} (${reason})${ownerHint(file)}.`, { cause });
   }
 }

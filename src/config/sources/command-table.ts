@@ -114,12 +114,13 @@ Usage:
 Options:
 {flags}
 
-With --add, adds the hash of the key to the file, and prints the key for alice.
-Start the gateway with --api-keys-file <file>. Only its owner can read the file.
+With --add, the command adds the hash of the key to the file. It prints the
+header with the key, which is shown only once. Only the owner of a new file can
+read it. Start the gateway with --api-keys-file <file>.
 
-Without --add, prints the key, which is shown only once, its entry for the
---api-keys-file file (a JSON list), and its entry for GANGWAY_API_KEYS.
-That variable has no scopes and times, so a key with them lacks this entry.
+Without --add, the command prints the key, which is shown only once. It also
+prints the entry of the key for the file (a JSON list). If the key has neither
+scopes nor a time, it also prints the entry for the variable GANGWAY_API_KEYS.
 The entries contain a hash of the key, not the key itself.
 
 Docs: ${docsPage('authentication.md')}`,

@@ -34,7 +34,7 @@ test('of several servers it says that they were not tried, and what tries them',
     'Ready:',
     '  files  http://127.0.0.1:8080/files/mcp',
     '  git    http://127.0.0.1:8080/git/mcp',
-    'The servers were not checked: mcp-gangway check --config gangway.json',
+    'Check the servers: mcp-gangway check --config gangway.json',
     '',
   ]);
 });
@@ -54,11 +54,11 @@ test('servers that are known not to work stand apart, and the line is of the oth
     'Not ready:',
     `  git    ${other.url}`,
     `         ${failure}`,
-    'The servers were not checked: mcp-gangway check --config gangway.json',
+    'Check the servers: mcp-gangway check --config gangway.json',
     '',
   ]);
   for (const failing of [[at('files', { failure }), other], [other]])
-    expect(linesOf(failing, { file: 'gangway.json' }).join('\n')).not.toMatch(/Ready:|not checked|Try it/);
+    expect(linesOf(failing, { file: 'gangway.json' }).join('\n')).not.toMatch(/Ready:|Check the servers|Try it/);
 });
 
 test('where clients need a key, it has the command that makes one for the page, and the header of the check', () => {

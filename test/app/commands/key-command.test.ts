@@ -36,6 +36,13 @@ test('only a file is read: a pipe would be waited for', () => {
   expect(() => addToKeyFile(folder, makeKey('alice'))).toThrow(`${folder} cannot be written`);
 });
 
+test('a folder that does not exist is named as the cause, with the remedy', () => {
+  const file = join(createFolder(), 'missing', 'keys.json');
+  expect(() => addToKeyFile(file, makeKey('alice'))).toThrow(
+    `The key was not added: ${file} cannot be written (its folder does not exist; create the folder, or correct the path).`,
+  );
+});
+
 test('an addition keeps what is in the file, and counts the keys with its name', () => {
   const file = join(createFolder(), 'keys.json');
   const before = `[\n  // the first user\n  {"name": "bob", "sha256": "${'0'.repeat(64)}"}\n]\n`;
