@@ -12,8 +12,8 @@ export async function readFileLogs(directory: string): Promise<ReadonlyMap<strin
   const entries = new Map<string, LogEntry[]>();
   const generations = new Map<string, number | undefined>();
   const database = new ClassicLevel<string, Buffer>(join(directory, 'db'), { valueEncoding: 'buffer' });
-  for await (const value of database.values({ gte: changePrefix, lt: `${changePrefix}\uffff` })) {
-    const timed = decodeChange(value);
+  for await (const [stored, value] of database.iterator({ gte: changePrefix, lt: `${changePrefix}\uffff` })) {
+    const timed = decodeChange(stored, value);
     const change = timed?.change;
     if (change?.kind === 'append' && timed?.generation === generations.get(change.key)) {
       const { key, epoch, events } = change;

@@ -4,6 +4,7 @@ import { ClassicLevel } from 'classic-level';
 import { detach } from '../../../util/boundary.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import { isDamage, unavailabilityOf } from './level-errors.ts';
+import { repairFiles } from './repair-files.ts';
 
 /** Sets or removes a key of the engine. */
 export type Operation =
@@ -94,7 +95,7 @@ export class Engine {
   ): Promise<{ readonly engine: Engine; readonly isRepaired: boolean }> {
     const { directory } = options;
     const isRepaired = mustRepair || hasLostItsBeginning(directory);
-    if (isRepaired) await ClassicLevel.repair(directory);
+    if (isRepaired) await repairFiles(directory);
     const database = new ClassicLevel<string, Buffer>(directory, {
       valueEncoding: 'buffer',
       compression: false, // it would cost more than the room that it saves
@@ -102,7 +103,7 @@ export class Engine {
     });
     const repair = async (cause: unknown): Promise<true> => {
       if (!isDamage(cause)) throw cause;
-      await ClassicLevel.repair(directory);
+      await repairFiles(directory);
       await database.open();
       return true;
     };

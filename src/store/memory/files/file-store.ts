@@ -74,7 +74,6 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
   const { directory, leaseMs, mailboxMaxBytes, limits } = options;
   const files = makeStoreDirectory(directory);
   const { tables, engine, stored, now, found } = await openTables(options, files).catch(async (cause: unknown) => {
-    if (cause instanceof StoreDirectoryError) throw cause;
     // Some damage is seen only when the files are read.
     if (!isDamage(cause)) throw openingError(directory, cause);
     return openTables(options, files, true).catch((again: unknown) => {
@@ -193,7 +192,7 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
   };
   for await (const [key, value] of engine.entries(changePrefix)) {
     const { digest, slot } = parseChangeKey(key);
-    const timed = decodeChange(value);
+    const timed = decodeChange(key, value);
     if (timed === undefined) {
       drop(key);
       continue;
@@ -217,7 +216,7 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
     if (session !== undefined && expiresAtMs > session.expiresAtMs) session.expiresAtMs = expiresAtMs;
   }
   for await (const [key, value] of engine.entries(valuePrefix)) {
-    const timed = decodeChange(value);
+    const timed = decodeChange(key, value);
     if (timed === undefined) {
       drop(key);
       continue;
@@ -229,7 +228,7 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
 }
 
 /** The format that this version reads and writes. */
-const format = 2;
+const format = 3;
 const formatKey = 'format';
 
 /** Throws `StoreDirectoryError` for files of another version. */

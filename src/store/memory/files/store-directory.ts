@@ -32,6 +32,7 @@ export function makeStoreDirectory(path: string): string {
 
 /** The error for files that the engine could not open. */
 export function openingError(path: string, cause: unknown): StoreDirectoryError {
+  if (cause instanceof StoreDirectoryError) return cause;
   if (isInUse(cause)) {
     return new StoreDirectoryError(
       `Another process uses this directory (${path} is locked). A directory belongs to one gateway at a time. ` +

@@ -77,16 +77,16 @@ export class StoredChanges {
     const { engine, now, wholeOf } = this.#options;
     if (change.kind === 'value') {
       const { of, name } = change;
-      return engine.write([
-        { type: 'put', key: valueKey(of, name), value: encodeChange({ atMs: now(), generation: 0, change }) },
-      ]);
+      const key = valueKey(of, name);
+      return engine.write([{ type: 'put', key, value: encodeChange(key, { atMs: now(), generation: 0, change }) }]);
     }
     const chain = this.#chains.get(change.key);
     const whole = chain === undefined || isTooLong(chain) ? wholeOf(change.key) : undefined;
     if (whole !== undefined) return this.#putWhole(whole);
     if (chain === undefined) return; // the session has ended meanwhile
-    const value = encodeChange({ atMs: now(), generation: chain.generation, change });
-    engine.write([{ type: 'put', key: changeKey(chain.digest, chain.next), value }]);
+    const key = changeKey(chain.digest, chain.next);
+    const value = encodeChange(key, { atMs: now(), generation: chain.generation, change });
+    engine.write([{ type: 'put', key, value }]);
     chain.next += 1;
     chain.unused = Math.max(chain.unused, chain.next);
     chain.laterBytes += value.length;
@@ -153,8 +153,9 @@ export class StoredChanges {
     };
     this.#chains.set(key, chain);
     chain.generation += 1;
-    const value = encodeChange({ atMs: now(), generation: chain.generation, change });
-    engine.write([{ type: 'put', key: changeKey(chain.digest, 0), value }]);
+    const place = changeKey(chain.digest, 0);
+    const value = encodeChange(place, { atMs: now(), generation: chain.generation, change });
+    engine.write([{ type: 'put', key: place, value }]);
     Object.assign(chain, { next: 1, wholeBytes: value.length, laterBytes: 0 });
     // What an ended session has said is of no use to anybody.
     if (change.kind !== 'end' || chain.unused === 1) return;
@@ -188,17 +189,20 @@ export const valueKey = (kind: ValueKind, name: string): string => `${valuePrefi
 /** A checksum, since the engine itself reads its files without one; a time, and the generation. */
 const headBytes = 4 + 8 + 4;
 
-function encodeChange({ atMs, generation, change }: TimedChange): Buffer {
+/** The key is a part: a damaged one would name another slot, and all slots before it would count as used. */
+const checksumOf = (key: string, encoded: Buffer): number => crc32(encoded.subarray(4), crc32(key));
+
+function encodeChange(key: string, { atMs, generation, change }: TimedChange): Buffer {
   const encoded = Buffer.concat([Buffer.allocUnsafe(headBytes), ...formatChange(change)]);
   encoded.writeDoubleLE(atMs, 4);
   encoded.writeUInt32LE(generation, 12);
-  encoded.writeUInt32LE(crc32(encoded.subarray(4)));
+  encoded.writeUInt32LE(checksumOf(key, encoded));
   return encoded;
 }
 
-/** Decodes a stored change; undefined if it is damaged. */
-export function decodeChange(encoded: Buffer): TimedChange | undefined {
-  if (encoded.length < headBytes || encoded.readUInt32LE() !== crc32(encoded.subarray(4))) return undefined;
+/** Decodes a change that is stored under a key; undefined if one of the two is damaged. */
+export function decodeChange(key: string, encoded: Buffer): TimedChange | undefined {
+  if (encoded.length < headBytes || encoded.readUInt32LE() !== checksumOf(key, encoded)) return undefined;
   const change = parseChange(encoded.subarray(headBytes));
   return change && { atMs: encoded.readDoubleLE(4), generation: encoded.readUInt32LE(12), change };
 }

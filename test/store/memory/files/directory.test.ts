@@ -117,13 +117,13 @@ describe('a directory that cannot be used', () => {
       await database.put('format', text);
       await database.close();
     };
-    for (const other of ['1', '3']) {
+    for (const other of ['2', '4']) {
       await setFormat(other);
       await expect(openStore(directory)).rejects.toThrow(
-        `written by another version of mcp-gangway (format ${other}; this version reads 2). Use that version`,
+        `written by another version of mcp-gangway (format ${other}; this version reads 3). Use that version`,
       );
     }
-    await setFormat('2'); // which fails if the refused attempt has left a lock behind
+    await setFormat('3'); // which fails if the refused attempt has left a lock behind
     await openStore(directory);
   });
 });
