@@ -5,7 +5,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { differsByClient, isClientRefused, type Server } from '../server/server.ts';
-import { failedStartReason } from '../session/requests/lost-calls.ts';
+import { failedStartReason } from '../session/end-reason.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';

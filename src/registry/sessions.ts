@@ -16,7 +16,7 @@ import type { Server } from '../server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionHost } from '../session/session.ts';
-import type { SessionStart } from '../session/session-context.ts';
+import type { SessionStart } from '../session/session-core.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { keyFromId } from '../session/session-key.ts';

@@ -13,7 +13,7 @@ import {
   type RequestFacts,
 } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import { ownInitializeId } from '../session/events/one-stream.ts';
+import { ownInitializeId } from '../session/inbound/one-stream.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { Session } from '../session/session.ts';
 import { type ClientPost, postId } from '../session/session-handle.ts';

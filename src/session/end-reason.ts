@@ -1,3 +1,5 @@
+import type { BackendEnd } from '../backend/backend.ts';
+import type { NoTokenReason } from '../backend/identity/upstream-tokens.ts';
 import { type Call, failCall } from '../call/session-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 
@@ -86,3 +88,14 @@ export function endCall(call: Call, reason: SessionEndReason): void {
   else if (answer.stream === undefined) failCall(call, 'cancelled');
   else report?.failed('cancelled');
 }
+
+/** The reason given to calls that end with a lost backend. */
+export const lossReason = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
+  reason === 'line_too_long' || reason === 'memory_limit' ? reason : 'server_exited';
+
+/** The reason given to a client whose server could not be started. */
+export const failedStartReason = ({
+  isUnauthorized = false,
+  noToken,
+}: BackendEnd): 'server_unauthorized' | 'server_start_failed' | NoTokenReason =>
+  noToken ?? (isUnauthorized ? 'server_unauthorized' : 'server_start_failed');

@@ -1,24 +1,29 @@
 // Session: one legacy client and its backend, with its requests, event streams, restores and record.
 
+import type { Call } from '../call/session-calls.ts';
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
+import { mayBeOwnId } from '../protocol/ids/own-ids.ts';
 import { sessionRevision } from '../protocol/known-revisions.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { Registration } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
-import { SessionProcessHolder } from './backend/holder.ts';
 import { endCall, isFinal, mayKeepProcess, type SessionEndReason } from './end-reason.ts';
 import { Idleness } from './idleness.ts';
-import { SessionPipeline } from './pipeline.ts';
+import { Inbound } from './inbound/inbound.ts';
+import { Outbound } from './outbound/outbound.ts';
+import { requestEnded } from './outbound/server-requests.ts';
+import { SessionLog } from './outbound/session-log.ts';
 import type { Adoption } from './record/adoption.ts';
-import { TakeoverProof } from './record/takeover-proof.ts';
-import { type ContextOwner, SessionContext, type SessionStart } from './session-context.ts';
-import type { HibernationReason, SessionName } from './session-events.ts';
+import { ServerLink } from './server/server-link.ts';
+import { SessionCore, type SessionStart } from './session-core.ts';
+import type { HibernationReason } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
+import { SessionOpening } from './session-opening.ts';
 import type { SessionParts, SessionUsage } from './session-options.ts';
-import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
 
 /** The table that a session is in. */
 export interface SessionHost {
@@ -30,66 +35,98 @@ export interface SessionHost {
   onEnded(session: Session): void;
 }
 
+/** The view of a session for operators, without its id (P12). */
+export interface SessionSnapshot {
+  readonly kind: 'session' | 'group' | 'one stream';
+  readonly principal: Principal;
+  /** The client's `initialize` request, which contains the name of the client. Nothing else in it may be shown. */
+  readonly initialize: Buffer;
+  /** True if the session has no process now. It gets one at the next use. */
+  readonly isHibernating: boolean;
+  /** Requests in flight. */
+  readonly calls: number;
+  /** Number of connected streams. */
+  readonly streams: number;
+  /** On the monotonic clock, in milliseconds. */
+  readonly startedAt: number;
+  readonly lastActivityAt: number;
+}
+
+/** How long a session that is not restored stays, so that clients can learn the outcome of their calls. */
+const collectMs = 3_000;
+
 /**
- * One client of a legacy revision and its backend, from `initialize` or a takeover until the end. The session owns the
- * record and the end; its `SessionPipeline` carries the messages.
+ * One client of a legacy revision and its backend, from `initialize` or a takeover until the end. A session has four
+ * parts, of which each knows only those before it:
+ *
+ * - `ServerLink`: the server, its restarts, and what is not sent to it yet.
+ * - `SessionLog`: what is written to the log, and the streams that the log feeds.
+ * - `Outbound`: the way from the server to an answer or a stream.
+ * - `Inbound`: the way from the client to the server.
  */
-export class Session implements SessionHandle, ContextOwner {
-  readonly key: string;
-  /** The fencing token of this owner (P6). */
-  readonly epoch: number;
+export class Session extends SessionCore implements SessionHandle {
   /** The term of this instance when the session was made. */
   readonly term: number;
-  readonly principal: Principal;
-  readonly server: Server;
-  readonly name: SessionName;
-  /** True if the gateway opened the session for modern clients. */
-  readonly isOfGroup: boolean;
   readonly idleness: Idleness;
-  readonly #context: SessionContext;
-  readonly #pipeline: SessionPipeline;
+  readonly #link: ServerLink;
+  readonly #log: SessionLog;
+  readonly #outbound: Outbound;
+  readonly #inbound: Inbound;
   readonly #host: SessionHost;
+  readonly #startedAt = performance.now();
+  /** Set until the client has the answer to its `initialize`. */
+  #opening: SessionOpening | undefined;
+  /** Ends a session that is not restored. */
+  #endTimer: NodeJS.Timeout | undefined;
   #ending: Promise<void> | undefined;
   #recordRemoved: Promise<void> | undefined;
 
   constructor(parts: SessionParts, start: SessionStart, host: SessionHost) {
-    const { key, server, principal } = parts;
-    const context = new SessionContext(parts, start, this);
-    this.key = key;
-    this.epoch = start.epoch;
+    super(parts, start);
     this.term = parts.instance().term;
-    this.principal = principal;
-    this.server = server;
-    this.name = context.name;
-    this.isOfGroup = context.policy.isShared;
     this.#host = host;
-    this.#context = context;
-    this.#pipeline = new SessionPipeline(context);
-    this.idleness = new Idleness(context, this.#pipeline);
-    if (!context.policy.isShared) context.holder = new SessionProcessHolder(context, this.#pipeline, this.idleness);
+    this.#link = new ServerLink(this);
+    this.#log = new SessionLog(this);
+    this.#outbound = new Outbound(this, this.#link, this.#log);
+    this.#inbound = new Inbound(this, this.#link, this.#log, this.#outbound);
+    this.idleness = new Idleness(this, this.#link, this.#log.streams);
+    if (!this.isOfGroup) this.holder = this.idleness;
     if (start.adoption !== undefined) this.#adopt(start.adoption);
+  }
+
+  get principal(): Principal {
+    return this.parts.principal;
+  }
+
+  get server(): Server {
+    return this.parts.server;
+  }
+
+  /** True if the gateway opened the session for modern clients. */
+  get isOfGroup(): boolean {
+    return this.client.isGroup;
   }
 
   /** The resources that the session holds of its principal's quotas. */
   get permit(): SessionUsage {
-    return this.#context.parts.permit;
-  }
-
-  /**
-   * The negotiated revision. Before the answer to `initialize`, this is the revision that the specification assumes.
-   */
-  get protocolVersion(): string {
-    return this.#context.protocolVersion;
+    return this.parts.permit;
   }
 
   /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */
   start(reply: Reply, headers?: Headers): void {
-    const context = this.#context;
     reply.onGone(() => {
-      if (context.handshake === undefined) context.end('client_gone');
+      if (this.handshake === undefined) this.endFor('client_gone');
     });
     this.noteActivity(reply);
-    this.#pipeline.opening.start(reply, headers);
+    const parts = { link: this.#link, log: this.#log, outbound: this.#outbound, inbound: this.#inbound };
+    this.#opening = new SessionOpening(this, parts, reply, headers);
+    this.#opening.begin();
+  }
+
+  answerOpening(call: Call, response: Message): void {
+    this.#opening?.answered(call, response, () => {
+      if (this.isReady) this.#opening = undefined;
+    });
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
@@ -97,12 +134,12 @@ export class Session implements SessionHandle, ContextOwner {
     this.noteActivity(reply);
     if (post.isBatch && !sessionRevision(this.protocolVersion).allowsBatches)
       return reply.answer(faultAnswer('batch_not_allowed', null));
-    this.#pipeline.requests.post(post, reply);
+    this.#inbound.post(post, reply);
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
-    const { streams } = this.#pipeline.delivery;
+    const { streams } = this.#log;
     this.noteActivity(reply);
     if (lastEventId === undefined) streams.listen(reply);
     else detach('session', streams.resume(reply, lastEventId), () => reply.answer(faultAnswer('internal', null)));
@@ -122,13 +159,13 @@ export class Session implements SessionHandle, ContextOwner {
   leaveIfAbandoned(ms: number): void {
     const { isRemote, onBackendExit, processes = isRemote ? 0 : 1 } = this.server;
     if (processes === 0 || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
-    if (onBackendExit === 'end') detach('session', this.end('client_gone'));
+    if (onBackendExit === 'end') this.endFor('client_gone');
     else this.#hibernate('abandoned', true);
   }
 
   #hibernate(reason: HibernationReason, mayKeepProcess = false): void {
-    this.#pipeline.supervisor.hibernate(mayKeepProcess);
-    this.#context.parts.telemetry.emit({ type: 'session-hibernated', name: this.name, reason });
+    this.#link.hibernate(mayKeepProcess);
+    this.parts.telemetry.emit({ type: 'session-hibernated', name: this.name, reason });
   }
 
   /**
@@ -137,43 +174,48 @@ export class Session implements SessionHandle, ContextOwner {
    * @param openForMs connections that are younger are left alone
    */
   detachClients(openForMs: number): void {
-    this.#pipeline.detachClients(openForMs);
+    this.#log.streams.detachClients(openForMs);
   }
 
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
-    this.#pipeline.requests.endOverdue();
+    this.#inbound.endOverdue();
   }
 
   /** The view of this session for operators. */
   get snapshot(): SessionSnapshot {
-    return snapshotSession(this.#context, this.#pipeline, {
-      startedAt: this.#pipeline.opening.startedAt,
+    const { isGroup, isOneStream, initialize } = this.client;
+    return {
+      kind: isGroup ? 'group' : isOneStream ? 'one stream' : 'session',
+      principal: this.principal,
+      initialize,
+      isHibernating: this.#link.state === 'hibernating',
+      calls: this.calls.size,
+      streams: this.#log.streams.size,
+      startedAt: this.#startedAt,
       lastActivityAt: this.idleness.lastActivityAt,
-    });
+    };
   }
 
   /** Resolves when no request is in flight, `initialize` neither, and no task unfinished. */
   async whenIdle(): Promise<void> {
     await this.idleness.whenIdle();
-    await this.#pipeline.opening.whenCompleted();
+    await this.#opening?.whenCompleted();
   }
 
   /** True from the answer to `initialize` until the session ends. Only then other requests may see the session. */
   get isReady(): boolean {
-    const { handshake, endReason } = this.#context;
-    return handshake !== undefined && endReason === undefined; // set before any listener learns of the end
+    return this.handshake !== undefined && this.endReason === undefined; // set before any listener learns of the end
   }
 
   /** True until the answer to `initialize`. No other instance can know the session, unless its key was not made here. */
   get isOpening(): boolean {
-    const { handshake, endReason } = this.#context;
-    return handshake === undefined && endReason === undefined;
+    return this.handshake === undefined && this.endReason === undefined;
   }
 
   /** True if a client has no event id on its stream yet, and so could not continue elsewhere. */
   get hasUnresumableClients(): boolean {
-    return this.#pipeline.delivery.streams.hasUnresumableClients;
+    return this.#log.streams.hasUnresumableClients;
   }
 
   /**
@@ -181,7 +223,7 @@ export class Session implements SessionHandle, ContextOwner {
    * about its key.
    */
   get leavesNoRecord(): boolean {
-    const { handshake, endReason } = this.#context;
+    const { handshake, endReason } = this;
     const isKept = endReason === 'moved' || endReason === 'released';
     return handshake !== undefined && endReason !== undefined && !isKept;
   }
@@ -192,12 +234,12 @@ export class Session implements SessionHandle, ContextOwner {
 
   /** Registers the session and the state of its log again; see `SessionRecords.register`. */
   register(): Promise<Registration> {
-    return this.#pipeline.delivery.register();
+    return this.#log.register();
   }
 
   /** The session was registered in a new term. Events that the log had confirmed may be lost. */
   check(): void {
-    this.#pipeline.delivery.check();
+    this.#log.check();
   }
 
   /**
@@ -205,7 +247,7 @@ export class Session implements SessionHandle, ContextOwner {
    * session keeps its record for other instances, and a `moved` one leaves the record alone. Idempotent.
    */
   end(reason: SessionEndReason): Promise<void> {
-    this.#context.endReason ??= reason;
+    this.endReason ??= reason;
     this.#ending ??= this.#end(reason);
     return this.#ending;
   }
@@ -213,7 +255,7 @@ export class Session implements SessionHandle, ContextOwner {
   /** As `end`. Answers when no instance knows the session any more; the backend may still be ending. */
   remove(reply: Reply): void {
     this.noteActivity(reply);
-    detach('session', this.end('deleted'));
+    this.endFor('deleted');
     detach(
       'session',
       this.#recordRemoved?.then(() => reply.answer({ kind: 'removed' })),
@@ -221,55 +263,91 @@ export class Session implements SessionHandle, ContextOwner {
   }
 
   async #end(reason: SessionEndReason): Promise<void> {
-    const context = this.#context;
-    const { telemetry } = context.parts;
     this.#host.onEnding(this, reason);
-    context.proof?.end();
+    this.stopProof();
     const mayBeKept = mayKeepProcess.has(reason) && !this.idleness.hasUnfinishedTasks;
     // The end does not wait longer for the store: a session can end also while the store is away.
-    context.stopStoreAfter(context.limits.storeWaitMs);
-    this.#pipeline.close(reason);
-    for (const call of context.calls.takeAll()) endCall(call, reason);
-    if (reason === 'moved') this.#pipeline.delivery.abandon();
+    this.stopStoreAfter(this.limits.storeWaitMs);
+    clearTimeout(this.#endTimer);
+    this.#opening?.close();
+    this.#inbound.close(); // requests that wait at a gate have not reached the server
+    for (const call of this.calls.takeAll()) endCall(call, reason);
+    // Another instance owns a moved session, and its clients continue there.
+    if (reason === 'moved') this.#log.streams.closeAll();
     this.#recordRemoved = this.#runStep(
-      reason === 'moved' ? undefined : () => this.#pipeline.delivery.close(reason === 'released'),
+      reason === 'moved' ? undefined : () => this.#log.close(reason === 'released'),
     ).then(() => this.#runStep(this.#recordStep(reason)));
     await this.#recordRemoved.then(() =>
-      this.#runStep(() => this.#pipeline.supervisor.close({ isForGood: isFinal.has(reason), mayBeKept })),
+      this.#runStep(() => this.#link.close({ isForGood: isFinal.has(reason), mayBeKept })),
     );
-    context.stopStore();
-    const { dropped } = context;
-    const { refusalCode: errorCode } = this.#pipeline.opening;
-    telemetry.emit({ type: 'session-ended', name: this.name, reason, dropped, errorCode });
+    this.stopStore();
+    const { name, dropped } = this;
+    const errorCode = this.#opening?.refusalCode;
+    this.parts.telemetry.emit({ type: 'session-ended', name, reason, dropped, errorCode });
     this.#host.onEnded(this);
   }
 
   #recordStep(reason: SessionEndReason): (() => Promise<void>) | undefined {
-    const { handshake, record } = this.#context;
-    if (reason === 'moved' || handshake === undefined) return undefined;
-    return () => (reason === 'released' ? record.release() : record.end());
+    if (reason === 'moved' || this.handshake === undefined) return undefined;
+    return () => (reason === 'released' ? this.releaseRecord() : this.endRecord());
   }
 
   /** A failed step of the end must not block the next steps, or a drain waits for ever. */
   async #runStep(step: (() => Promise<void>) | undefined): Promise<void> {
-    await step?.().catch((cause: unknown) => this.#context.report(cause));
+    await step?.().catch((cause: unknown) => this.report(cause));
   }
 
   /** The client has sent something. The gateway's own messages carry its forwarded headers from now on. */
   noteActivity({ request: { forwarded }, isContinued }: Reply): void {
     this.idleness.noteActivity();
     // A stream that continues after an owner change is no activity: its client opened it long ago.
-    if (forwarded !== undefined && !isContinued) this.#pipeline.supervisor.rememberHeaders(forwarded);
+    if (forwarded !== undefined && !isContinued) this.#link.rememberHeaders(forwarded);
   }
 
-  #adopt(adoption: Adoption): void {
-    const context = this.#context;
-    context.protocolVersion = adoption.record.protocolVersion;
-    context.record.adopt(adoption.record);
-    this.#pipeline.adopt(adoption, readHandshake(adoption.record.initialized) as Handshake);
-    context.proof = new TakeoverProof({
-      isServerUp: () => this.#pipeline.supervisor.state !== 'restoring',
-      confirm: () => detach('session', context.record.progress()),
-    });
+  /**
+   * Continues a session whose owner was lost. If the server's session outlives a connection, that session is resumed.
+   * Otherwise unanswered calls are answered, or run again by a new server.
+   */
+  #adopt({ record, calls, serverRequests, afterCheckpoint, forwarded }: Adoption): void {
+    const { client, server } = this;
+    this.handshake = readHandshake(record.initialized) as Handshake;
+    if (forwarded !== undefined) this.#link.rememberHeaders(forwarded);
+    const checkpoint = client.backend;
+    if (checkpoint !== undefined) {
+      const adopted = this.#inbound.adopt(calls);
+      this.#adoptServerRequests(serverRequests, adopted, checkpoint.isFirst);
+      this.#log.open();
+      this.#link.attach(
+        { state: checkpoint.state, pending: adopted.map(({ id }) => id), delivered: afterCheckpoint },
+        checkpoint.isFirst,
+      );
+    } else {
+      this.#adoptServerRequests(serverRequests, [], false);
+      for (const call of this.#inbound.adopt(calls)) {
+        if (!this.reruns.allows(call, 'loss')) this.#outbound.fail(call, 'outcome_unknown');
+      }
+      this.#log.open();
+      const isNeeded = this.calls.size > 0 || client.expectsServer;
+      // The state in the lost process is gone, and the client has to know (docs/design.md, D5). The end is delayed, so
+      // that clients can first fetch the answers that are in the log.
+      if (server.onBackendExit === 'end')
+        this.#endTimer = setTimeout(() => this.endFor('server_exited'), collectMs).unref();
+      // A lost instance may leave thousands of sessions whose clients only listen.
+      else if (server.hibernateAfterMs !== undefined && !isNeeded) this.#link.hibernate();
+      else this.#outbound.restore([]);
+    }
+    this.awaitProgress(() => this.#link.state !== 'restoring');
+  }
+
+  /**
+   * Restores the server's open requests, if they had their own ids, and those cannot be confused with ids of another
+   * backend. Other requests are cancelled.
+   */
+  #adoptServerRequests(serverRequests: Adoption['serverRequests'], calls: readonly Call[], isFirst: boolean): void {
+    for (const { stream, id } of serverRequests) {
+      const call = calls.find(({ answer }) => answer.stream === stream);
+      if (isFirst && !mayBeOwnId(id)) this.serverRequests.adopt(id, call ?? 'get');
+      else this.#log.add(stream, requestEnded(id).text, false);
+    }
   }
 }

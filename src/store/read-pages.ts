@@ -18,7 +18,7 @@ export type LogPage = Extract<ReadOutcome, { outcome: 'ok' }>;
  * @param first the outcome of a read after that position, if the caller has one already
  */
 export async function* readPages(
-  log: EventLog,
+  log: Pick<EventLog, 'read'>,
   key: string,
   stream: number,
   after: LogPosition | undefined,

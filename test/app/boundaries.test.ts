@@ -7,6 +7,7 @@ import { Authorization } from '../../src/auth/scopes/authorization.ts';
 import { ScopeRules } from '../../src/auth/scopes/scope-rules.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
 import { containFaults } from '../../src/backend/contain-faults.ts';
+import { SessionCalls } from '../../src/call/session-calls.ts';
 import { OwnerEndpoint } from '../../src/cluster/forward/owner-endpoint.ts';
 import { MessageTap } from '../../src/console/record/message-tap.ts';
 import type { HttpContext } from '../../src/http/http-context.ts';
@@ -17,7 +18,6 @@ import { respondWithJson } from '../../src/http/respond.ts';
 import { createFaultReporter, redactFault } from '../../src/ops/log/fault-log.ts';
 import { anonymous } from '../../src/protocol/principal.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
-import { Attribution } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';
 import { ChangeSubscribers } from '../../src/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
@@ -184,10 +184,10 @@ describe('a session', () => {
   it('[C-09] ends alone as internal when the routing of one line throws', async () => {
     const { open, telemetry } = openSessions();
     const [one, other] = [await open(), await open()];
-    const receive = Attribution.prototype.receive;
-    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, ...args) {
+    const { attribute } = SessionCalls.prototype;
+    vi.spyOn(SessionCalls.prototype, 'attribute').mockImplementation(function (this: SessionCalls, ...args) {
       if (args[0].text.includes('poison')) throwSlip();
-      receive.apply(this, args);
+      return attribute.apply(this, args);
     });
     onTestFinished(() => void vi.restoreAllMocks());
     const [hit, spared] = [one.call(1), other.call(1)];
@@ -204,10 +204,10 @@ describe('a session', () => {
   it('[C-09] ends as internal when the last lines of a server that exits throw', async () => {
     const { open, telemetry } = openSessions();
     const { backend, call } = await open();
-    const receive = Attribution.prototype.receive;
-    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, ...args) {
+    const { attribute } = SessionCalls.prototype;
+    vi.spyOn(SessionCalls.prototype, 'attribute').mockImplementation(function (this: SessionCalls, ...args) {
       if (args[0].text.includes('poison')) throwSlip();
-      receive.apply(this, args);
+      return attribute.apply(this, args);
     });
     onTestFinished(() => void vi.restoreAllMocks());
     const hit = call(1);

@@ -66,11 +66,11 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'modern/process/task-owners': ['unknown_task'],
   'protocol/json/scan': ['key_too_long', 'too_many_values'],
   'modern/process/shared-server': ['server_full', 'no_server_requests'],
-  'session/events/logged-target': ['event_too_large'],
+  'session/outbound/logged-target': ['event_too_large'],
   'cluster/ownership/directory': ['other_configuration', 'takeover_paused'],
   'cluster/forward/forwarded-request': ['internal'],
   'cluster/two-instances/two-instances': ['instances_differ', 'server_busy', 'session_ended'],
   'session/session': ['handshake_too_large', 'initialize_too_large'],
-  'session/requests/server-requests': ['server_request_refused'],
+  'session/outbound/server-requests': ['server_request_refused'],
   'session/group/input-gate': ['group_busy'],
 };

@@ -10,7 +10,7 @@ export default defineConfig({
     testTimeout: 20_000,
     coverage: {
       provider: 'v8',
-      include: ['src/protocol/**/*.ts', 'src/call/**/*.ts', 'src/session/requests/**/*.ts'],
+      include: ['src/protocol/**/*.ts', 'src/call/**/*.ts', 'src/session/{inbound,outbound}/**/*.ts'],
       reporter: ['text', 'json-summary'],
       reportsDirectory: 'coverage',
     },

@@ -26,7 +26,10 @@ export interface OpenSession {
 }
 
 /** Sessions that a test opens, and what is told of them. They end with the test. */
-export function openSessions(options: Partial<SessionOptions> = {}): {
+export function openSessions(
+  options: Partial<SessionOptions> = {},
+  maxSessions = 10,
+): {
   open(): Promise<OpenSession>;
   readonly telemetry: RecordingTelemetry;
 } {
@@ -39,7 +42,7 @@ export function openSessions(options: Partial<SessionOptions> = {}): {
       ...options,
       store,
       telemetry,
-      maxSessions: 10,
+      maxSessions,
       recordTtlMs: never,
       sessionIdleMs: never,
       abandonedMs: never,

@@ -58,7 +58,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'next-owner-runs-what-may-have-run',
     breaks: 'P4: a call that may have run is run by the next owner',
-    file: 'src/session/requests/client-requests.ts',
+    file: 'src/session/inbound/inbound.ts',
     find: "if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));",
     replace: '',
   },
@@ -72,7 +72,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'resume-skips-an-event',
     breaks: 'P2: a client that resumes misses an event',
-    file: 'src/session/events/cursor.ts',
+    file: 'src/session/outbound/cursor.ts',
     find: 'this.cursor = after && { epoch: after.epoch, seq: after.seq };',
     replace: 'this.cursor = after && { epoch: after.epoch, seq: after.seq + 1 };',
   },
@@ -87,20 +87,20 @@ export const mutants: readonly Mutant[] = [
     name: 'sessions-end-with-their-instance',
     breaks: 'P9: a drain ends sessions instead of releasing them',
     file: 'src/session/session.ts',
-    find: "return () => (reason === 'released' ? record.release() : record.end());",
-    replace: 'return () => record.end();',
+    find: "return () => (reason === 'released' ? this.releaseRecord() : this.endRecord());",
+    replace: 'return () => this.endRecord();',
   },
   {
     name: 'earlier-attempt-not-found',
     breaks: 'P4: a request that is asked for again gets no answer from its first attempt',
-    file: 'src/session/events/attempt-streams.ts',
-    find: 'return attempt?.previousIds.map((id) => this.#streams.get(id)).find((stream) => stream !== undefined);',
+    file: 'src/session/outbound/streams.ts',
+    find: 'return attempt?.previousIds.map((id) => this.#attempts?.get(id)).find((stream) => stream !== undefined);',
     replace: 'return attempt && undefined;',
   },
   {
     name: 'events-are-written-again',
     breaks: 'P1: an event is what JSON.parse and JSON.stringify make of the text of the server',
-    file: 'src/session/events/event-writer.ts',
+    file: 'src/session/outbound/session-log.ts',
     find: 'const event = { epoch, stream, seq, previous: this.#tails.get(stream), data, last };',
     replace:
       'data = data.length === 0 ? data : Buffer.from(JSON.stringify(JSON.parse(data.toString()))); ' +
@@ -109,22 +109,22 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'sent-before-stored',
     breaks: 'P5: an event is sent while its append is under way',
-    file: 'src/session/events/event-writer.ts',
-    find: 'this.#sent.push({ batch, outcome });',
-    replace: 'this.#sent.push({ batch, outcome }); this.#listener.onStored(batch);',
+    file: 'src/session/outbound/session-log.ts',
+    find: 'this.#sent = [...this.#sent, { batch, outcome }];',
+    replace: 'this.#sent = [...this.#sent, { batch, outcome }]; this.streams.deliver(batch);',
   },
   {
     name: 'timer-outlives-its-stream',
     breaks: 'P8: each connection leaves the timer of its greatest age behind',
-    file: 'src/session/events/cursor.ts',
+    file: 'src/session/outbound/cursor.ts',
     find: 'clearTimeout(this.ageTimer);',
     replace: '',
   },
   {
     name: 'calls-without-a-limit',
     breaks: 'P8: a session has more calls in flight than its limit',
-    file: 'src/session/requests/client-requests.ts',
-    find: 'calls.size + ids.length > policy.maxCalls',
+    file: 'src/session/inbound/inbound.ts',
+    find: 'calls.size + ids.length > maxCalls',
     replace: 'false',
   },
   {
@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'resume-fails-while-redis-is-away',
     breaks: 'P7: a client that resumes during an outage of Redis gets an internal error',
-    file: 'src/session/events/streams.ts',
+    file: 'src/session/outbound/streams.ts',
     find: "return cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';",
     replace: "return 'internal';",
   },
@@ -160,8 +160,8 @@ export const mutants: readonly Mutant[] = [
     name: 'session-that-was-stored-late-loses-its-store',
     breaks: 'P7: a session that was opened during an outage of Redis ends at the next outage',
     file: 'src/session/session-opening.ts',
-    find: 'const givesUp = (): AbortSignal => AbortSignal.timeout(context.limits.storeWaitMs);',
-    replace: 'context.stopStoreAfter(context.limits.storeWaitMs); const givesUp = () => context.storeGone;',
+    find: 'const givesUp = (): AbortSignal => AbortSignal.timeout(session.limits.storeWaitMs);',
+    replace: 'session.stopStoreAfter(session.limits.storeWaitMs); const givesUp = () => session.storeGone;',
   },
   {
     name: 'numbers-of-a-forgotten-peer-start-again',

@@ -18,7 +18,7 @@ import {
   type RequestFacts,
 } from '../../reply/reply.ts';
 import { finalEventsFor } from '../../reply/unresumable-stream.ts';
-import { returnWindowMs } from '../../session/events/streams.ts';
+import { returnWindowMs } from '../../session/outbound/streams.ts';
 
 /**
  * A client's response at the ingress, which several owners may answer in turn. The response may begin before its owner

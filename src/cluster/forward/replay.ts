@@ -1,9 +1,9 @@
 import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch, createPrimingBatch } from '../../reply/event-batch.ts';
 import { nothing } from '../../reply/reply.ts';
-import { RetryingLog } from '../../session/events/retrying-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { ClientReply } from './client-reply.ts';
 
 /** Options of `replay`. */
@@ -35,7 +35,9 @@ export async function replay(
     reply.answer(nothing);
     return 'complete';
   }
-  const log = new RetryingLog(eventLog, reply.gone);
+  const log: Pick<EventLog, 'read'> = {
+    read: (...args) => retryWhileUnavailable(() => eventLog.read(...args), reply.gone),
+  };
   const { stream, requests } = after;
   let position = after;
   for (;;) {

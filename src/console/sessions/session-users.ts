@@ -1,4 +1,4 @@
-import type { SessionSnapshot } from '../../session/session-snapshot.ts';
+import type { SessionSnapshot } from '../../session/session.ts';
 import { clientNameOf } from './session-client.ts';
 
 /** A user with one client, and the number of their sessions. */

@@ -4,7 +4,7 @@ import { ChangeFeed, type SubscribeOutcome } from '../../modern/changes/change-f
 import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { findRange, scalarAt, valueAt } from '../../protocol/json/splice.ts';
-import { createMessage, type Message, memberValue, withId } from '../../protocol/message/message.ts';
+import { createMessage, type Message, memberValue, requestId, withId } from '../../protocol/message/message.ts';
 import { isDroppedForModern, isUnknownToModern } from '../../protocol/methods/methods.ts';
 import { revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
@@ -16,7 +16,6 @@ import {
 } from '../../protocol/translate/legacy-on-modern/legacy-client.ts';
 import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
 import { toInitializeResult } from '../../protocol/translate/legacy-on-modern/opening.ts';
-import { requestId } from '../../session/requests/client-requests.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';

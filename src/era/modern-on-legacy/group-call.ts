@@ -9,7 +9,7 @@ import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/
 import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { InitializedServer } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { compareLogPositions, type EventId } from '../../protocol/wire/event-id.ts';
-import { ServerRequests } from '../../session/requests/server-requests.ts';
+import { ServerRequests } from '../../session/outbound/server-requests.ts';
 import type { GroupRequestOptions } from '../../session/session-handle.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';

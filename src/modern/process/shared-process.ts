@@ -7,7 +7,7 @@ import type { Message } from '../../protocol/message/message.ts';
 import { readDiscovery, revisionToRetry } from '../../protocol/modern/discovery.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
 import { isClientRefused, type Server } from '../../server/server.ts';
-import { failedStartReason } from '../../session/requests/lost-calls.ts';
+import { failedStartReason } from '../../session/end-reason.ts';
 import { contain, detach } from '../../util/boundary.ts';
 
 export interface SharedProcessOptions {

@@ -9,7 +9,7 @@ import { revisionOf } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, isClientRefused, type Server } from '../../server/server.ts';
-import { lossReason } from '../../session/requests/lost-calls.ts';
+import { lossReason } from '../../session/end-reason.ts';
 import { contain } from '../../util/boundary.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import { afterCatchUp } from '../../util/timing/time-limit.ts';

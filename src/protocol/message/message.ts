@@ -479,6 +479,9 @@ class ChangedMessage implements Message {
 
 const progressFastPath = new ProgressFastPath();
 
+/** The id of a request. */
+export const requestId = (request: Message): RequestId => request.id as RequestId;
+
 /** Values that appear in nearly every message. */
 const commonStrings = internTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
 

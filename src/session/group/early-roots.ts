@@ -26,6 +26,8 @@ export interface EarlyRootsOptions {
   readonly calls: Pick<SessionCalls, 'holds'>;
   /** Sends a ping to the server. Calls back when it is answered, or has failed. */
   ping(onOver: () => void): void;
+  /** Passes the request on to a call. */
+  ask(request: Message, call: Call): void;
 }
 
 /**
@@ -52,8 +54,6 @@ export class EarlyRoots {
   #timer: TimeLimit | undefined;
   /** The number of processes so far. Pings of an earlier one say nothing about the current one. */
   #round = 0;
-  /** Passes the request on to a call. */
-  onAsk: ((request: Message, call: Call) => void) | undefined;
 
   constructor(options: EarlyRootsOptions) {
     this.#options = options;
@@ -141,7 +141,7 @@ export class EarlyRoots {
     this.#triedCalls.add(this.#asked);
     clearTimeout(this.#askTimer);
     this.#askTimer = setTimeout(() => this.#askNext(), askAgainMs);
-    this.onAsk?.(this.#request, this.#asked);
+    this.#options.ask(this.#request, this.#asked);
   }
 
   #askNext(): void {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SessionUsers } from '../../../src/console/sessions/session-users.ts';
-import type { SessionSnapshot } from '../../../src/session/session-snapshot.ts';
+import type { SessionSnapshot } from '../../../src/session/session.ts';
 
 const snapshotOf = (subject: string, name: string) =>
   ({

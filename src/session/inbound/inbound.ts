@@ -1,0 +1,403 @@
+import { Answer, legacyPolicy } from '../../call/answer.ts';
+import type { SessionAnswer } from '../../call/call-answer.ts';
+import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
+import { overdueReason } from '../../call/call-table.ts';
+import { isHarmless } from '../../call/rerun.ts';
+import { type Call, clientIdOf } from '../../call/session-calls.ts';
+import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
+import { spliceCancelledId } from '../../protocol/json/splice.ts';
+import { cancelled, changedMessage, type Message, requestId } from '../../protocol/message/message.ts';
+import { methodOf } from '../../protocol/methods/methods.ts';
+import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
+import { type Principal, UsersOfProcess } from '../../protocol/principal.ts';
+import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
+import { EarlyRoots } from '../group/early-roots.ts';
+import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from '../group/gateway-requests.ts';
+import { InputGate } from '../group/input-gate.ts';
+import { SubscriptionLeases } from '../group/subscription-leases.ts';
+import { answerOnStream, LoggedTarget } from '../outbound/logged-target.ts';
+import type { Outbound } from '../outbound/outbound.ts';
+import type { SessionLog } from '../outbound/session-log.ts';
+import type { PendingCallState } from '../record/adoption.ts';
+import type { ServerLink } from '../server/server-link.ts';
+import type { SessionCore } from '../session-core.ts';
+import type { ClientPost, GroupRequestOptions, InputRound } from '../session-handle.ts';
+import { OneStream } from './one-stream.ts';
+
+/** The requests of one POST, as the server gets them. */
+interface SentRequests {
+  readonly requests: readonly Message[];
+  readonly ids: readonly RequestId[];
+  /** The client's ids of those that were renumbered, by the server's; undefined for none. */
+  readonly renumbered: ReadonlyMap<RequestId, RenumberedIds> | undefined;
+}
+
+/** How many rounds are remembered (P8). A client that repeats an older round finds its server requests answered. */
+const maxRounds = 10_000;
+
+/** What a request brings beside its message. */
+type CallContext = Omit<RequestFacts, 'accepts'>;
+
+/** The way from the client to its server. Each request gets an entry in the call table and an answer. */
+export class Inbound {
+  /** Set for a client that gets everything on one stream. */
+  readonly oneStream: OneStream | undefined;
+  readonly #session: SessionCore;
+  readonly #link: ServerLink;
+  readonly #log: SessionLog;
+  readonly #outbound: Outbound;
+  /** Set for a group whose clients accept server requests. */
+  readonly #inputGate: InputGate | undefined;
+  /** The digests of the rounds of input that the session has received, by name. Undefined for none. */
+  #rounds: BoundedMap<string, string> | undefined;
+  /** Set for a group: the leases on resource subscriptions. */
+  readonly #leases: SubscriptionLeases | undefined;
+  /** True once this owner has asked the server for its log messages, on behalf of a group. */
+  #hasRequestedLogs = false;
+
+  constructor(session: SessionCore, link: ServerLink, log: SessionLog, outbound: Outbound) {
+    const { client, calls } = session;
+    this.#session = session;
+    this.#link = link;
+    this.#log = log;
+    this.#outbound = outbound;
+    if (client.isOneStream) this.oneStream = new OneStream(session, log);
+    if (!client.isGroup) return;
+    this.#leases = new SubscriptionLeases(client);
+    calls.onTaken = (call) => this.#handleTaken(call);
+    if (client.hasRoots)
+      session.earlyRoots = new EarlyRoots({
+        calls,
+        ping: (onOver) => this.call([pingRequest()], new GatewayAnswer(onOver)),
+        ask: (request, call) => outbound.ask(request, call),
+      });
+    if (!client.acceptsServerRequests) return;
+    this.#inputGate = new InputGate({
+      calls,
+      maxWaiting: session.maxCalls,
+      onAdmitted: (post, reply) => this.post(post, reply),
+    });
+  }
+
+  /** A call of a group is over. No client can answer the questions that the server has asked for it. */
+  #handleTaken(call: Call): void {
+    const { serverRequests, earlyRoots, endReason } = this.#session;
+    if (endReason !== undefined) return; // the next owner of the session may go on with the questions
+    const refused = serverRequests.refuseFor(call, (id) => earlyRoots?.isAsked(id) === true);
+    for (const refusal of refused) this.#link.send(refusal);
+    earlyRoots?.noteTaken(call);
+    this.#inputGate?.noteTaken(call);
+  }
+
+  /** Passes the messages of one POST on, in order, and answers the POST. */
+  post(post: ClientPost, reply: Reply): void {
+    const { messages, isBatch, again, group } = post;
+    const { calls, maxCalls } = this.#session;
+    const { oneStream } = this;
+    const requests = messages.filter((message) => message.kind === 'request');
+    const ids = requests.map(requestId);
+    if (group?.endsUnused) {
+      if (calls.size === 0) this.#session.endFor('idle');
+      return reply.answer(accepted);
+    }
+    if (again && oneStream?.hasAccepted(reply.attempt)) return oneStream.accept(reply);
+    const second = requests.find(({ method }) => method === 'initialize');
+    if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
+    if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
+    if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
+    if (ids.length > 1 && new Set(ids).size < ids.length) return reply.answer(faultAnswer('duplicate_id', null));
+    if (this.#inputGate?.admits(post, reply) === false) return;
+    if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
+    for (const request of requests) {
+      const refusal = this.#session.client.refusalOf(request);
+      if (refusal !== undefined) return reply.answer(faultAnswer(refusal, requestId(request)));
+    }
+    if (calls.size + ids.length > maxCalls) return reply.answer(faultAnswer('too_many_calls', ids[0] ?? null));
+    if (group?.round !== undefined && !this.#admitsRound(group.round))
+      return reply.answer(faultAnswer('bad_request_state', null));
+    const continued = group?.round && this.#callOfGroup(group.round.call);
+    if (continued !== undefined) continued.logLevel = group?.logLevel;
+    for (const message of messages) {
+      if (message.kind === 'request') continue;
+      const refusal = this.#forward(message, reply.request.forwarded ?? noHeaders);
+      if (refusal !== undefined && requests.length === 0) return reply.answer(faultAnswer(refusal, null));
+    }
+    if (group?.logLevel !== undefined) this.#requestLogs();
+    if (requests.length === 0) reply.answer(accepted);
+    else {
+      const sent = this.#renumber(requests);
+      if (oneStream === undefined)
+        return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply.request, group);
+      this.call(sent.requests, oneStream.answer(sent), reply.request);
+      oneStream.accept(reply);
+    }
+  }
+
+  /**
+   * The requests as the server gets them. An id that is in use at the server, or that may be one of the gateway's own, is
+   * replaced by a number, and so is the progress token beside it.
+   */
+  #renumber(requests: readonly Message[]): SentRequests {
+    const { calls } = this.#session;
+    const mustNot = (request: Message): boolean => {
+      const id = requestId(request);
+      return calls.isInUse(id) || mayBeOwnId(id) || mayBeOwnId(request.progressToken);
+    };
+    if (!requests.some(mustNot)) return { requests, ids: requests.map(requestId), renumbered: undefined };
+    const renumbered = new Map<RequestId, RenumberedIds>();
+    const sent = requests.map((original) => {
+      if (!mustNot(original)) return original;
+      const numbered = renumber(original, this.#newId());
+      renumbered.set(requestId(numbered.request), idsOf(numbered));
+      return numbered.request;
+    });
+    return { requests: sent, ids: sent.map(requestId), renumbered };
+  }
+
+  /** An earlier owner of the session has counted by itself, so its pending calls may have a number. */
+  #newId(): number {
+    const id = nextOwnId();
+    return this.#session.calls.isInUse(id) ? this.#newId() : id;
+  }
+
+  /**
+   * False if the round of input was given other answers before (2026-07-28, basic/patterns/mrtr). Each round is consumed
+   * once. A client that repeats a round because it got no answer gets the same outcome.
+   */
+  #admitsRound({ name, digest }: InputRound): boolean {
+    this.#rounds ??= new BoundedMap(maxRounds);
+    const known = this.#rounds.get(name);
+    if (known === undefined) this.#rounds.set(name, digest);
+    return known === undefined || known === digest;
+  }
+
+  /** The call of a group with this id. Nobody's call is taken for another one. */
+  #callOfGroup(id: RequestId): Call | undefined {
+    const found = this.#session.calls.ofClient(id);
+    return found.length === 1 ? found[0] : undefined;
+  }
+
+  /**
+   * Answers requests of an earlier attempt whose connection was lost. If they have a stream, the reply joins it.
+   * Otherwise running requests get a new answer. Requests that no longer run were answered on the lost connection, and
+   * run again if that is harmless. False if nothing is known of them.
+   */
+  #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
+    const { calls } = this.#session;
+    const { streams } = this.#log;
+    const ids = requests.map(requestId);
+    const isOfAttempt = ({ answer }: Call): boolean => answer.isFor?.(reply.attempt) !== false;
+    const running = ids.flatMap((id) => calls.ofClient(id).filter(isOfAttempt).slice(-1));
+    for (const { answer } of running) answer.supersede?.();
+    const stream =
+      running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
+      streams.streamOf(reply.attempt);
+    if (stream !== undefined) streams.join(stream, reply);
+    if (stream !== undefined || running.length === 0) return stream !== undefined;
+    const others = requests.filter((request) => !running.some((call) => clientIdOf(call) === requestId(request)));
+    const again = this.#renumber(others);
+    const renumbered = new Map(again.renumbered);
+    for (const call of running) if (call.renumbered !== undefined) renumbered.set(call.id, call.renumbered);
+    const all = [...running.map(({ id }) => id), ...again.ids];
+    const answer = this.#createAnswer({ ids: all, renumbered }, isBatch, reply);
+    for (const call of running) call.answer = answer;
+    for (const request of again.requests)
+      if (!isHarmless(request)) answer.fault('outcome_unknown', undefined, requestId(request));
+    this.call(again.requests.filter(isHarmless), answer, reply.request);
+    return true;
+  }
+
+  /** Creates the report of a call; undefined if calls are not observed. The endpoint reports the calls of a group. */
+  #createReport(request: CallRequest, arrival?: ArrivalInfo): CallReport | undefined {
+    const { parts, name, client } = this.#session;
+    const { principal, telemetry } = parts;
+    if (telemetry.calls === undefined || client.isGroup) return undefined;
+    return new CallReport(telemetry.calls, { ...name, era: 'legacy', principal }, request, arrival);
+  }
+
+  /** Passes on requests that share one answer, with the headers of their POST. */
+  call(
+    requests: readonly Message[],
+    answer: SessionAnswer,
+    context: CallContext = {},
+    group?: GroupRequestOptions,
+  ): void {
+    const { calls } = this.#session;
+    const { forwarded = noHeaders } = context;
+    if (group?.user !== undefined) this.#noteUser(group.user);
+    const added = requests.map((request) => this.#createCall(request, answer, context, group));
+    for (const call of added) calls.add(call);
+    const { earlyRoots } = this.#session;
+    for (const [index, request] of requests.entries()) {
+      const call = added[index] as Call;
+      const send = (): void => this.#send(call, request, forwarded);
+      const mayWait = earlyRoots !== undefined && methodOf(call.method).mayAsk;
+      const isHeld = mayWait && earlyRoots.holds(call, request.text.length, send);
+      if (isHeld === 'full') this.#outbound.fail(call, 'server_busy');
+      else if (!isHeld) send();
+    }
+  }
+
+  #noteUser(user: Principal): void {
+    const { calls } = this.#session;
+    calls.users ??= new UsersOfProcess();
+    calls.users.note(user);
+  }
+
+  #send(call: Call, request: Message, forwarded: ForwardedHeaders): void {
+    const sent = this.#link.send(request, forwarded);
+    call.report?.sent();
+    if (this.#link.state !== 'live') call.report?.awaitsStart();
+    if (sent === 'full') this.#outbound.fail(call, 'server_busy');
+  }
+
+  /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
+  adopt(pending: readonly PendingCallState[]): readonly Call[] {
+    if (this.#session.client.isGroup && pending.length > 0) this.#noteUser(formerUser);
+    const answers = new Map<number, Answer>();
+    const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
+    const answerOn = (number: number): Answer => {
+      const all = pending.filter(({ stream }) => stream === number);
+      const renumbered = all.filter(isRenumbered).map((each) => [each.id, each.renumbered as RenumberedIds] as const);
+      const ids = all.map(({ id }) => id);
+      return answerOnStream(this.#session, this.#log, number, { ids, renumbered: new Map(renumbered) });
+    };
+    return pending.map((state) => {
+      const { stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress, renumbered } = state;
+      const answer = answers.get(stream) ?? answerOn(stream);
+      answers.set(stream, answer);
+      const now = performance.now();
+      const call: Call = {
+        id,
+        renumbered,
+        method,
+        progressToken,
+        taskId,
+        request,
+        hasAsked,
+        report: this.#createReport({ method, name, text: request?.text }),
+        answer,
+        activeAt: now,
+        startedAt: now,
+      };
+      if (lastProgress !== undefined) call.lastProgress = lastProgress;
+      this.#session.calls.add(call);
+      return call;
+    });
+  }
+
+  /** The session ends. Requests that wait at a gate have not reached its server. */
+  close(): void {
+    this.#inputGate?.close();
+    this.#session.earlyRoots?.close();
+  }
+
+  /**
+   * Ends calls that the server neither answers nor reports progress of, and tells the server to stop them. In a group, a
+   * call keeps its turn for a while: a question that the server has already sent must not go to the next client (P2, P11).
+   */
+  endOverdue(): void {
+    const { calls, limits, client } = this.#session;
+    for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
+    for (const call of calls.overdue(limits)) {
+      if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
+      if (client.isGroup && call.cancelTimer !== undefined) continue;
+      this.#link.send(cancelled(call.id, overdueReason));
+      const fail = (): void => this.#outbound.fail(call, 'request_timeout');
+      if (!client.isGroup) fail();
+      else {
+        call.isOverdue = true;
+        call.cancelTimer = setTimeout(fail, limits.graceMs);
+      }
+    }
+  }
+
+  #createAnswer({ ids, renumbered }: Pick<SentRequests, 'ids' | 'renumbered'>, isBatch: boolean, reply: Reply): Answer {
+    const { limits, parts } = this.#session;
+    // A refusal of the server has to keep its status, which an open stream would not allow.
+    const isPassedOn = parts.server.authorizesClients === true;
+    const commitAfterMs = isPassedOn ? Math.max(limits.streamAfterMs, limits.commitAfterMs) : limits.streamAfterMs;
+    const target = new LoggedTarget(this.#session, this.#log);
+    return new Answer(target, { policy: legacyPolicy, reply, ids, renumbered, isBatch, commitAfterMs });
+  }
+
+  /**
+   * A server sends only the log messages that a client has asked for. They are then filtered by request. A server that
+   * does not declare `logging` may send some all the same, and knows no level.
+   */
+  #requestLogs(): void {
+    const { client, handshake } = this.#session;
+    if (this.#hasRequestedLogs || client.hasLogLevel) return;
+    this.#hasRequestedLogs = true;
+    if (!Object.hasOwn(Object(handshake?.capabilities), 'logging')) return;
+    this.call([logLevelRequest()], discardingAnswer);
+  }
+
+  #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {
+    const method = request.method as string;
+    const now = performance.now();
+    const isGatewayRequest = answer instanceof GatewayAnswer;
+    const { reruns } = this.#session;
+    const { forwarded = noHeaders } = context;
+    return {
+      activeAt: now,
+      startedAt: now,
+      id: requestId(request),
+      renumbered: answer.renumberedIds?.(requestId(request)),
+      method,
+      progressToken: request.progressToken,
+      taskId: request.taskId,
+      taskNews: readTaskUpdate(request),
+      answer,
+      request: reruns.mayNeed(request) ? request : undefined,
+      forwarded,
+      logLevel: group?.logLevel,
+      isGatewayRequest,
+      report: isGatewayRequest ? undefined : this.#createReport(request, context),
+    };
+  }
+
+  /** Passes on a notification or response of the client. Returns the reason if it could not be taken. */
+  #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
+    const { serverRequests, client } = this.#session;
+    const answered = message.kind === 'response' ? serverRequests.settle(message) : message;
+    if (answered === undefined) {
+      this.#session.drop('unknown_client_response');
+      return undefined;
+    }
+    const { cancels } = message;
+    const forServer = cancels === undefined ? answered : this.#cancel(message, cancels);
+    if (forServer === undefined) return undefined;
+    if (message.method === taskStatus) serverRequests.tasks.update(message);
+    if (client.noteSent(message)) this.#session.amendRecord();
+    const sent = this.#link.send(forServer, forwarded);
+    if (message.kind === 'response') this.#session.earlyRoots?.noteAnswered(forServer);
+    return sent === 'full' ? 'server_busy' : undefined;
+  }
+
+  /**
+   * Notes that the client cancels a call: of two with one id, the newest that is not cancelled yet. Returns the
+   * cancellation for the server; undefined if the server must not be told.
+   */
+  #cancel(cancellation: Message, clientId: RequestId): Message | undefined {
+    const { calls, limits, client } = this.#session;
+    const open = calls.ofClient(clientId);
+    // Answered already. The server ignores an unknown id, if it is not one of the gateway's own.
+    if (open.length === 0) return mayBeOwnId(clientId) ? undefined : cancellation;
+    const newest = open.findLast(({ cancelTimer }) => cancelTimer === undefined) ?? open.at(-1);
+    const call = client.isGroup ? this.#callOfGroup(clientId) : newest;
+    // 2025-11-25, basic/utilities/cancellation: `initialize` is never cancelled.
+    if (call === undefined || call.method === 'initialize') return undefined;
+    call.cancelTimer ??= setTimeout(() => this.#outbound.fail(call, 'cancelled'), limits.graceMs);
+    if (call.renumbered === undefined) return cancellation;
+    const text = spliceCancelledId(cancellation.text, JSON.stringify(call.id));
+    return changedMessage(cancellation, text, { cancels: call.id });
+  }
+}
+
+/** Stands for the users of calls that an earlier owner of a group's session has accepted. */
+const formerUser: Principal = { issuer: '', subject: '', client: 'a former call' };
