@@ -26,7 +26,8 @@ export const overdueReason = 'The request took too long.';
  */
 export class CallTable<C extends CallInFlight> {
   readonly #byId = new SparseMap<RequestId, C>();
-  #emptyListeners: (() => void)[] = [];
+  /** Undefined for none. */
+  #emptyListeners: (() => void)[] | undefined;
   /** When the last call was answered, on the monotonic clock in milliseconds. */
   emptySince = performance.now();
 
@@ -58,7 +59,9 @@ export class CallTable<C extends CallInFlight> {
     this.#byId.delete(call.id);
     if (this.#byId.size > 0) return call;
     this.emptySince = performance.now();
-    for (const notify of this.#emptyListeners.splice(0)) notify();
+    const listeners = this.#emptyListeners ?? [];
+    this.#emptyListeners = undefined;
+    for (const notify of listeners) notify();
     return call;
   }
 
@@ -81,6 +84,9 @@ export class CallTable<C extends CallInFlight> {
   /** Resolves when no call is in flight. */
   whenEmpty(): Promise<void> {
     if (this.#byId.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#emptyListeners.push(resolve));
+    return new Promise((resolve) => {
+      this.#emptyListeners ??= [];
+      this.#emptyListeners.push(resolve);
+    });
   }
 }

@@ -65,7 +65,7 @@ export class SessionCalls extends CallTable<Call> {
   readonly #held = new HeldBytes();
   readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
-  readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetired);
+  #retiredTokens: BoundedMap<RequestId, true> | undefined;
   /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */
   #retiredIds: BoundedMap<RequestId, true> | undefined;
   /** Undefined until a call is renumbered. */
@@ -123,6 +123,7 @@ export class SessionCalls extends CallTable<Call> {
     this.#retiredIds ??= new BoundedMap(maxRetired);
     this.#retiredIds.set(id, true);
     if (call.progressToken === undefined) return call;
+    this.#retiredTokens ??= new BoundedMap(maxRetired);
     this.#retiredTokens.set(call.progressToken, true);
     return call;
   }
@@ -138,7 +139,7 @@ export class SessionCalls extends CallTable<Call> {
    */
   isLate({ progressToken }: Message): boolean {
     if (progressToken === undefined || this.#byToken.has(progressToken)) return false;
-    return this.#isClosed || this.#retiredTokens.has(progressToken);
+    return this.#isClosed || this.#retiredTokens?.has(progressToken) === true;
   }
 
   /** As in any table, but a call that waits for an unfinished task may be silent. */

@@ -59,7 +59,8 @@ interface UnfinishedTask {
  */
 export class Tasks {
   readonly #unfinished = new SparseMap<string, UnfinishedTask>();
-  #emptyListeners: (() => void)[] = [];
+  /** Undefined for none. */
+  #emptyListeners: (() => void)[] | undefined;
   /** The time at which the last task finished, on the monotonic clock in milliseconds. */
   emptySince = Number.NEGATIVE_INFINITY;
 
@@ -108,7 +109,10 @@ export class Tasks {
   /** Resolves when no task is unfinished. */
   whenEmpty(): Promise<void> {
     if (this.#unfinished.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#emptyListeners.push(resolve));
+    return new Promise((resolve) => {
+      this.#emptyListeners ??= [];
+      this.#emptyListeners.push(resolve);
+    });
   }
 
   #learn({ taskId, status, ttl }: TaskDescription): void {
@@ -127,6 +131,9 @@ export class Tasks {
   #remove(taskId: string, at: number): void {
     if (!this.#unfinished.delete(taskId)) return;
     this.emptySince = Math.max(this.emptySince, at);
-    if (this.#unfinished.size === 0) for (const notify of this.#emptyListeners.splice(0)) notify();
+    if (this.#unfinished.size > 0) return;
+    const listeners = this.#emptyListeners ?? [];
+    this.#emptyListeners = undefined;
+    for (const notify of listeners) notify();
   }
 }

@@ -70,6 +70,7 @@ const stuckMs = 1_000;
 const maxAnswerWaitMs = 3_000;
 
 const noEvents: Batch = [];
+const noAppends: readonly SentAppend[] = [];
 
 /**
  * The log of one session, as its owner writes it: numbers the events, appends them in order, and passes them to the
@@ -93,7 +94,7 @@ export class SessionLog implements Pick<EventLog, 'read'> {
   #newestStream: number;
   #queue: OwnEvent[] | undefined;
   /** The appends under way, in order. */
-  #sent: readonly SentAppend[] = [];
+  #sent = noAppends;
   #retained = noEvents;
   #seq = 0;
   #appended = 0;
@@ -348,7 +349,7 @@ export class SessionLog implements Pick<EventLog, 'read'> {
         this.#isRepeating = false;
         isSuspect = true;
       }
-      this.#sent = this.#sent.slice(1);
+      this.#sent = this.#sent.length === 1 ? noAppends : this.#sent.slice(1);
       if (batch.length > 0) this.#noteStored(batch);
     }
   }
