@@ -242,7 +242,7 @@ function loadFile(file: NamedFile, context: FileContext): ConfigFile | undefined
 }
 
 function checkKeysFile(file: NamedFile, context: FileContext): readonly ApiKey[] | undefined {
-  const text = readNamedFile(file, context);
+  const text = readNamedFile({ ...file, maker: 'mcp-gangway key NAME --add FILE' }, context);
   return text === undefined ? undefined : readKeysFile(text, file.name, context.report, context.onPositions);
 }
 

@@ -330,7 +330,9 @@ const catalogue = {
     message:
       'Unauthorized: the key or token is not valid here. The credential was not issued for this endpoint, was revoked or has expired. Send a valid key or token.',
     explain: ({ error_description: cause }) =>
-      typeof cause === 'string' ? `Unauthorized: ${cause}. Send a valid key or token.` : undefined,
+      typeof cause === 'string'
+        ? `Unauthorized: ${cause.charAt(0).toLowerCase()}${cause.slice(1)}. Send a valid key or token.`
+        : undefined,
   },
   credentials_in_query: {
     status: 401,

@@ -246,11 +246,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     flags('--api-keys-file', 'none.json'),
-    '--api-keys-file: names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
+    '--api-keys-file: names none.json, which does not exist; create it with mcp-gangway key NAME --add FILE, or correct the path, which is relative to the current folder',
   ],
   [
     root('"auth": { "apiKeysFile": "none.json" }'),
-    'gangway.json:2:13: auth.apiKeysFile: names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
+    'gangway.json:2:13: auth.apiKeysFile: names none.json, which does not exist; create it with mcp-gangway key NAME --add FILE, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: ['--config', '/etc/gangway.d'] },

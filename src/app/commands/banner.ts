@@ -70,8 +70,9 @@ function tableOf(urls: readonly ServerUrls[]): string[] {
 /** The command that makes a key for the status page, if clients need keys. */
 function describePageKey({ needsKey, keysFile, program }: BannerDetails): string {
   if (!needsKey) return '';
-  const file = keysFile === undefined ? 'FILE' : quote([keysFile]);
-  return `  (to make its key: ${program} key NAME --scope ${pageScope} --expires 90d --add ${file})`;
+  if (keysFile === undefined)
+    return `  (needs the scope ${pageScope}, in an access token or in a key of ${flagOf('auth.apiKeysFile')})`;
+  return `  (to make its key: ${program} key NAME --scope ${pageScope} --expires 90d --add ${quote([keysFile])})`;
 }
 
 /** The other endpoints of a server by their paths, so that a server has one line. */

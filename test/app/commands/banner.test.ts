@@ -71,6 +71,13 @@ test('where clients need a key, it has the command that makes one for the page, 
   ]);
 });
 
+test('without a key file, it says which scope the page needs, since the command for a key would have no effect', () => {
+  const [, page] = linesOf([at('files')], { needsKey: true, statusPage: 'https://x/' });
+  expect(page).toBe(
+    'Status page: https://x/  (needs the scope gangway:status, in an access token or in a key of --api-keys-file)',
+  );
+});
+
 test.each([
   ['/srv/app/dist/main.js', '/srv/app', 'node dist/main.js'],
   ['/srv/app/dist/main.js', '/srv', 'node app/dist/main.js'],

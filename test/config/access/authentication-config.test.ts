@@ -167,7 +167,7 @@ describe('a file of API keys', () => {
     expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
     expect(readKeys('alice').faults).toEqual([expect.stringMatching(/^keys\.json:1:1 is not JSON, .*--api-keys-file/)]);
     expect(faultsOf({ argv: ['--api-keys-file', 'none.json'] })).toEqual([
-      '--api-keys-file names none.json, which does not exist; create it, or correct the path, which is relative to the current folder',
+      '--api-keys-file names none.json, which does not exist; create it with mcp-gangway key NAME --add FILE, or correct the path, which is relative to the current folder',
     ]);
     expect(faultsOf(keysFile('{}'))).toHaveLength(1);
   });
