@@ -36,7 +36,7 @@ const units = [
 
 /** Those of them that start processes: programs, or Redis. The others fail if they start one. */
 const processes = [
-  'test/app/{v8-flags,addresses/public-base-url}.test.ts',
+  'test/app/{v8-flags,addresses/public-base-url,commands/completion}.test.ts',
   'test/backend/{large-messages,noise-floods,odd-answers,socket/socket-backend,sse/tls,websocket/tls,stdio/**/*}.test.ts',
   'test/cluster/link/local-transport.test.ts',
   'test/contract/{file,redis*}.test.ts',

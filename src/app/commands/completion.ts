@@ -17,6 +17,11 @@ const wordsByCommand = [
   ['completion', commands.completion.words.join(' ')],
 ] as const;
 
+/** Of the commands that take no options of the gateway: what completes a word that begins with a hyphen. */
+const flagsByCommand = commandNames
+  .filter((name) => !commands[name].takesOptions)
+  .map((name) => [name, [...commands[name].flags.map(({ flag }) => flag), '--help'].join(' ')] as const);
+
 /** Renders the completion script of a shell. A script contains all names, so that it starts no program. */
 export function renderCompletion(shell: string): string {
   if (shell === 'fish') return renderFish();
@@ -38,7 +43,10 @@ ${wordsByCommand.map(([name, words]) => `    ${name}) COMPREPLY=( $(compgen -W "
     --help) COMPREPLY=( $(compgen -W "all ${commandNames.join(' ')}" -- "$current") ); return ;;
   esac
   if [[ "$current" == -* ]]; then
-    COMPREPLY=( $(compgen -W "${allFlags.join(' ')}" -- "$current") )
+    case "\${COMP_WORDS[1]}" in
+${flagsByCommand.map(([name, flags]) => `      ${name}) COMPREPLY=( $(compgen -W "${flags}" -- "$current") ) ;;`).join('\n')}
+      *) COMPREPLY=( $(compgen -W "${allFlags.join(' ')}" -- "$current") ) ;;
+    esac
   elif (( COMP_CWORD == 1 )); then
     COMPREPLY=( $(compgen -W "${commandNames.join(' ')}" -- "$current") )
   fi
@@ -54,9 +62,12 @@ function renderFish(): string {
     const more = choices !== undefined ? ` -x -a '${choices.join(' ')}'` : isFile === true ? ' -r' : ' -x';
     return `complete -c mcp-gangway -l '${flagsOf(path)[0].slice(2)}' -d '${firstSentenceOf(option).replaceAll("'", "\\'")}'${more}`;
   });
-  const others = ownFlags.map(
-    (flag) => `complete -c mcp-gangway -l ${flag.slice(2)}${fileFlags.includes(flag) ? ' -r' : ''}`,
-  );
+  const others = ownFlags.map((flag) => {
+    const { value, description } = commandFlags.get(flag) ?? {};
+    const [told = ''] = description?.split(/(?<=\.) /) ?? [];
+    const more = value === undefined ? '' : value === '<file>' ? ' -r' : ' -x';
+    return `complete -c mcp-gangway -l ${flag.slice(2)}${told === '' ? '' : ` -d '${told}'`}${more}`;
+  });
   return [
     'complete -c mcp-gangway -f',
     `complete -c mcp-gangway -n __fish_use_subcommand -a '${commandNames.join(' ')}'`,
