@@ -111,6 +111,27 @@ describe('pages', () => {
   });
 });
 
+describe('the table of what each feature costs', () => {
+  const linesOf = (folder: string): number =>
+    filesIn(`src/${folder}`)
+      .filter((path) => /\.(?:ts|lua)$/.test(path))
+      .reduce((sum, path) => sum + read(path).split('\n').length - 1, 0);
+
+  it('has the size of each feature, within a tenth or a hundred lines', () => {
+    const section = read('docs/design.md').split('### What each feature costs')[1]?.split('\n## ')[0] ?? '';
+    const rows = [...section.matchAll(/^\| ([^|]+) \| (`[^|]+`) \| ([\d,]+) \|/gm)];
+    const wrong = rows.flatMap(([, feature = '', folders = '', written = '']) => {
+      const lines = [...folders.matchAll(/`([^`]+)`/g)].reduce((sum, [, folder = '']) => sum + linesOf(folder), 0);
+      const stated = Number(written.replace(',', ''));
+      return Math.abs(lines - stated) <= Math.max(100, lines / 10)
+        ? []
+        : [`${feature}: ${lines} lines, not ${written}`];
+    });
+    expect(rows.length).toBeGreaterThan(10);
+    expect(wrong).toEqual([]);
+  });
+});
+
 describe('a decision', () => {
   const decisions = pages.filter((page) => /^docs\/decisions\/\d/.test(page));
 
