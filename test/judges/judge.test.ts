@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { root } from '../support/gateway.ts';
 import { betterOf, differencesBetween, type Outcome } from './judge.ts';
 import { allKnownDifferences } from './known-differences.ts';
-import { withTables } from './page.ts';
+import { withSummary, withTables } from './page.ts';
 
 const outcomes = (...entries: readonly (readonly [string, Outcome])[]) => new Map(entries);
 
@@ -63,17 +63,17 @@ test('each known difference stands once, with a reason', () => {
   for (const { reason } of allKnownDifferences) expect(reason).toMatch(/^[A-Z].{20,}\.$/s);
 });
 
-describe('docs/conformance.md', () => {
+describe('the results', () => {
+  const results = readFileSync(`${root}test/judges/results.md`, 'utf8');
   const page = readFileSync(`${root}docs/conformance.md`, 'utf8');
-  const empty = '# Page\n\n<!-- results: written by `npm run judges` -->\n\n<!-- end of results -->\nEnd\n';
   const record = (judge: string, arm: string, scenario: string, failed: readonly string[] = []) => ({
     ...{ judge, arm, scenario, failed },
     passed: 2,
   });
 
-  test('has a table for each judge, with an arm in each column', () => {
+  test('have a table for each judge, with an arm in each column', () => {
     const records = [record('J', 'direct', 'b'), record('J', 'STDIO', 'b', ['x']), record('J', 'STDIO', 'a')];
-    expect(withTables(empty, records, 'a day')).toContain(
+    expect(withTables('', records, 'a day')).toContain(
       [
         '## J\n',
         'Run on a day.\n',
@@ -86,18 +86,27 @@ describe('docs/conformance.md', () => {
     );
   });
 
-  test('keeps the tables of judges that did not run, in alphabetical order', () => {
-    const text = withTables(withTables(empty, [record('B', 'direct', 's')], '1'), [record('A', 'direct', 's')], '2');
+  test('keep the tables of judges that did not run, in alphabetical order', () => {
+    const text = withTables(withTables('', [record('B', 'direct', 's')], '1'), [record('A', 'direct', 's')], '2');
     expect(text.match(/^## .*/gm)).toEqual(['## A', '## B']);
     expect(text.match(/^Run on .*/gm)).toEqual(['Run on 2.', 'Run on 1.']);
     expect(withTables(text, [record('B', 'direct', 's', ['x'])], '3')).toContain('| s | 2, **1 failed** |');
   });
 
-  test('explains each known difference under the table of its judge', () => {
+  test('explain each known difference under the table of its judge', () => {
     for (const { judge, arm, difference, reason } of allKnownDifferences) {
-      const section = page.split(/^## /m).find((text) => text.startsWith(`${judge}\n`)) ?? '';
+      const section = results.split(/^## /m).find((text) => text.startsWith(`${judge}\n`)) ?? '';
       expect(section).toContain(reason);
       expect(section).toContain(`- ${arm}: \`${difference}\``);
     }
+  });
+
+  test('have a line for each judge in docs/conformance.md, which is the newest', () => {
+    const arms = ['direct', 'STDIO', 'HTTP+SSE', 'mcp-proxy'];
+    const records = arms.map((arm) => record('J', arm, 's', arm === 'HTTP+SSE' ? ['x'] : []));
+    expect(withSummary(page, withTables('', records, 'a day'))).toContain(
+      '\n| J | 2, 0 failed | STDIO: 2, 0 failed; HTTP+SSE: 2, 1 failed | 2, 0 failed |\n',
+    );
+    expect(withSummary(page, results)).toBe(page);
   });
 });

@@ -66,7 +66,7 @@ const noNotice =
   'end the session.';
 const noResume =
   'A call of 2026-07-28 cannot be resumed, so the SDK returns an error after a cut. A client with a session resumes its ' +
-  'calls ([how to choose it](recipes/sdks.md#what-each-sdk-speaks)).';
+  'calls.';
 const ownLimit =
   'The SDK does not tell the program that the stream of the call has ended, and waits for the time limit of the call. A ' +
   'shorter limit helps: `timeout` of the call in TypeScript, `requestTimeout` in Java, a context with a deadline in Go.';

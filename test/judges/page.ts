@@ -1,4 +1,4 @@
-// Writes docs/conformance.md from the records of a run: the global setup of the judges.
+// Writes results.md, and its summary in docs/conformance.md, from the records of a run: the global setup of the judges.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { pythonServers } from './published-servers.ts';
 import { sdkVersions } from './sdks/sdks.ts';
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
+const resultsFile = fileURLToPath(new URL('./results.md', import.meta.url));
 const begin = '<!-- results: written by `npm run judges` -->\n';
 const end = '<!-- end of results -->';
 
@@ -25,11 +26,13 @@ export function setup(project: TestProject): void {
   project.provide('records', records);
 }
 
-/** Puts the tables of the judges that ran into the page, each in place of its earlier one. */
+/** Puts the tables of the judges that ran into the results, each in place of its earlier one, and sums them up. */
 export function teardown(): void {
   const lines = existsSync(records) ? readFileSync(records, 'utf8').trimEnd().split('\n') : [];
   const found: readonly JudgeRecord[] = lines.map((line) => JSON.parse(line));
-  writeFileSync(page, withTables(readFileSync(page, 'utf8'), found, thisRun()));
+  const results = withTables(readFileSync(resultsFile, 'utf8'), found, thisRun());
+  writeFileSync(resultsFile, results);
+  writeFileSync(page, withSummary(readFileSync(page, 'utf8'), results));
   if (kept === undefined) rmSync(join(records, '..'), { recursive: true, force: true });
 }
 
@@ -43,17 +46,12 @@ function thisRun(): string {
 }
 
 /**
- * The page with new tables for the judges in the records.
+ * The results with new tables for the judges in the records.
  * @param when date, commit and version of Node.js of the run
  */
-export function withTables(whole: string, records: readonly JudgeRecord[], when: string): string {
-  const [from, to] = [whole.indexOf(begin) + begin.length, whole.indexOf(end)];
-  if (from < begin.length || to < from) throw new Error('docs/conformance.md lacks its markers');
+export function withTables(results: string, records: readonly JudgeRecord[], when: string): string {
   const sections = new Map<string, string>();
-  for (const section of whole.slice(from, to).split(/^(?=## )/m)) {
-    const title = /^## (.*)/.exec(section)?.[1];
-    if (title !== undefined) sections.set(title, section.trim());
-  }
+  for (const section of sectionsOf(results)) sections.set(section.title, section.text);
   for (const judge of new Set(records.map((record) => record.judge))) {
     sections.set(
       judge,
@@ -65,8 +63,54 @@ export function withTables(whole: string, records: readonly JudgeRecord[], when:
     );
   }
   const sorted = [...sections].sort(([a], [b]) => a.localeCompare(b, 'en'));
-  const text = [versionsText(), ...sorted.map(([, section]) => section)].join('\n\n');
+  return `${[resultsHead, versionsText(), ...sorted.map(([, section]) => section)].join('\n\n')}\n`;
+}
+
+const resultsHead = `# Results of the judges
+
+\`npm run judges\` writes this file. [Conformance](../../docs/conformance.md) explains the judges, and sums up the results.`;
+
+const sectionsOf = (results: string): { readonly title: string; readonly text: string }[] =>
+  results.split(/^(?=## )/m).flatMap((text) => {
+    const title = /^## (.*)/.exec(text)?.[1];
+    return title === undefined ? [] : [{ title, text: text.trim() }];
+  });
+
+/** The page with a line for each judge, and the reasons of all known differences. */
+export function withSummary(whole: string, results: string): string {
+  const [from, to] = [whole.indexOf(begin) + begin.length, whole.indexOf(end)];
+  if (from < begin.length || to < from) throw new Error('docs/conformance.md lacks its markers');
+  const rows = sectionsOf(results).map(({ title, text }) => summaryOf(title, text));
+  const reasons = [...new Set(allKnownDifferences.map(({ reason }) => reason))].map((reason) => {
+    const known = allKnownDifferences.filter((each) => each.reason === reason);
+    const judges = [...new Set(known.map(({ judge }) => judge))].join('; ');
+    return `- ${reason} (${judges}: ${known.length} ${known.length === 1 ? 'check' : 'checks'})`;
+  });
+  const table = ['| Judge | Directly | Through the gateway | Other gateways |', '|:--|:--|:--|:--|', ...rows];
+  const text = [table.join('\n'), '## Known differences', reasons.join('\n')].join('\n\n');
   return `${whole.slice(0, from)}\n${text}\n\n${whole.slice(to)}`;
+}
+
+const otherGateways = ['supergateway', 'mcp-proxy'];
+
+/** The totals of a judge in one line, by whose outcomes they are. */
+function summaryOf(title: string, section: string): string {
+  const cellsOf = (line: RegExp): string[] => (line.exec(section)?.[1] ?? '').split(' | ').map((cell) => cell.trim());
+  const totals = cellsOf(/^\| all checks \| (.*) \|$/m);
+  const arms = cellsOf(/^\| Scenario \| (.*) \|$/m).map((name, index) => ({ name, total: totals[index] ?? '' }));
+  const isDirect = ({ name }: { readonly name: string }): boolean => /\bdirect(?:ly)?$/.test(name);
+  const isOther = ({ name }: { readonly name: string }): boolean => otherGateways.includes(name);
+  const cell = (of: typeof arms): string => {
+    const different = new Set(of.map(({ total }) => total));
+    if (different.size < 2) return of[0]?.total ?? '–';
+    return of.map(({ name, total }) => `${name}: ${total}`).join('; ');
+  };
+  const groups = [
+    arms.filter(isDirect),
+    arms.filter((arm) => !isDirect(arm) && !isOther(arm)),
+    arms.filter(isOther),
+  ].map(cell);
+  return `| ${[title, ...groups].join(' | ')} |`;
 }
 
 /** The judges and the peers, in the versions that their lock files pin. */
