@@ -238,7 +238,7 @@ async function requireFormat(engine: Engine, directory: string): Promise<void> {
   if (Number(found) === format) return;
   throw new StoreDirectoryError(
     `${directory} was written by another version of mcp-gangway (format ${found}; this version reads ${format}). ` +
-      'Use that version, or another directory (replay.store).',
+      'Use that version, name another directory (replay.store), or delete the directory with its sessions.',
   );
 }
 

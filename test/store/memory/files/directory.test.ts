@@ -120,7 +120,7 @@ describe('a directory that cannot be used', () => {
     for (const other of ['2', '4']) {
       await setFormat(other);
       await expect(openStore(directory)).rejects.toThrow(
-        `written by another version of mcp-gangway (format ${other}; this version reads 3). Use that version`,
+        `written by another version of mcp-gangway (format ${other}; this version reads 3). Use that version, name another directory (replay.store), or delete the directory`,
       );
     }
     await setFormat('3'); // which fails if the refused attempt has left a lock behind
