@@ -209,20 +209,25 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 
   /**
-   * The session with this key, for requests of this principal to this server. To anyone else it does not exist (P11).
-   * @param version the protocol revision that the request names, if any
+   * The session that a request names, wherever it is. To anyone but its principal it does not exist (P11). If it is not
+   * here, the requests to it find out where it is.
    */
-  at(key: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    return this.#find({ key, server, principal, version });
+  anywhere(lookup: SessionLookup): SessionHandle | Reason {
+    const session = this.#here(lookup);
+    if (session === undefined) return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
+    if (!isRevisionOf(session, lookup.version)) return 'unsupported_version';
+    return this.#cluster?.guard.handleOf(session) ?? session;
   }
 
   /**
-   * A session of a group, wherever it is (docs/decisions/0027). `unknown_session` if there is none or if that cannot be
-   * known now; `openForGroup` settles it.
+   * As `anywhere`, for a key that may have no session yet (docs/decisions/0027). `unknown_session` if there is none or if
+   * that cannot be known now; `openForGroup` settles it.
    */
   async ofGroup(lookup: SessionLookup): Promise<SessionHandle | Reason> {
-    const found = await this.#findAnywhere(lookup);
-    return found === 'later' ? 'unknown_session' : found;
+    if (this.#byKey.get(lookup.key)?.isReady === false) return 'unknown_session';
+    const admission = await this.#cluster?.directory.admits(lookup);
+    if (admission === 'later') return 'unknown_session';
+    return typeof admission === 'object' ? admission.fault : this.anywhere(lookup);
   }
 
   /** Opens a session of a group and answers `initialize`, with `already_initialized` if the session exists by then. */
@@ -301,24 +306,13 @@ export class Sessions implements ProcessCapacity, SessionHost {
     };
   }
 
-  #find(lookup: SessionLookup): SessionHandle | Reason {
-    const { key, server, principal, version } = lookup;
+  /** The session of this instance that a request names; undefined if it is not here, or not the client's. */
+  #here({ key, server, principal, isGroup }: SessionLookup): Session | undefined {
     const session = this.#byKey.get(key);
     const isTheirs =
       session?.server.name === server.name && ownsOrShares(session.principal, principal, server.authorizesClients);
-    // A session that is not ready is hidden from other requests. A session of another principal is unknown (P11).
-    if (!isTheirs || (lookup.isGroup && !session.isReady)) return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
-    if (!isRevisionOf(session, version)) return 'unsupported_version';
-    return this.#cluster?.guard.handleOf(session) ?? session;
-  }
-
-  /** Looks for the session here and on other instances. */
-  async #findAnywhere(lookup: SessionLookup): Promise<SessionHandle | Reason | 'later'> {
-    if (this.#byKey.get(lookup.key)?.isReady === false) return 'later';
-    if (this.#cluster === undefined) return this.#find(lookup);
-    const admission = await this.#cluster.directory.admits(lookup);
-    if (admission === 'later') return admission;
-    return admission === 'yes' ? this.#find(lookup) : admission.fault;
+    // A session of a group that is not ready is hidden from other requests.
+    return isTheirs && (!isGroup || session.isReady) ? session : undefined;
   }
 
   async #openWhenReady(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
@@ -330,7 +324,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
       return;
     }
     // Only the key of a group may have a session already: it is not made for one session.
-    if (lookup.isGroup && typeof (await this.#findAnywhere(lookup)) === 'object')
+    if (lookup.isGroup && typeof (await this.ofGroup(lookup)) === 'object')
       return reply.answer(faultAnswer('already_initialized', id));
     // The key of a group's session is free once its previous session has ended completely.
     if (lookup.isGroup) await this.#ending.get(lookup.key)?.end('idle');

@@ -162,7 +162,7 @@ async function runSession(open: OpenBackend, end: () => Promise<void>, chosen: r
   sessions.open(server, nobody, initialize, opening);
   await settle(() => opening.answers > 0);
   const id = opening.headers['mcp-session-id'];
-  const session = id === undefined ? undefined : sessions.at(keyFromId(id), server, nobody, undefined);
+  const session = id === undefined ? undefined : sessions.anywhere({ key: keyFromId(id), server, principal: nobody });
   if (session instanceof Session) {
     session.listen(undefined, new CountingReply(undefined));
     const initialized = readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' });

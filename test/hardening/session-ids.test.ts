@@ -126,19 +126,19 @@ describe('session ids of one instance', () => {
 
     // Each opens its own session, for its server and its principal alone.
     const [first = ''] = ids;
-    const at = ids.map((id) => sessions.at(keyFromId(id), server, principal, undefined));
+    const at = ids.map((id) => sessions.anywhere({ key: keyFromId(id), server, principal }));
     expect(at.filter((session) => session instanceof Session)).toHaveLength(count);
     expect(new Set(at).size).toBe(count);
-    expect(sessions.at(first, { ...server, name: 'other' }, principal, undefined)).toBe('unknown_session');
+    expect(sessions.anywhere({ key: first, server: { ...server, name: 'other' }, principal })).toBe('unknown_session');
     for (const other of [
       { ...principal, issuer: 'x' },
       { ...principal, subject: 'x' },
       { ...principal, client: 'x' },
     ]) {
-      expect(sessions.at(first, server, other, undefined)).toBe('unknown_session');
+      expect(sessions.anywhere({ key: first, server, principal: other })).toBe('unknown_session');
     }
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'size', '']) {
-      expect(sessions.at(name, server, principal, undefined)).toBe('unknown_session');
+      expect(sessions.anywhere({ key: name, server, principal })).toBe('unknown_session');
     }
   });
 });

@@ -205,7 +205,7 @@ describe('a client of HTTP+SSE', () => {
     const lookup = { key: 'k', server: { ...server, name: 'other' }, principal: nobody };
     sessions.sse.post(lookup, { messages: [readMessage(request(1))], isBatch: false }, reply);
     expect(reply.given).toEqual(unknown);
-    expect(sessions.at('k', server, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.anywhere({ key: 'k', server, principal: nobody })).toBe('unknown_session');
   });
 
   it('[P10] ends its session and its process when it leaves', async () => {

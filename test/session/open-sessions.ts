@@ -63,7 +63,7 @@ export function openSessions(
       const { backend } = fake;
       const given = await reply.answered();
       const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-      const session = sessions.at(keyFromId(id), server, nobody, undefined);
+      const session = sessions.anywhere({ key: keyFromId(id), server, principal: nobody });
       if (!(session instanceof Session)) throw new Error('no session');
       return {
         session,

@@ -91,7 +91,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     fake.backend.says({ jsonrpc: '2.0', id: 0, result: { protocolVersion: version } });
     const given = await withDeadline(reply.answered(), { deadlineMs: 1_000, what: 'the answer' });
     const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-    const session = sessions.at(keyFromId(id), server, nobody, undefined);
+    const session = sessions.anywhere({ key: keyFromId(id), server, principal: nobody });
     if (!(session instanceof Session)) throw new Error('no session');
     return { id, session, backend: fake.backend };
   };
@@ -313,7 +313,7 @@ it('[P8] the answer to initialize that fills its connection does not stop the se
   const { headers } = (await reply.answered()) as { headers?: Record<string, string> };
   await waitFor(() => reply.sink.state === 'ended', { what: 'the end of the stream' });
   expect(fake.backend.isPaused).toBe(false);
-  const session = sessions.at(keyFromId(headers?.['mcp-session-id'] ?? ''), server, nobody, undefined);
+  const session = sessions.anywhere({ key: keyFromId(headers?.['mcp-session-id'] ?? ''), server, principal: nobody });
   if (!(session instanceof Session)) throw new Error('no session');
   const answer = post(session, call(1));
   fake.backend.says(response(1));
@@ -479,15 +479,20 @@ describe('legacy sessions', () => {
   it('[P11] do not exist for another principal or another server', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    expect(sessions.at(keyFromId(id), server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
-    expect(sessions.at(keyFromId(id), { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
-    expect(sessions.at(keyFromId(id), server, { ...nobody }, undefined)).toBe(session);
+    expect(sessions.anywhere({ key: keyFromId(id), server, principal: { ...nobody, subject: 'x' } })).toBe(
+      'unknown_session',
+    );
+    expect(sessions.anywhere({ key: keyFromId(id), server: { ...server, name: 'other' }, principal: nobody })).toBe(
+      'unknown_session',
+    );
+    expect(sessions.anywhere({ key: keyFromId(id), server, principal: { ...nobody } })).toBe(session);
   });
 
   it('accept the negotiated revision and each served one, and no other', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    const at = (of: string, version: string | undefined) => sessions.at(keyFromId(of), server, nobody, version);
+    const at = (of: string, version: string | undefined) =>
+      sessions.anywhere({ key: keyFromId(of), server, principal: nobody, version });
     for (const version of [undefined, '2025-11-25', '2025-06-18', '2025-03-26']) expect(at(id, version)).toBe(session);
     for (const version of ['', '2024-01-01', 'x']) expect(at(id, version)).toBe('unsupported_version');
     expect(at('other', 'x')).toBe('unknown_session'); // which says nothing of what others may have
@@ -510,7 +515,7 @@ describe('legacy sessions', () => {
   it('[S18] [R7.19] have no id such as __proto__', () => {
     const { sessions, server } = createFixture();
     for (const id of ['__proto__', 'constructor', 'toString'])
-      expect(sessions.at(keyFromId(id), server, nobody, undefined)).toBe('unknown_session');
+      expect(sessions.anywhere({ key: keyFromId(id), server, principal: nobody })).toBe('unknown_session');
   });
 
   it('end when they are idle, but not during a call and not right after it', async () => {

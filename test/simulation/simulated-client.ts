@@ -238,7 +238,7 @@ export class SimulatedClient {
     this.#send(
       what,
       (instance, reply) => {
-        const handle = instance.sessions.at(key, instance.server, nobody, undefined);
+        const handle = instance.sessions.anywhere({ key, server: instance.server, principal: nobody });
         if (typeof handle === 'string') reply.answer(faultAnswer(handle, id));
         else handle.post({ messages: [message], isBatch: false }, reply);
       },
@@ -252,7 +252,7 @@ export class SimulatedClient {
     this.#send(
       `${this.name} listens after ${lastEventId}`,
       (instance, reply) => {
-        const handle = instance.sessions.at(key, instance.server, nobody, undefined);
+        const handle = instance.sessions.anywhere({ key, server: instance.server, principal: nobody });
         if (typeof handle === 'string') reply.answer(faultAnswer(handle, null));
         else handle.listen(after, reply);
       },

@@ -27,7 +27,7 @@ import { SessionlessEndpoint } from './sessionless.ts';
 
 /** Options of an endpoint. */
 export interface StreamableHttpEndpointOptions extends AdmissionOptions {
-  readonly sessions: Pick<Sessions, 'at' | 'open'>;
+  readonly sessions: Pick<Sessions, 'anywhere' | 'open'>;
   /** The server for clients of the modern era. */
   readonly modern: ModernServer;
   /** The same server, where it is of the legacy era. */
@@ -127,7 +127,7 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
     if (typeof sessionHeader === 'string') return sessionHeader;
     context.sessionKey = sessionHeader.key;
     const version = context.header('mcp-protocol-version');
-    return sessions.at(sessionHeader.key, server, context.sender.principal, version);
+    return sessions.anywhere({ key: sessionHeader.key, server, principal: context.sender.principal, version });
   }
 }
 

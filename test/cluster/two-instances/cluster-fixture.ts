@@ -125,7 +125,7 @@ function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>,
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
-    const session = sessions.at(keyFromId(id), server, nobody, version);
+    const session = sessions.anywhere({ key: keyFromId(id), server, principal: nobody, version });
     if (typeof session === 'string') throw new Error(session);
     return session;
   };

@@ -237,9 +237,21 @@ describe('a session that is used through an instance that does not hold it', () 
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const others = [
-      b.sessions.at(keyFromId(id), b.server, { issuer: '', subject: 'x', client: '' }, undefined),
-      b.sessions.at(keyFromId(`${id}x`), b.server, { issuer: '', subject: '', client: '' }, undefined),
-      b.sessions.at(keyFromId('__proto__'), b.server, { issuer: '', subject: '', client: '' }, undefined),
+      b.sessions.anywhere({
+        key: keyFromId(id),
+        server: b.server,
+        principal: { issuer: '', subject: 'x', client: '' },
+      }),
+      b.sessions.anywhere({
+        key: keyFromId(`${id}x`),
+        server: b.server,
+        principal: { issuer: '', subject: '', client: '' },
+      }),
+      b.sessions.anywhere({
+        key: keyFromId('__proto__'),
+        server: b.server,
+        principal: { issuer: '', subject: '', client: '' },
+      }),
     ];
     for (const other of others) {
       const reply = createFakeReply();

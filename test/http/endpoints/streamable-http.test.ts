@@ -30,13 +30,13 @@ async function send(request: FakeRequest, options: Partial<StreamableHttpEndpoin
     vi.fn((...parts: unknown[]) => (parts.at(-1) as Reply).answer(faultAnswer('draining', name)));
   const [open, post, listen, remove] = ['open', 'post', 'listen', 'remove'].map(answer);
   const handle = { post, listen, remove } as unknown as SessionHandle;
-  const at = vi.fn<StreamableHttpEndpointOptions['sessions']['at']>(() => handle);
+  const anywhere = vi.fn<StreamableHttpEndpointOptions['sessions']['anywhere']>(() => handle);
   const groups = { sessionless: vi.fn((_message, _caller, to) => to.fault('draining')), notify: async () => true };
   const admission = createAdmissionOptions();
   const endpoint = new StreamableHttpEndpoint({
     lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
     ...admission,
-    sessions: { at, open: open as StreamableHttpEndpointOptions['sessions']['open'] },
+    sessions: { anywhere, open: open as StreamableHttpEndpointOptions['sessions']['open'] },
     modern: { name: 'git', era: 'legacy', revisions: ['2026-07-28'] } as unknown as ModernServer,
     groups: groups as unknown as Groups,
     sessionless: 'reject',
@@ -52,7 +52,7 @@ async function send(request: FakeRequest, options: Partial<StreamableHttpEndpoin
   endpoint.serve(context);
   await vi.waitFor(() => expect(response()).toBeDefined());
   const text = response()?.text ?? '';
-  return { context, at, open, post, listen, remove, groups, status: response()?.status, text };
+  return { context, anywhere, open, post, listen, remove, groups, status: response()?.status, text };
 }
 
 describe('the endpoint', () => {
@@ -90,19 +90,21 @@ describe('the endpoint', () => {
 });
 
 describe('a POST', () => {
-  const namedSession = [keyFromId('its-id'), expect.anything(), alice.principal, undefined];
+  const namedSession = [
+    { key: keyFromId('its-id'), server: expect.anything(), principal: alice.principal, version: undefined },
+  ];
 
   it('in a session goes to the session, whose name the context keeps', async () => {
-    const { at, post, context } = await send({ method: 'POST', headers: { ...json, ...session }, body: [ping] });
-    expect(at.mock.calls).toEqual([namedSession]);
+    const { anywhere, post, context } = await send({ method: 'POST', headers: { ...json, ...session }, body: [ping] });
+    expect(anywhere.mock.calls).toEqual([namedSession]);
     expect(post?.mock.calls[0]?.[0]).toMatchObject({ isBatch: false, messages: [{ method: 'ping' }] });
     expect(context.sessionKey).toBe(keyFromId('its-id'));
   });
 
   it('with initialize opens a session', async () => {
-    const { open, at } = await send({ method: 'POST', headers: json, body: [initialize] });
+    const { open, anywhere } = await send({ method: 'POST', headers: json, body: [initialize] });
     expect(open?.mock.calls[0]).toMatchObject([{}, alice.principal, { method: 'initialize' }, {}]);
-    expect(at).not.toHaveBeenCalled();
+    expect(anywhere).not.toHaveBeenCalled();
   });
 
   it.each([
@@ -136,14 +138,14 @@ describe('a POST', () => {
       'header_mismatch',
     ],
   ])('is refused: %s', async (_, headers, body, fault) => {
-    const { context, at, open } = await send({ method: 'POST', headers, body: [body] });
+    const { context, anywhere, open } = await send({ method: 'POST', headers, body: [body] });
     expect(context.fault).toBe(fault);
-    expect([at.mock.calls, open?.mock.calls]).toEqual([[], []]);
+    expect([anywhere.mock.calls, open?.mock.calls]).toEqual([[], []]);
   });
 
   it('that its session does not take is answered under its id', async () => {
-    const at = () => 'unknown_session' as const;
-    const sessions = { at, open: () => undefined };
+    const anywhere = () => 'unknown_session' as const;
+    const sessions = { anywhere, open: () => undefined };
     const { status, text } = await send(
       { method: 'POST', headers: { ...json, ...session }, body: [ping] },
       { sessions },
@@ -191,7 +193,7 @@ describe('a GET', () => {
     ['of an unknown session', {}, 404, 'unknown_session'],
     ['of an unknown session, whatever its event id', { 'last-event-id': 'what' }, 404, 'unknown_session'],
   ])('%s is refused', async (_, headers, status, fault) => {
-    const sessions = { at: () => 'unknown_session' as const, open: () => undefined };
+    const sessions = { anywhere: () => 'unknown_session' as const, open: () => undefined };
     const answered = await send({ headers: { ...stream, ...session, ...headers } }, { sessions });
     expect([answered.status, answered.context.fault]).toEqual([status, fault]);
   });
@@ -199,8 +201,8 @@ describe('a GET', () => {
 
 describe('a DELETE', () => {
   it('ends the session that it names', async () => {
-    const { at, remove } = await send({ method: 'DELETE', headers: session });
-    expect(at.mock.calls[0]?.[0]).toBe(keyFromId('its-id'));
+    const { anywhere, remove } = await send({ method: 'DELETE', headers: session });
+    expect(anywhere.mock.calls[0]?.[0].key).toBe(keyFromId('its-id'));
     expect(remove).toHaveBeenCalledTimes(1);
   });
 });
