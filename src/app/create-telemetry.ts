@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { type DecorateBackends, decorateBackends } from '../backend/backend-decorator.ts';
+import type { CreateInterceptor, InterceptorsOf } from '../backend/link/link.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
@@ -35,7 +35,7 @@ import { type FindMeter, meterIn, unreadMeter } from '../util/telemetry/meter.ts
 export interface Watchers {
   readonly health: ServerHealth;
   /** Adds spans to the requests to servers; absent without tracing. */
-  readonly traceBackends?: DecorateBackends | undefined;
+  readonly traceBackends?: ((server: string) => CreateInterceptor) | undefined;
   /** The console; absent without an operator port. */
   readonly consoleHook?: ConsoleHook | undefined;
 }
@@ -48,10 +48,10 @@ export interface GatewayTelemetry {
   readonly sessions: SessionTelemetry;
   /** Undefined if nobody wants reports of calls. */
   readonly calls: CallTelemetry | undefined;
-  /** Decorates each process and connection, spare ones too. */
-  readonly decorateProcesses: DecorateBackends;
-  /** Decorates the backends of sessions, and those that modern clients share. */
-  readonly decorateClientBackends: DecorateBackends;
+  /** Of each process and connection, spare ones too. */
+  readonly processInterceptors: InterceptorsOf;
+  /** Of the backends that sessions open, and of those that modern clients share. */
+  readonly clientInterceptors: InterceptorsOf;
   /** Undefined without an operator port. */
   readonly metrics: Metrics | undefined;
   /** Opens the audit file again, after it was moved away. */
@@ -99,8 +99,8 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
     meterOf,
     sessions: { emit, calls, delivered: { live: delivered('live'), replayed: delivered('replayed') } },
     calls,
-    decorateProcesses: decorateBackends([backends?.countBackends, traceBackends]),
-    decorateClientBackends: decorateBackends([consoleHook?.decorateBackends]),
+    processInterceptors: (server) => present(backends?.countBackends(server), traceBackends?.(server)),
+    clientInterceptors: (server) => present(consoleHook?.observe(server)),
     metrics,
     reopen: () => audit?.reopen(),
     async close() {
@@ -109,6 +109,9 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
     },
   };
 }
+
+const present = (...interceptors: (CreateInterceptor | undefined)[]): readonly CreateInterceptor[] =>
+  interceptors.filter((each) => each !== undefined);
 
 /** Lets the console read the few metrics that it wants. All others go to the metrics alone, because they are hot. */
 function withConsole(find: FindMeter<MetricKey>, consoleHook: ConsoleHook | undefined): FindMeter<MetricKey> {

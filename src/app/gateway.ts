@@ -191,7 +191,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       health,
       logger: log.server,
       emit,
-      decorateClientBackends: telemetry.decorateClientBackends,
+      clientInterceptors: telemetry.clientInterceptors,
       run: (server) => run(server),
       addToHealth,
       onAdded(server) {

@@ -1,4 +1,4 @@
-import type { DecorateBackends } from '../backend/backend-decorator.ts';
+import type { CreateInterceptor } from '../backend/link/link.ts';
 import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import type { Tracing } from '../ops/find-tracing.ts';
 
@@ -6,7 +6,7 @@ import type { Tracing } from '../ops/find-tracing.ts';
 export interface GatewayTracing extends Pick<Tracing, 'flush'> {
   readonly tracePosts: RequestTracing;
   /** Adds a span for each request that a client causes. */
-  readonly traceBackends: DecorateBackends;
+  traceBackends(server: string): CreateInterceptor;
 }
 
 /** All copies of the OpenTelemetry API in a process find a registered SDK under this symbol. */
@@ -19,17 +19,17 @@ const sdkSymbol = Symbol.for('opentelemetry.js.api.1');
  */
 export async function loadTracing(version: string): Promise<GatewayTracing | undefined> {
   if (!(sdkSymbol in globalThis)) return undefined;
-  const [{ findTracing }, { createRequestTracing }, { traceBackend }] = await Promise.all([
+  const [{ findTracing }, { createRequestTracing }, { traceRequests }] = await Promise.all([
     import('../ops/find-tracing.ts'),
     import('../http/pipeline/trace-requests.ts'),
-    import('../backend/tracing/traced-backend.ts'),
+    import('../backend/tracing/request-tracer.ts'),
   ]);
   const tracing = findTracing(version);
   if (tracing === undefined) return undefined;
   const { tracer, flush } = tracing;
   return {
     tracePosts: createRequestTracing(tracer),
-    traceBackends: (server, open) => traceBackend(open, tracer, server),
+    traceBackends: (server) => traceRequests(tracer, server),
     flush,
   };
 }

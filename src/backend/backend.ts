@@ -173,6 +173,12 @@ export const closedByGateway: BackendEnd = {
   detail: 'The gateway closed the connection or process of the server.',
 };
 
+/** The end of a backend after an internal error. */
+export const endedByFault: BackendEnd = {
+  reason: 'failed',
+  detail: 'An internal error occurred while the gateway processed a message from this server. The log has the stack.',
+};
+
 /** A message, and the headers of the client request that carried it; see `Backend.send`. */
 export interface QueuedMessage {
   readonly message: Message;

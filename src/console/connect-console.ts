@@ -12,7 +12,7 @@ export function connectConsole(inspects: boolean): ConsoleHook {
   return {
     receive: record.receive,
     meter: record.traffic.meter,
-    decorateBackends: (server, open) => record.backends.observe(server, open),
+    observe: (server) => record.backends.observe(server),
     async open(parts) {
       // Loaded when the gateway listens, because clients do not wait for the page.
       const { createStatusPage } = await import('./console.ts');

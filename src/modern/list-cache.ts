@@ -1,5 +1,5 @@
-import type { BackendEnd, OpenBackend, RequestIds } from '../backend/backend.ts';
-import { BackendDecorator } from '../backend/backend-decorator.ts';
+import type { BackendEnd, RequestIds } from '../backend/backend.ts';
+import { type CreateInterceptor, Interceptor } from '../backend/link/link.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
 import { findRange, replaceParts, scalarAt } from '../protocol/json/splice.ts';
@@ -96,12 +96,12 @@ export class ListCache {
   }
 
   /**
-   * Wraps the opener of the server's backends: drops the lists when one of them shows that they may have changed.
+   * The interceptor of the server's backends that drops the lists when one of them shows that they may have changed.
    * @param isLegacy true for backends of legacy sessions, which are watched only if their lists are kept
    */
-  watch(open: OpenBackend, isLegacy = false): OpenBackend {
-    if (!this.#isOn || (isLegacy && this.#options.legacyTtlMs === 0)) return open;
-    return (events, opening) => new WatchedBackend(this, open, events, opening);
+  watch(isLegacy = false): readonly CreateInterceptor[] {
+    if (!this.#isOn || (isLegacy && this.#options.legacyTtlMs === 0)) return [];
+    return [() => new ListWatch(this)];
   }
 
   get #isOn(): boolean {
@@ -131,23 +131,22 @@ export class ListCache {
   }
 }
 
-/** A backend whose changes of lists and end are noted. */
-class WatchedBackend extends BackendDecorator {
+/** Notes the changes of lists and the end of one backend. */
+class ListWatch extends Interceptor {
   readonly #cache: ListCache;
 
-  constructor(cache: ListCache, ...backend: ConstructorParameters<typeof BackendDecorator>) {
-    super(...backend);
+  constructor(cache: ListCache) {
+    super();
     this.#cache = cache;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
     if (messages.some(isListChange)) this.#cache.clear();
-    super.onMessages(messages, relatedRequests);
+    this.passMessages(messages, relatedRequests);
   }
 
-  override onEnd(end: BackendEnd): void {
+  override onOver(end: BackendEnd): void {
     if (end.reason !== 'closed') this.#cache.clear();
-    super.onEnd(end);
   }
 }
 

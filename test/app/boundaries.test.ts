@@ -6,7 +6,7 @@ import { anonymousIdentity } from '../../src/auth/identity.ts';
 import { Authorization } from '../../src/auth/scopes/authorization.ts';
 import { ScopeRules } from '../../src/auth/scopes/scope-rules.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
-import { containFaults } from '../../src/backend/contain-faults.ts';
+import { linkBackends } from '../../src/backend/link/link.ts';
 import { SessionCalls } from '../../src/call/session-calls.ts';
 import { OwnerEndpoint } from '../../src/cluster/forward/owner-endpoint.ts';
 import { MessageTap } from '../../src/console/record/message-tap.ts';
@@ -223,7 +223,7 @@ describe('a backend', () => {
   function openContained(events: Partial<BackendEvents>, throwing: Partial<Backend> = {}) {
     const ends = createInbox<BackendEnd>();
     const fake = createFakeServer();
-    const open = containFaults((own, options) => Object.assign(fake.open(own, options), throwing));
+    const open = linkBackends((own, options) => Object.assign(fake.open(own, options), throwing), []);
     const all = {
       onMessages: () => undefined,
       onNoise: () => undefined,
@@ -258,7 +258,10 @@ describe('a backend', () => {
 
   it('[S-01] that cannot be opened ends as failed', async () => {
     const ends = createInbox<BackendEnd>();
-    const backend = containFaults(throwSlip)({
+    const backend = linkBackends(
+      throwSlip,
+      [],
+    )({
       onMessages: () => undefined,
       onNoise: () => undefined,
       onUnanswered: () => undefined,

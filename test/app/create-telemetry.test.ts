@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createTelemetry, type Watchers } from '../../src/app/create-telemetry.ts';
-import type { OpenBackend } from '../../src/backend/backend.ts';
+import { linkBackends } from '../../src/backend/link/link.ts';
 import { CallReport } from '../../src/call/call-report.ts';
 import type { GatewayConfig } from '../../src/config/config.ts';
 import type { ConsoleHook } from '../../src/ops/admin/console-hook.ts';
@@ -30,7 +30,7 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
 const hookOf = (parts: Partial<ConsoleHook>): ConsoleHook => ({
   receive: () => undefined,
   meter: () => undefined,
-  decorateBackends: (_, open) => open,
+  observe: () => () => undefined,
   open: () => Promise.reject(new Error('no page')),
   ...parts,
 });
@@ -104,26 +104,25 @@ describe('the telemetry of a gateway', () => {
     expect(metrics?.samples('redisSeconds').at(-1)).toMatchObject({ value: 1 });
   });
 
-  test('processes are decorated to be counted and traced, and backends of clients for the console', () => {
-    const decorated: string[] = [];
-    const decorator =
-      (what: string) =>
-      (server: string, open: OpenBackend): OpenBackend => {
-        decorated.push(`${what} ${server}`);
-        return open;
-      };
-    const consoleHook = hookOf({ decorateBackends: decorator('console') });
-    const { telemetry } = create(1, { consoleHook, traceBackends: decorator('trace') });
+  test('processes are counted and traced, and backends of clients are observed by the console', () => {
+    const created: string[] = [];
+    const creator = (what: string) => (server: string) => () => {
+      created.push(`${what} ${server}`);
+      return undefined;
+    };
+    const consoleHook = hookOf({ observe: creator('console') });
+    const { telemetry } = create(1, { consoleHook, traceBackends: creator('trace') });
     const { open } = createFakeServer();
-    const processes = telemetry.decorateProcesses('s', open);
-    expect([decorated.splice(0), processes === open]).toEqual([['trace s'], false]);
-    processes({
+    const events = {
       onMessages: () => undefined,
       onNoise: () => undefined,
       onUnanswered: () => undefined,
       onEnd: () => undefined,
-    });
+    };
+    linkBackends(open, telemetry.processInterceptors('s'))(events);
+    expect(created.splice(0)).toEqual(['trace s']);
     expect(telemetry.metrics?.samples('backendStarts')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
-    expect([telemetry.decorateClientBackends('s', open), decorated]).toEqual([open, ['console s']]);
+    linkBackends(open, telemetry.clientInterceptors('s'))(events);
+    expect(created).toEqual(['console s']);
   });
 });

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { matchAnswers } from '../../src/backend/answers/matched-answers.ts';
+import { matchAnswers } from '../../src/backend/answers/match-answers.ts';
 import type { OpenBackend } from '../../src/backend/backend.ts';
+import { linkBackends } from '../../src/backend/link/link.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../src/backend/socket/socket-backend.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
@@ -221,7 +222,9 @@ const call = (callId: number | string) => ({ jsonrpc: '2.0', id: callId, method:
 
 describe.each(Object.entries(transports))('[P3] [R6.03] the answer of a server on %s', (_, open) => {
   it.each(answers)('with %s reaches its call', async (_what, written, expected) => {
-    const { send, messages, unanswered } = openBackend(matchAnswers(await open(Buffer.from(written, 'latin1'))));
+    const { send, messages, unanswered } = openBackend(
+      linkBackends(await open(Buffer.from(written, 'latin1')), [matchAnswers]),
+    );
     send(call(id));
     expect(JSON.parse(await messages.next())).toMatchObject(expected);
     expect(unanswered.items).toEqual([]);
@@ -238,7 +241,9 @@ async function openLines() {
       .on('data', (chunk) => void received.push(...chunk.toString().split('\n')));
   });
   const port = await listening(server);
-  const opened = openBackend(matchAnswers((events) => openSocket({ address: { host: '127.0.0.1', port } }, events)));
+  const opened = openBackend(
+    linkBackends((events) => openSocket({ address: { host: '127.0.0.1', port } }, events), [matchAnswers]),
+  );
   const write = (...lines: (object | string)[]): void =>
     void peer?.write(lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''));
   return {

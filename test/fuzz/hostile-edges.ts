@@ -1,5 +1,5 @@
 import type { Backend, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
-import { containFaults } from '../../src/backend/contain-faults.ts';
+import { linkBackends } from '../../src/backend/link/link.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
@@ -67,12 +67,12 @@ export function createHostile(kind: Kind, steps: readonly Step[], honestUntil?: 
   reactWith(react);
   const opened: Backend[] = [];
   let isOver = false;
-  const open = containFaults((events, options) => {
+  const open = linkBackends((events, options) => {
     const backend = openers[kind](countReceived(events, counts), options);
     opened.push(backend);
     if (isOver) queueMicrotask(() => void backend.close());
     return backend;
-  });
+  }, []);
   return {
     open,
     async end() {

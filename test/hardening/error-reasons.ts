@@ -60,7 +60,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/upstream-identity': ['upstream_token_refused', 'upstream_token_unavailable', 'access_token_required'],
   'integration/views': ['view_unavailable', 'bad_cursor', 'method_of_view'],
   'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],
-  'backend/filter/filtered-backend': ['list_unreadable'],
+  'backend/filter/filter-messages': ['list_unreadable'],
   'backend/reuse/shared-process': ['uri_too_long'],
   'modern/changes/change-feed': ['subscription_refused', 'too_many_subscriptions'],
   'modern/process/task-owners': ['unknown_task'],

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { linkBackends } from '../../src/backend/link/link.ts';
 import { ListCache } from '../../src/modern/list-cache.ts';
 import { openBackend } from '../backend/open-backend.ts';
 import { asMessage } from '../support/as-message.ts';
@@ -76,7 +77,7 @@ test('the list of a legacy server gets the time that the operator allows', () =>
 test('a change of a list and the end of a process drop all lists, and those that were on their way', async () => {
   const server = createFakeServer();
   const cache = filled();
-  const { end } = openBackend(cache.watch(server.open));
+  const { end } = openBackend(linkBackends(server.open, cache.watch()));
   const late = cache.observe(list(), user('bob'), false);
   server.backend.says({ jsonrpc: '2.0', method: 'notifications/prompts/list_changed' });
   expect(found(cache)).toBeUndefined();

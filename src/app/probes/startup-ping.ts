@@ -1,4 +1,5 @@
-import type { BackendEvents, OpenBackend } from '../../backend/backend.ts';
+import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
+import { type CreateInterceptor, Interceptor } from '../../backend/link/link.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { discoverRequest } from '../../protocol/modern/envelope.ts';
@@ -27,8 +28,8 @@ export interface StartupPingOptions {
 
 /** One ping to the first backend of a server, before a client uses it. */
 export interface StartupPing {
-  /** Wraps an opener of backends. The first backend that it opens gets the ping. */
-  readonly attach: (open: OpenBackend) => OpenBackend;
+  /** The interceptor of backends. The first backend gets the ping. */
+  readonly intercept: CreateInterceptor;
   /** Sends the ping `pingAfterMs` from now. */
   begin(): void;
   /** A client uses the backend now: no ping is sent, and a missing answer is not reported. */
@@ -80,33 +81,26 @@ export function createStartupPing({
     onAnswered(wasSlow);
     return true;
   };
-  const withoutAnswer = (events: BackendEvents): BackendEvents => ({
-    onNoise: (text, more) => events.onNoise(text, more),
-    onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
-    onState: (state) => events.onState?.(state),
-    onMessages(messages, relatedRequests) {
-      const others = state === 'sent' ? messages.filter((message) => !isAnswer(message)) : messages;
-      if (others.length > 0) events.onMessages(others, relatedRequests);
-    },
-    onEnd(end) {
-      limit?.clear();
-      events.onEnd(end);
-      state = 'over';
-    },
-  });
+  const intercept: CreateInterceptor = () => {
+    if (!isFirst) return undefined;
+    isFirst = false;
+    const pinged = new PingedBackend({
+      hidesAnswer: (message) => state === 'sent' && isAnswer(message),
+      onEnding: () => limit?.clear(),
+      onEnded() {
+        state = 'over';
+      },
+    });
+    sendPing = () => {
+      state = 'sent';
+      awaitAnswer();
+      pinged.ping(createPing(id, method));
+    };
+    return pinged;
+  };
 
   return {
-    attach: (open) => (events, opening) => {
-      if (!isFirst) return open(events, opening);
-      isFirst = false;
-      const backend = open(withoutAnswer(events), opening);
-      sendPing = () => {
-        state = 'sent';
-        awaitAnswer();
-        backend.send(createPing(id, method));
-      };
-      return backend;
-    },
+    intercept,
     begin() {
       limit = new TimeLimit(() => sendPing?.(), pingAfterMs).unref();
     },
@@ -115,6 +109,39 @@ export function createStartupPing({
       return state === 'sent';
     },
   };
+}
+
+/** What a pinged backend reports. */
+interface PingListener {
+  /** True for the answer to the ping. */
+  hidesAnswer(message: Message): boolean;
+  /** The backend has ended, and its user learns it next; the user knows it. */
+  onEnding(): void;
+  onEnded(): void;
+}
+
+class PingedBackend extends Interceptor {
+  readonly #listener: PingListener;
+
+  constructor(listener: PingListener) {
+    super();
+    this.#listener = listener;
+  }
+
+  ping(request: Message): void {
+    this.passSend(request);
+  }
+
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+    const others = messages.filter((message) => !this.#listener.hidesAnswer(message));
+    if (others.length > 0) this.passMessages(others, relatedRequests);
+  }
+
+  override onEnd(end: BackendEnd): void {
+    this.#listener.onEnding();
+    this.passEnd(end);
+    this.#listener.onEnded();
+  }
 }
 
 function createPing(id: number, method: string): Message {

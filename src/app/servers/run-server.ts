@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { matchAnswers } from '../../backend/answers/matched-answers.ts';
+import { matchAnswers } from '../../backend/answers/match-answers.ts';
 import type { OpenBackend } from '../../backend/backend.ts';
-import type { DecorateBackends } from '../../backend/backend-decorator.ts';
-import { containFaults } from '../../backend/contain-faults.ts';
 import { failedBackend } from '../../backend/failed-backend.ts';
+import { filtersOf } from '../../backend/filter/filter-messages.ts';
 import { isUnfiltered } from '../../backend/filter/filter-rules.ts';
-import { filterBackends } from '../../backend/filter/filtered-backend.ts';
+import { type InterceptorsOf, linkBackends } from '../../backend/link/link.ts';
 import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
@@ -31,8 +30,8 @@ import { type Openers, remoteOpeners } from './remote-openers.ts';
 /** How the processes and connections of a server are watched. */
 export interface ServerTelemetry {
   readonly emit: Emit<ServerEvent>;
-  /** Decorates each process and connection, spare ones too. */
-  readonly decorateProcesses: DecorateBackends;
+  /** Of each process and connection, spare ones too. */
+  readonly processInterceptors: InterceptorsOf;
 }
 
 /** A configured server, ready for sessions. */
@@ -68,12 +67,12 @@ export function openersOf(
   config: ServerConfig,
   gateway: GatewayConfig,
   environment: Environment,
-  { emit, decorateProcesses }: ServerTelemetry,
+  { emit, processInterceptors }: ServerTelemetry,
   onStarted = (): void => undefined,
   tokens = createUpstreamTokens(config, emit),
 ): Openers {
-  const wrap = (open: OpenBackend): OpenBackend =>
-    decorateProcesses(config.name, containFaults(filterBackends(matchAnswers(open), config)));
+  const interceptors = [matchAnswers, ...filtersOf(config), ...processInterceptors(config.name)];
+  const wrap = (open: OpenBackend): OpenBackend => linkBackends(open, interceptors);
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
@@ -199,12 +198,12 @@ export function runServer(
  */
 export const configurationDigest = (config: ServerConfig): string =>
   createHash('sha256')
-    .update(JSON.stringify([recordVersion, ...identityOf(config), ...filtersOf(config)]))
+    .update(JSON.stringify([recordVersion, ...identityOf(config), ...shownBy(config)]))
     .digest('base64url')
     .slice(0, 22);
 
 /** A session never moves to an instance that shows its client other tools. */
-const filtersOf = (config: ServerConfig): unknown[] => {
+const shownBy = (config: ServerConfig): unknown[] => {
   const { allowTools, denyTools, allowPrompts, denyPrompts, tools } = config;
   return isUnfiltered(config) ? [] : [{ allowTools, denyTools, allowPrompts, denyPrompts, tools }];
 };

@@ -1,6 +1,6 @@
-import { containFaults } from '../../backend/contain-faults.ts';
+import { filtersOf } from '../../backend/filter/filter-messages.ts';
 import { FilterRules } from '../../backend/filter/filter-rules.ts';
-import { filterBackends } from '../../backend/filter/filtered-backend.ts';
+import { linkBackends } from '../../backend/link/link.ts';
 import { createWarmPool } from '../../backend/starting/warm-pool.ts';
 import { openView } from '../../backend/view/view-backend.ts';
 import { NameReports } from '../../backend/view/view-names.ts';
@@ -44,7 +44,7 @@ export function runView(
     onDown: (member, end, isAtStart) => emit({ type: 'view-server-down', server: name, member, end, isAtStart }),
   });
   const pool = createWarmPool({
-    open: containFaults(filterBackends(open, config)),
+    open: linkBackends(open, filtersOf(config)),
     size: 0,
     onSpareEnd: () => undefined,
     onOutputDropped: () => undefined,

@@ -1,5 +1,5 @@
 import type { OpenBackend } from '../../backend/backend.ts';
-import type { DecorateBackends } from '../../backend/backend-decorator.ts';
+import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../backend/link/link.ts';
 import { KeptProcesses } from '../../backend/reuse/kept-processes.ts';
 import type { RunningProcesses } from '../../backend/reuse/running-processes.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
@@ -60,8 +60,8 @@ export interface ServingParts {
   /** What the gateway knows of its users now. */
   readonly knownUsers: () => KnownUsers;
   readonly emit: Emit<ServerEvent | SharedServerEvent>;
-  /** Decorates the backends of sessions, and those that modern clients share. */
-  readonly decorateClientBackends: DecorateBackends;
+  /** Of the backends that sessions open, and of those that modern clients share. */
+  readonly clientInterceptors: InterceptorsOf;
 }
 
 /**
@@ -69,7 +69,7 @@ export interface ServingParts {
  * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, sessions, store, stateSealing, emit, decorateClientBackends } = parts;
+  const { config: gateway, sessions, store, stateSealing, emit, clientInterceptors } = parts;
   const lists = new ListCache({ isOn: true, legacyTtlMs: running.config.lists.ttlMs });
   const { share } = running.config;
   const lingerMs = Math.min(longestKeepMs, gateway.timeouts.sessionIdleMs);
@@ -96,8 +96,8 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   };
   const kept = canKeepProcesses(config) ? new KeptProcesses(keeping) : undefined;
   const direct = kept?.open ?? running.server.open;
-  const forSessions = decorateClientBackends(config.name, openForSessions(running, direct, modern, gateway, onLegacy));
-  const open = lists.watch(forSessions, true);
+  const forSessions = openForSessions(running, direct, modern, gateway, onLegacy);
+  const open = linkIfAny(forSessions, [...clientInterceptors(config.name), ...lists.watch(true)]);
   const keeps = {
     keepsProcesses: kept !== undefined,
     ...(kept && { homeOf: kept.homeOf.bind(kept) }),
@@ -144,7 +144,7 @@ function unusedOptions({ share, sessionless, affinity, address }: ServerConfig, 
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, shared, lasting, knownUsers, emit, decorateClientBackends }: ServingParts,
+  { config: gateway, sessions: room, shared, lasting, knownUsers, emit, clientInterceptors }: ServingParts,
   lists: ListCache,
   startAheadMs: number,
   legacy: () => RunningProcesses | undefined,
@@ -164,7 +164,7 @@ function runModern(
     return new ModernServer({ ...common, server, era: 'legacy', openForProbe: server.open });
   }
   const { open: openShared, ...how } = access;
-  const open = lists.watch(decorateClientBackends(config.name, openShared));
+  const open = linkIfAny(openShared, [...clientInterceptors(config.name), ...lists.watch()]);
   const emitWithUnused: Emit<SharedServerEvent> = (event) => {
     emit(event);
     if (event.type === 'era-found') reportUnused(event.era);
@@ -187,6 +187,10 @@ function runModern(
   if (!usesClientCredentials(config)) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
+
+/** What is opened here has links already: nothing is added where nobody looks. */
+const linkIfAny = (open: OpenBackend, interceptors: readonly CreateInterceptor[]): OpenBackend =>
+  interceptors.length === 0 ? open : linkBackends(open, interceptors);
 
 /** The opener with which legacy sessions reach the server, whatever its era is. */
 function openForSessions(

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { BackendEnd } from '../../backend/backend.ts';
-import type { DecorateBackends } from '../../backend/backend-decorator.ts';
+import type { InterceptorsOf } from '../../backend/link/link.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
@@ -158,8 +158,8 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
         modern: modern && { ...modern, open: noting(pool.openModern), openForProbe: noting(pool.openForProbe) },
       });
     };
-    const decorateProcesses: DecorateBackends = (name, open) => ping.attach(telemetry.decorateProcesses(name, open));
-    running = runServer(config, gateway, environment, { emit, decorateProcesses }, onStarted);
+    const processInterceptors: InterceptorsOf = (name) => [...telemetry.processInterceptors(name), ping.intercept];
+    running = runServer(config, gateway, environment, { emit, processInterceptors }, onStarted);
     running.pool.addSpare(spareMs);
   });
 }

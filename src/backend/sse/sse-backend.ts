@@ -13,11 +13,11 @@ import {
   type BackendEnd,
   type BackendEvents,
   closedByGateway,
+  endedByFault,
   longestLineBytes,
   type OpenOptions,
   type QueuedMessage,
 } from '../backend.ts';
-import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';

@@ -13,6 +13,7 @@ import {
   type BackendEnd,
   type BackendEvents,
   closedByGateway,
+  endedByFault,
   longestLineBytes,
   type OpenOptions,
   type QueuedMessage,
@@ -20,7 +21,6 @@ import {
   type Resume,
 } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
-import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';

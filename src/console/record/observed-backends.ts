@@ -1,5 +1,5 @@
-import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../backend/backend.ts';
-import { BackendDecorator } from '../../backend/backend-decorator.ts';
+import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
+import { type CreateInterceptor, Interceptor, type Sent } from '../../backend/link/link.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
@@ -19,7 +19,7 @@ export interface ObservedBackend extends BackendOwner {
 const restartEnd = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
 
 /** A live backend that reports its messages to the tap. */
-class LiveBackend extends BackendDecorator implements ObservedBackend {
+class LiveBackend extends Interceptor implements ObservedBackend {
   readonly session: ObservedBackend['session'];
   readonly server: string;
   readonly restarts: number;
@@ -29,8 +29,8 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
   readonly #owned: OwnedBackends;
   readonly #tap: MessageTap;
 
-  constructor(owned: OwnedBackends, tap: MessageTap, ...backend: ConstructorParameters<typeof BackendDecorator>) {
-    super(...backend);
+  constructor(owned: OwnedBackends, tap: MessageTap) {
+    super();
     this.session = owned.owner.session;
     this.server = owned.owner.server;
     this.restarts = owned.losses;
@@ -39,31 +39,33 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
     owned.live.add(this);
   }
 
-  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
     this.#owned.messages += 1;
     if (message.kind === 'request') this.#owned.calls += 1;
     if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
-    return this.backend.send(message, headers);
+    return this.passSend(message, headers);
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
     const { owner } = this.#owned;
     this.#owned.messages += messages.length;
     if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owner, 'server', message);
-    this.events.onMessages(messages, relatedRequests);
+    this.passMessages(messages, relatedRequests);
   }
 
   override onNoise(text: Buffer, more = 0): void {
     this.#owned.messages += 1 + more;
     if (this.#tap.isWatched) this.#tap.passedNoise(this.#owned.owner, text);
-    this.events.onNoise(text, more);
+    this.passNoise(text, more);
   }
 
   override onEnd(end: BackendEnd): void {
+    this.passEnd(this.isRestarted ? { ...end, ...restartEnd } : end);
+  }
+
+  override onOver({ reason }: BackendEnd): void {
     this.#owned.live.delete(this);
-    const reported = this.isRestarted ? { ...end, ...restartEnd } : end;
-    if (reported.reason !== 'closed') this.#owned.losses += 1;
-    this.events.onEnd(reported);
+    if (reason !== 'closed') this.#owned.losses += 1;
   }
 }
 
@@ -90,14 +92,11 @@ export class ObservedBackends {
   }
 
   /**
-   * Decorates the opener of a server, so that its backends are observed. The owner of a backend is the session that
-   * opens it, or all clients of the server.
+   * The interceptor that observes the backends of a server. The owner of a backend is the session that opens it, or all
+   * clients of the server.
    */
-  observe(server: string, open: OpenBackend): OpenBackend {
-    return (events, options) => {
-      const owned = this.#findOrCreate({ server, session: options?.session });
-      return new LiveBackend(owned, this.#tap, open, events, options);
-    };
+  observe(server: string): CreateInterceptor {
+    return (options) => new LiveBackend(this.#findOrCreate({ server, session: options?.session }), this.#tap);
   }
 
   /** Forgets a session that has ended. A session of a view owns backends of several servers. */

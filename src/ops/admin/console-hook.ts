@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Authenticate } from '../../auth/identity.ts';
-import type { DecorateBackends } from '../../backend/backend-decorator.ts';
+import type { CreateInterceptor } from '../../backend/link/link.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import type { App } from '../../http/router.ts';
 import type { Principal } from '../../protocol/principal.ts';
@@ -22,8 +22,8 @@ export interface ConsoleHook {
   readonly receive: GatewaySink;
   /** Finds the meter for a metric that the console reads too; undefined for all other metrics. */
   meter(name: MetricKey): Meter | undefined;
-  /** Decorates the backends of sessions, and those that modern clients share. */
-  readonly decorateBackends: DecorateBackends;
+  /** The interceptor of a server's backends that sessions open, and of those that modern clients share. */
+  observe(server: string): CreateInterceptor;
   /** Opens the status page of a gateway that listens. */
   open(parts: ConsoleParts): Promise<StatusPage>;
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createStartupPing, pingAfterMs, slowMs } from '../../../src/app/probes/startup-ping.ts';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
+import { linkBackends } from '../../../src/backend/link/link.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -21,7 +22,7 @@ function createFixture({ era = 'auto', limitMs = startTimeoutMs }: { era?: 'auto
   });
   const server: FakeServer = createFakeServer();
   const open = () =>
-    question.attach(server.open)({
+    linkBackends(server.open, [question.intercept])({
       onMessages: (messages) => heard.push(...messages.map(({ text }) => JSON.parse(text.toString()))),
       onNoise: () => undefined,
       onUnanswered: () => undefined,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { configurationDigest, openersOf } from '../../../src/app/servers/run-server.ts';
-import { decorateBackends } from '../../../src/backend/backend-decorator.ts';
 import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
 
 function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig } {
@@ -36,7 +35,7 @@ describe('the digest of a server', () => {
   });
 });
 
-const silent = { emit: () => undefined, decorateProcesses: decorateBackends([]) };
+const silent = { emit: () => undefined, processInterceptors: () => [] };
 
 describe('files of certificates', () => {
   it.each([

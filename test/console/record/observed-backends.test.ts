@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { BackendEvents } from '../../../src/backend/backend.ts';
+import { linkBackends } from '../../../src/backend/link/link.ts';
 import { MessageTap, type PassedMessage } from '../../../src/console/record/message-tap.ts';
 import { ObservedBackends } from '../../../src/console/record/observed-backends.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
@@ -28,7 +29,7 @@ function open(inspects = false) {
     server,
     passed,
     watch,
-    start: () => backends.observe(owner.server, server.open)(silent, owner),
+    start: () => linkBackends(server.open, [backends.observe(owner.server)])(silent, owner),
   };
 }
 
@@ -95,9 +96,9 @@ test('with contents, what looks like a credential is left out, and a long text i
 test('a restart closes the backends of that server alone, and the next ones count as restarts', async () => {
   const { backends, server } = open();
   const ends: unknown[] = [];
-  const openFirst = backends.observe(owner.server, server.open);
+  const openFirst = linkBackends(server.open, [backends.observe(owner.server)]);
   const first = (events: BackendEvents) => openFirst({ ...events, onEnd: ({ reason }) => ends.push(reason) }, owner);
-  const other = backends.observe('mail', server.open);
+  const other = linkBackends(server.open, [backends.observe('mail')]);
   first(silent);
   other(silent);
   const [one, two] = server.opened;
@@ -119,7 +120,8 @@ test('a restart closes the backends of that server alone, and the next ones coun
 test('[P8] the end of a session of a view forgets the backends of all its servers, and of no other session', () => {
   const { backends, server } = open();
   const owners = [owner, { server: 'mail', session: owner.session }, { server: 'mail', session: 'other' }] as const;
-  for (const { server: name, session } of owners) backends.observe(name, server.open)(silent, { session });
+  for (const { server: name, session } of owners)
+    linkBackends(server.open, [backends.observe(name)])(silent, { session });
   expect(owners.map((each) => backends.countsOf(each) === undefined)).toEqual([false, false, false]);
   backends.forget(owner.session);
   expect(owners.map((each) => backends.countsOf(each) === undefined)).toEqual([true, true, false]);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { linkBackends } from '../../../src/backend/link/link.ts';
 import { ConsoleRecord } from '../../../src/console/record/console-record.ts';
 import { type ServerState, SnapshotBuilder } from '../../../src/console/snapshot/snapshot-builder.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
@@ -24,10 +25,10 @@ function createBuilder(processes: Readonly<Record<string, number>>): SnapshotBui
   const server = createFakeServer();
   const pids = Object.values(processes);
   for (const [session, pid] of Object.entries(processes))
-    record.backends.observe('files', (...args) => Object.defineProperty(server.open(...args), 'pid', { value: pid }))(
-      events,
-      { session },
-    );
+    linkBackends(
+      (...args) => Object.defineProperty(server.open(...args), 'pid', { value: pid }),
+      [record.backends.observe('files')],
+    )(events, { session });
   const memory = new Map(pids.map((pid) => [pid, 100]));
   return new SnapshotBuilder({
     record,

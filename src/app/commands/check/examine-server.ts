@@ -1,5 +1,6 @@
 import type { BackendEnd, OpenBackend } from '../../../backend/backend.ts';
-import { filterBackends } from '../../../backend/filter/filtered-backend.ts';
+import { filtersOf } from '../../../backend/filter/filter-messages.ts';
+import { linkBackends } from '../../../backend/link/link.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
@@ -68,9 +69,9 @@ export async function examine(
   };
   // The filter comes after the observer, which sees the names that the filter hides.
   const items = new ListedItems();
-  const telemetry = { emit, decorateProcesses: items.decorate };
+  const telemetry = { emit, processInterceptors: () => [items.observe] };
   const { open, openModern, isOverHttp } = openersOf({ ...server, ...noFilters }, config, environment, telemetry);
-  const filtered = (each: OpenBackend): OpenBackend => filterBackends(each, server);
+  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filtersOf(server));
   const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
   const found = await examineEras(server, openers);
   return { ...found, transport: transport === 'auto' ? 'http' : transport, items };

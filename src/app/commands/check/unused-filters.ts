@@ -1,6 +1,6 @@
-import type { Backend, BackendEvents, OpenBackend, RequestIds } from '../../../backend/backend.ts';
-import { BackendDecorator, type DecorateBackends } from '../../../backend/backend-decorator.ts';
+import type { RequestIds } from '../../../backend/backend.ts';
 import { type FilterOptions, isCondition, matchesItem, type NamedItem } from '../../../backend/filter/filter-rules.ts';
+import { type CreateInterceptor, Interceptor } from '../../../backend/link/link.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import { nearestName } from '../../../util/text/nearest-name.ts';
 import type { Advice } from './advice.ts';
@@ -14,15 +14,12 @@ export interface FilteredItems {
 /** A server whose filter is unset. */
 export const noFilters: FilterOptions = { allowTools: [], denyTools: [], allowPrompts: [], denyPrompts: [], tools: {} };
 
-/** Collects what a server lists. The filter of the server must come after this decorator. */
+/** Collects what a server lists. The filter of the server must come after this interceptor. */
 export class ListedItems implements FilteredItems {
   readonly tools = new Map<string, NamedItem>();
   readonly prompts = new Map<string, NamedItem>();
 
-  readonly decorate: DecorateBackends =
-    (_, open): OpenBackend =>
-    (events, opening): Backend =>
-      new ListObserver(open, events, opening, this);
+  readonly observe: CreateInterceptor = () => new ListObserver(this);
 
   /** Takes a response, which may be the answer to a list request. */
   read(response: Message): void {
@@ -38,22 +35,17 @@ export class ListedItems implements FilteredItems {
   }
 }
 
-class ListObserver extends BackendDecorator {
+class ListObserver extends Interceptor {
   readonly #listed: ListedItems;
 
-  constructor(
-    open: OpenBackend,
-    events: BackendEvents,
-    opening: ConstructorParameters<typeof BackendDecorator>[2],
-    listed: ListedItems,
-  ) {
-    super(open, events, opening);
+  constructor(listed: ListedItems) {
+    super();
     this.#listed = listed;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
     for (const message of messages) if (message.kind === 'response') this.#listed.read(message);
-    super.onMessages(messages, relatedRequests);
+    this.passMessages(messages, relatedRequests);
   }
 }
 

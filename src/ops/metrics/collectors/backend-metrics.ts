@@ -1,5 +1,5 @@
-import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../../backend/backend.ts';
-import { BackendDecorator } from '../../../backend/backend-decorator.ts';
+import type { BackendEnd, RequestIds } from '../../../backend/backend.ts';
+import { type CreateInterceptor, Interceptor, type Sent } from '../../../backend/link/link.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import type { Metrics } from '../metrics.ts';
@@ -9,7 +9,7 @@ import type { Tally } from '../series.ts';
 export class BackendMetrics {
   readonly #metrics: Metrics;
   /** The live backends of each server, including spare ones. */
-  readonly #live = new Map<string, Set<Backend>>();
+  readonly #live = new Map<string, Set<Interceptor>>();
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
@@ -19,13 +19,13 @@ export class BackendMetrics {
   }
 
   /** The live backends by server. */
-  get live(): ReadonlyMap<string, ReadonlySet<Backend>> {
+  get live(): ReadonlyMap<string, ReadonlySet<{ readonly pid: number | undefined }>> {
     return this.#live;
   }
 
-  /** Decorates the opener of a server: counts its backends and their messages. */
-  readonly countBackends = (server: string, open: OpenBackend): OpenBackend => {
-    const live = this.#live.get(server) ?? new Set();
+  /** The interceptor that counts the backends of a server and their messages. */
+  readonly countBackends = (server: string): CreateInterceptor => {
+    const live = this.#live.get(server) ?? new Set<Interceptor>();
     this.#live.set(server, live);
     const tallies = (direction: string) => ({
       messages: this.#metrics.tallies('messages').of(server, direction),
@@ -36,9 +36,9 @@ export class BackendMetrics {
       this.#metrics.tallies('backendEnds').of(server, reason).value += 1;
     };
     const counts = { live, sent: tallies('sent'), received: tallies('received'), countEnd };
-    return (events, options) => {
+    return () => {
       starts.value += 1;
-      return new CountedBackend(counts, open, events, options);
+      return new BackendCounter(counts);
     };
   };
 }
@@ -51,42 +51,41 @@ interface MessageTallies {
 
 /** What is counted for one server. */
 interface BackendCounts {
-  readonly live: Set<Backend>;
+  readonly live: Set<Interceptor>;
   readonly sent: MessageTallies;
   readonly received: MessageTallies;
   countEnd(reason: BackendEnd['reason']): void;
 }
 
-/** A backend whose messages and end are counted. */
-class CountedBackend extends BackendDecorator {
+/** Counts the messages and the end of one backend. */
+class BackendCounter extends Interceptor {
   readonly #counts: BackendCounts;
 
-  constructor(counts: BackendCounts, ...backend: ConstructorParameters<typeof BackendDecorator>) {
-    super(...backend);
+  constructor(counts: BackendCounts) {
+    super();
     this.#counts = counts;
     counts.live.add(this);
   }
 
-  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    const outcome = this.backend.send(message, headers);
+  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
+    const outcome = this.passSend(message, headers);
     if (outcome === 'sent') countText(this.#counts.sent, message.text);
     return outcome;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
     for (const { text } of messages) countText(this.#counts.received, text);
-    this.events.onMessages(messages, relatedRequests);
+    this.passMessages(messages, relatedRequests);
   }
 
   override onNoise(text: Buffer, more = 0): void {
     countTexts(this.#counts.received, 1 + more, text.length);
-    this.events.onNoise(text, more);
+    this.passNoise(text, more);
   }
 
-  override onEnd(end: BackendEnd): void {
+  override onOver(end: BackendEnd): void {
     this.#counts.live.delete(this);
     this.#counts.countEnd(end.reason);
-    this.events.onEnd(end);
   }
 }
 

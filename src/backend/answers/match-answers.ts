@@ -5,8 +5,8 @@ import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../backend.ts';
-import { BackendDecorator } from '../backend-decorator.ts';
+import type { BackendEnd, OpenOptions, RequestIds } from '../backend.ts';
+import { type CreateInterceptor, Interceptor, type Sent } from '../link/link.ts';
 
 /**
  * How long an answer that is no valid message, or whose id is null, waits for a better one, in milliseconds. Some servers
@@ -36,12 +36,9 @@ interface HeldAnswer {
  *
  * All users of a backend thus get each answer under the id that they sent. Each transport has this directly above it.
  */
-export const matchAnswers =
-  (open: OpenBackend): OpenBackend =>
-  (events, options) =>
-    new MatchedBackend(open, events, options);
+export const matchAnswers: CreateInterceptor = (opening) => new MatchedAnswers(opening);
 
-class MatchedBackend extends BackendDecorator {
+class MatchedAnswers extends Interceptor {
   /** The ids of the requests that are not answered; false for one that was cancelled. */
   readonly #open = new Map<RequestId, boolean>();
   /** Answers that wait for a better one, by the id of their request. */
@@ -49,38 +46,32 @@ class MatchedBackend extends BackendDecorator {
   /** How many notifications and answers the server has not answered with an error. */
   #notices = 0;
 
-  constructor(...parts: ConstructorParameters<typeof BackendDecorator>) {
-    super(...parts);
-    for (const id of parts[2]?.resume?.pending ?? []) this.#open.set(id, true);
+  constructor(opening: OpenOptions | undefined) {
+    super();
+    for (const id of opening?.resume?.pending ?? []) this.#open.set(id, true);
   }
 
-  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    const sent = this.backend.send(message, headers);
+  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
+    const sent = this.passSend(message, headers);
     if (sent === 'sent') this.#noteSent(message);
     return sent;
   }
 
-  override onMessages(messages: readonly Message[], related?: RequestIds): void {
+  override onMessages(messages: readonly Message[], related: RequestIds | undefined): void {
     const matched = this.#match(messages, related);
-    if (matched.length > 0) this.events.onMessages(matched, related);
+    if (matched.length > 0) this.passMessages(matched, related);
   }
 
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
     const others = ids.filter((id) => !this.#deliverHeld(id));
     for (const id of others) this.#open.delete(id);
-    if (others.length > 0) this.events.onUnanswered(others, reason, isFinal);
+    if (others.length > 0) this.passUnanswered(others, reason, isFinal);
   }
 
   override onEnd(end: BackendEnd): void {
     for (const id of [...this.#held.keys()]) this.#deliverHeld(id);
     this.#open.clear();
-    this.events.onEnd(end);
-  }
-
-  override close(how?: Parameters<Backend['close']>[0]): ReturnType<Backend['close']> {
-    for (const { limit } of this.#held.values()) limit.clear();
-    this.#held.clear();
-    return this.backend.close(how);
+    this.passEnd(end);
   }
 
   #noteSent({ kind, id, cancels }: Message): void {
@@ -114,8 +105,8 @@ class MatchedBackend extends BackendDecorator {
       return this.#matchOdd(message, related);
     }
     if (standIn?.reason !== 'not_json_rpc') return message;
-    this.events.onNoise(standIn.written);
-    this.backend.send(changedMessage(createBadResponse(null, '', standIn.written), standIn.refusal, {}));
+    this.passNoise(standIn.written);
+    this.passSend(changedMessage(createBadResponse(null, '', standIn.written), standIn.refusal, {}));
     return undefined;
   }
 
@@ -130,7 +121,7 @@ class MatchedBackend extends BackendDecorator {
     const request = id == null ? this.#onlyRequest(response, related) : openRequest(id, this.#open);
     if (request === undefined) {
       if (standIn?.reason !== 'bad_response') return response; // its receiver counts it as unknown
-      this.events.onNoise(standIn.written);
+      this.passNoise(standIn.written);
       return undefined;
     }
     const own = id === request ? response : withId(asError(response), request);
@@ -151,7 +142,7 @@ class MatchedBackend extends BackendDecorator {
     held.limit.clear();
     this.#held.delete(id);
     if (!this.#open.delete(id)) return false;
-    this.events.onMessages([held.response], held.related);
+    this.passMessages([held.response], held.related);
     return true;
   }
 

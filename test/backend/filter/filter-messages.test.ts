@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
+import { filtersOf } from '../../../src/backend/filter/filter-messages.ts';
 import type { FilterOptions } from '../../../src/backend/filter/filter-rules.ts';
-import { filterBackends } from '../../../src/backend/filter/filtered-backend.ts';
+import { linkBackends } from '../../../src/backend/link/link.ts';
 import { mayBeOwnId } from '../../../src/protocol/ids/own-ids.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 import { openBackend } from '../open-backend.ts';
@@ -17,14 +18,13 @@ async function answerOwnList(server: FakeServer, ...names: string[]): Promise<vo
   server.backend.says({ jsonrpc: '2.0', id, result: tools(...names) });
 }
 
-test('without filters an opener stays as it is, and so does every byte', () => {
-  const { open } = createFakeServer();
-  expect(filterBackends(open, nothing)).toBe(open);
+test('without filters there is no interceptor', () => {
+  expect(filtersOf(nothing)).toEqual([]);
 });
 
 test('a call before any list waits for the list, and the gateway reads the list once for all calls', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   opened.send(call('cp', 1));
   opened.send(call('rm', 2));
   opened.send(call('mv', 3));
@@ -40,7 +40,7 @@ test('a call before any list waits for the list, and the gateway reads the list 
 
 test('a call that is cancelled while it waits never reaches the server', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   opened.send(call('cp', 1));
   opened.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
   opened.send(call('cp', 2));
@@ -51,7 +51,7 @@ test('a call that is cancelled while it waits never reaches the server', async (
 
 test('a call that waits when its backend ends was certainly not delivered', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   opened.send(call('cp', 1));
   server.backend.ends();
   expect((await opened.end()).undelivered?.map(({ message }) => message.id)).toEqual([1]);
@@ -59,7 +59,7 @@ test('a call that waits when its backend ends was certainly not delivered', asyn
 
 test('a list that the server does not give, or that cannot be read, lets no call through', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   opened.send(call('cp', 1));
   const { id } = await server.backend.sent.next(({ method }) => method === 'tools/list');
   server.backend.says({ jsonrpc: '2.0', id, error: { code: -32603, message: 'no' } });
@@ -71,7 +71,7 @@ test('a list that the server does not give, or that cannot be read, lets no call
 
 test('[P8] a list is filtered even after more lists than are remembered were requested before its answer', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   for (let id = 1; id <= 5_000; id++) opened.send(list(id));
   server.backend.says({ jsonrpc: '2.0', id: 1, result: tools('rm', 'cp') });
   expect(JSON.parse(await opened.messages.next()).result).toEqual(tools('cp'));
@@ -80,7 +80,7 @@ test('[P8] a list is filtered even after more lists than are remembered were req
 test('a list that an earlier owner of the session requested is filtered, too', async () => {
   const server = createFakeServer();
   const resume = { state: 's', pending: [7], delivered: [] };
-  const open = filterBackends(server.open, deny('rm'));
+  const open = linkBackends(server.open, filtersOf(deny('rm')));
   const opened = openBackend((events) => open(events, { resume }));
   server.backend.says({ jsonrpc: '2.0', id: 7, result: tools('rm') });
   expect(JSON.parse(await opened.messages.next()).result).toEqual(tools());
@@ -96,7 +96,7 @@ describe('a call of a tool that an earlier list showed is refused', () => {
     ['after a page that hides it', [{ tools: [readOnly('x', false)], nextCursor: 'p' }, { tools: [readOnly('y')] }]],
   ])('%s', async (_, pages) => {
     const server = createFakeServer();
-    const opened = openBackend(filterBackends(server.open, { ...nothing, allowTools: ['@readOnlyHint'] }));
+    const opened = openBackend(linkBackends(server.open, filtersOf({ ...nothing, allowTools: ['@readOnlyHint'] })));
     let id = 0;
     for (const result of [{ tools: [readOnly('x')] }, ...pages]) {
       opened.send({ ...list(++id), ...(id > 2 && { params: { cursor: 'p' } }) });
@@ -115,7 +115,7 @@ describe('a call of a tool that an earlier list showed is refused', () => {
 
 test('when the gateway reads all pages of a list, names that are on none of them are gone', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   opened.send({ ...list(1), params: { cursor: 'p' } });
   server.backend.says({ jsonrpc: '2.0', id: 1, result: tools('old', 'cp') });
   await opened.messages.next();
@@ -133,7 +133,7 @@ test('when the gateway reads all pages of a list, names that are on none of them
 
 test('[G-11] [P8] names that a server lists take at most so much memory, and long ones cannot be called', async () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   const longest = 'x'.repeat(1_024);
   const names = Array.from({ length: 4_000 }, (_, index) => `${'n'.repeat(900)}${index}`);
   opened.send(list(1));
@@ -152,7 +152,7 @@ test('[G-11] [P8] names that a server lists take at most so much memory, and lon
 
 test('[P8] calls that wait for a list take at most 16 MiB', () => {
   const server = createFakeServer();
-  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
   const text = 'x'.repeat(3 * 1024 * 1024);
   const sent = [1, 2, 3, 4, 5, 6].map((id) => opened.send({ ...call('cp', id), padding: text }));
   expect(sent).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'full']);
@@ -166,7 +166,7 @@ describe('the list that the gateway reads by itself', () => {
     ['two cursors in a circle', ['x', 'y'], 3],
   ])('ends with %s', async (_, cursors, pages) => {
     const server = createFakeServer();
-    const opened = openBackend(filterBackends(server.open, deny('rm')));
+    const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
     opened.send(call('cp', 1));
     for (let page = 0; page < pages; page++) {
       const { id } = await server.backend.sent.next((each) => each.method === 'tools/list' && mayBeOwnId(each.id));
@@ -183,7 +183,7 @@ describe('the list that the gateway reads by itself', () => {
     ['null for the list', { result: { tools: null } }],
   ])('is empty by %s: the call is refused as one of an unknown tool', async (_, answer) => {
     const server = createFakeServer();
-    const opened = openBackend(filterBackends(server.open, deny('rm')));
+    const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
     opened.send(call('cp', 1));
     const { id } = await server.backend.sent.next((each) => mayBeOwnId(each.id));
     server.backend.says({ jsonrpc: '2.0', id, ...answer });
@@ -196,7 +196,7 @@ describe('a list that is filtered in turns of its own', () => {
   const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'later' } };
   const askForMany = () => {
     const server = createFakeServer();
-    const opened = openBackend(filterBackends(server.open, deny('rm')));
+    const opened = openBackend(linkBackends(server.open, filtersOf(deny('rm'))));
     opened.send(list(1));
     server.backend.says({ jsonrpc: '2.0', id: 1, result: tools(...many, 'rm') });
     server.backend.says(note);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BackendEnd, BackendEvents, RequestIds } from '../../../src/backend/backend.ts';
-import { traceBackend } from '../../../src/backend/tracing/traced-backend.ts';
+import { linkBackends } from '../../../src/backend/link/link.ts';
+import { traceRequests } from '../../../src/backend/tracing/request-tracer.ts';
 import { readForwardedCredentials } from '../../../src/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
 import { asMessage } from '../../support/as-message.ts';
@@ -26,7 +27,7 @@ function open() {
     onEnd: (end) => void told.push(end),
   };
   const server = createFakeServer();
-  const backend = traceBackend(server.open, spans.tracer, 'files')(events);
+  const backend = linkBackends(server.open, [traceRequests(spans.tracer, 'files')])(events);
   return { backend, server, told };
 }
 

@@ -4,17 +4,9 @@ import { scalarAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import type {
-  Backend,
-  BackendEnd,
-  BackendEvents,
-  CloseOptions,
-  OpenBackend,
-  OpenOptions,
-  RequestIds,
-} from '../backend.ts';
-import { BackendDecorator } from '../backend-decorator.ts';
+import type { BackendEnd, OpenOptions, RequestIds } from '../backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
+import { type CreateInterceptor, Interceptor, type Sent } from '../link/link.ts';
 import { WaitingRequests } from '../waiting-budget.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
@@ -22,14 +14,14 @@ import { NameFilter, promptKind, toolKind } from './name-filter.ts';
 import { OwnLists } from './own-lists.ts';
 
 /**
- * Wraps the opener of a server so that its clients see and call only what the options allow (docs/decisions/0102).
- * Filters are nearest to the server, so they bind every client, of every endpoint and of both eras.
+ * The interceptor by which the clients of a server see and call only what the options allow (docs/decisions/0102); none if
+ * they allow everything. Filters are nearest to the server, so they bind every client, of every endpoint and of both eras.
  */
-export function filterBackends(open: OpenBackend, options: FilterOptions): OpenBackend {
-  if (isUnfiltered(options)) return open;
+export function filtersOf(options: FilterOptions): readonly CreateInterceptor[] {
+  if (isUnfiltered(options)) return [];
   const tools = new FilterRules(options.allowTools, options.denyTools, options.tools);
   const prompts = new FilterRules(options.allowPrompts, options.denyPrompts);
-  return (events, opening) => new FilteredBackend(open, events, opening, tools, prompts);
+  return [(opening) => new Filter(opening, tools, prompts)];
 }
 
 /** A list request in flight, and the headers of its client. */
@@ -53,8 +45,8 @@ const maxWaiting = 1_024;
 /** A message as clients get it; undefined if no client gets it. */
 type Filtered = Message | undefined;
 
-/** A backend whose tools and prompts are filtered. */
-class FilteredBackend extends BackendDecorator {
+/** The filter of one backend. */
+class Filter extends Interceptor {
   readonly #filters: readonly NameFilter[];
   /** The list requests of clients. */
   readonly #lists = new Map<RequestId, ListRequest>();
@@ -64,35 +56,24 @@ class FilteredBackend extends BackendDecorator {
   readonly #ownLists: OwnLists;
   /** While a large list is filtered, the server is not read, so that only what was read already waits (P8). */
   readonly #inOrder = new OrderedDelivery('backend', {
-    hold: () => super.pause(),
-    release: () => {
-      if (!this.#isPaused && !this.#isOver && !this.#isClosed) super.resume();
-    },
+    hold: () => this.hold(),
+    release: () => this.release(),
   });
-  #isPaused = false;
-  #isOver = false;
-  #isClosed = false;
 
-  constructor(
-    open: OpenBackend,
-    events: BackendEvents,
-    options: OpenOptions | undefined,
-    tools: FilterRules,
-    prompts: FilterRules,
-  ) {
-    super(open, events, options);
+  constructor(options: OpenOptions | undefined, tools: FilterRules, prompts: FilterRules) {
+    super();
     this.#filters = [new NameFilter(toolKind, tools), new NameFilter(promptKind, prompts)].filter(
       ({ rules }) => !rules.isEmpty,
     );
     // An earlier owner has sent the requests of a resumed session, whose methods are not known here.
     this.#hasForgottenLists = (options?.resume?.pending.length ?? 0) > 0;
-    this.#ownLists = new OwnLists((request, headers) => this.backend.send(request, headers));
+    this.#ownLists = new OwnLists((request, headers) => this.passSend(request, headers));
   }
 
-  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
     const { cancels, method } = message;
     if (cancels !== undefined && this.#waiting.delete(cancels)) return 'sent';
-    if (method === undefined || message.kind === 'response') return super.send(message, headers);
+    if (method === undefined || message.kind === 'response') return this.passSend(message, headers);
     const folded = foldedMethodOf(method);
     for (const filter of this.#filters) {
       if (folded.names === filter.kind.names) return this.#call(filter, message, headers);
@@ -100,27 +81,11 @@ class FilteredBackend extends BackendDecorator {
       if (folded.target === 'ref' && filter.kind === promptKind && hasPromptRef(message))
         return this.#call(filter, message, headers);
     }
-    return super.send(message, headers);
+    return this.passSend(message, headers);
   }
 
-  override pause(): void {
-    this.#isPaused = true;
-    super.pause();
-  }
-
-  override resume(): void {
-    this.#isPaused = false;
-    if (!this.#inOrder.isBusy) super.resume();
-  }
-
-  override close(how?: CloseOptions): Promise<void> {
-    this.#isClosed = true;
-    return super.close(how);
-  }
-
-  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
     const filter = (): readonly Filtered[] | Promise<readonly Filtered[]> => {
-      if (this.#isClosed) return [];
       const filtered = messages.map((message) => this.#filterMessage(message));
       return filtered.some((message) => message instanceof Promise)
         ? Promise.all(filtered)
@@ -128,39 +93,31 @@ class FilteredBackend extends BackendDecorator {
     };
     this.#inOrder.takeLater(filter, (filtered) => {
       const passed = filtered.filter((message) => message !== undefined);
-      if (passed.length > 0 && !this.#isClosed) super.onMessages(passed, relatedRequests);
+      if (passed.length > 0) this.passMessages(passed, relatedRequests);
     });
   }
 
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
     for (const id of ids) this.#lists.delete(id);
     const others = ids.filter((id) => !this.#ownLists.fail(id));
-    if (others.length > 0) this.#report(() => super.onUnanswered(others, reason, isFinal));
+    if (others.length > 0) this.#inOrder.after(() => this.passUnanswered(others, reason, isFinal));
   }
 
   override onState(state: string): void {
-    this.#report(() => super.onState(state));
+    this.#inOrder.after(() => this.passState(state));
   }
 
   override onEnd(end: BackendEnd): void {
-    this.#isOver = true;
     const waiting = [...this.#waiting.values()].map((each) => ({ ...each, headers: each.headers ?? noHeaders }));
     this.#waiting.clear();
     this.#ownLists.close();
     const undelivered = [...waiting, ...(end.undelivered ?? [])];
-    this.#inOrder.after(() => super.onEnd(waiting.length === 0 ? end : { ...end, undelivered }));
+    this.#inOrder.after(() => this.passEnd(waiting.length === 0 ? end : { ...end, undelivered }));
   }
 
-  /** Reports something after all that the server has reported before; not after this backend was closed. */
-  #report(act: () => void): void {
-    this.#inOrder.after(() => {
-      if (!this.#isClosed) act();
-    });
-  }
-
-  #list(filter: NameFilter, message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
+  #list(filter: NameFilter, message: Message, headers: ForwardedHeaders = noHeaders): Sent {
     if (message.kind !== 'request') return 'sent'; // a careless server could answer a notification
-    const sent = super.send(message, headers);
+    const sent = this.passSend(message, headers);
     if (sent !== 'sent') return sent;
     const [oldest] = this.#lists.keys();
     if (oldest !== undefined && this.#lists.size >= maxLists) {
@@ -172,7 +129,7 @@ class FilteredBackend extends BackendDecorator {
     return sent;
   }
 
-  #call(filter: NameFilter, message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+  #call(filter: NameFilter, message: Message, headers: ForwardedHeaders | undefined): Sent {
     // A careless server could run the call of a notification, which has no answer.
     if (message.kind !== 'request') return 'sent';
     const own = ownNameIn(filter, message);
@@ -205,18 +162,13 @@ class FilteredBackend extends BackendDecorator {
     const isAllowed = filter.allows(own, headers ?? noHeaders) === true;
     if (!isAllowed) return this.#refuse(message, isRead ? filter.kind.unknown : 'list_unreadable');
     const sent = this.#pass(filter, own, message, headers);
-    if (sent === 'full') super.onUnanswered([message.id as RequestId], 'server_busy', true);
+    if (sent === 'full') this.passUnanswered([message.id as RequestId], 'server_busy', true);
   }
 
-  #pass(
-    filter: NameFilter,
-    own: string,
-    message: Message,
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']> {
-    if (filter.kind !== toolKind) return super.send(message, headers);
+  #pass(filter: NameFilter, own: string, message: Message, headers: ForwardedHeaders | undefined): Sent {
+    if (filter.kind !== toolKind) return this.passSend(message, headers);
     const edited = editCall(message, own, filter.rules.changesTo(own));
-    if (edited !== 'bad_arguments') return super.send(edited, headers);
+    if (edited !== 'bad_arguments') return this.passSend(edited, headers);
     this.#refuse(message, edited);
     return 'sent';
   }
@@ -224,7 +176,7 @@ class FilteredBackend extends BackendDecorator {
   /** Answers a request in place of the server, outside of the call that brought it. */
   #refuse({ id }: Message, reason: Reason): void {
     queueMicrotask(() => {
-      if (!this.#isOver) contain('backend', () => super.onMessages([createFaultResponse(reason, id as RequestId)]));
+      contain('backend', () => this.passMessages([createFaultResponse(reason, id as RequestId)]));
     });
   }
 
