@@ -1,12 +1,9 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd } from '../backend/backend.ts';
+import { McpClient } from '../backend/mcp-client.ts';
+import { isResponse, type NoResponse } from '../backend/own-requests.ts';
 import type { BackendOfProbe, OpenForProbe } from '../backend/starting/probed-backend.ts';
-import type { RequestId } from '../protocol/faults.ts';
-import { initializeRequest } from '../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import { nextOwnId } from '../protocol/ids/own-ids.ts';
-import { createMessage, type Message, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
-import { discoverRequest } from '../protocol/modern/envelope.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
@@ -18,7 +15,12 @@ export type ProbeOutcome =
       /** True for a refusal that legacy servers give, but that can have another reason. */
       readonly isDoubtful: boolean;
     }
-  | { readonly era: undefined; readonly end: BackendEnd | undefined };
+  | {
+      readonly era: undefined;
+      readonly end: BackendEnd | undefined;
+      /** The command sends back what it gets. */
+      readonly isEcho?: boolean;
+    };
 
 /** A running probe. */
 export interface EraProbe {
@@ -39,6 +41,8 @@ export interface ProbeOptions {
   readonly hasEnded?: boolean;
   /** The headers of the client's request that needs the era. */
   readonly headers?: ForwardedHeaders;
+  /** Reports text of the server that is no message. */
+  readonly onNoise?: (line: Buffer) => void;
   /** Reports the end of a process that was closed because it did not answer in time. */
   readonly onLateEnd?: (end: BackendEnd) => void;
 }
@@ -66,32 +70,29 @@ const defaultWitnessAfterMs = 4_000;
  * used.
  */
 export function probeEra(options: ProbeOptions): EraProbe {
-  const { open, version, timeoutMs, hasEnded = false, headers, onLateEnd } = options;
+  const { open, version, timeoutMs, hasEnded = false, headers, onNoise, onLateEnd } = options;
   const { witnessAfterMs = defaultWitnessAfterMs } = options;
   let resolveOutcome: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     resolveOutcome = resolve;
   });
-  const discover = nextOwnId();
-  const initialize = nextOwnId();
-  /** The requests of the probe that the current process may still answer. */
-  const unanswered = new Set<RequestId>();
   let isSettled = false;
   let isLate = false;
   /** True once the process is given back for a client: it is no longer the probe's to close. */
   let isKept = false;
-  let witness: Backend | undefined;
+  let witness: McpClient | undefined;
   let witnessTimer: NodeJS.Timeout | undefined;
   const endAll = async (): Promise<void> => {
-    await Promise.all([isKept ? undefined : backend.close(), witness?.close()]);
+    await Promise.all([isKept ? undefined : asked.close(), witness?.close()]);
   };
   const settle = (found: ProbeOutcome): Promise<void> => {
     if (isSettled) return endAll();
     isSettled = true;
     limit.clear();
     clearTimeout(witnessTimer);
+    const { backend, openIds } = asked;
     isKept = found.era !== undefined && backend.keepFor !== undefined;
-    if (found.era !== undefined) backend.keepFor?.(found.era, unanswered);
+    if (found.era !== undefined) backend.keepFor?.(found.era, openIds);
     resolveOutcome(found);
     return endAll();
   };
@@ -100,89 +101,56 @@ export function probeEra(options: ProbeOptions): EraProbe {
     detach('shared_process', settle({ era: undefined, end: undefined }));
   }, timeoutMs);
 
-  const discovery = discoverRequest(discover, { version });
-  const opening = initializeRequest(initialize, version);
-  const ask = (asked: Backend, request: Message, requestHeaders?: ForwardedHeaders): void => {
-    unanswered.add(request.id as RequestId);
-    asked.send(request, requestHeaders);
+  const onEnd = (end: BackendEnd): void => {
+    if (isLate) onLateEnd?.(end);
+  };
+  const start = (requestHeaders?: ForwardedHeaders): McpClient<BackendOfProbe> =>
+    new McpClient(open, { version }, { onNoise: (line) => onNoise?.(line), onEnd }, requestHeaders);
+
+  /** The first process gets `server/discover`. */
+  const askFirst = async (): Promise<void> => {
+    const answer = await asked.discover();
+    if (isSettled) return;
+    if (isResponse(answer)) return settle({ era: readDiscovery(answer).era, isDoubtful: false });
+    if (answer.kind === 'ended' && answer.end?.reason === 'exited' && !hasEnded) return askSecond();
+    return settle(withoutEra(answer));
   };
 
-  const onUnanswered = (): void => detach('shared_process', settle({ era: undefined, end: undefined }));
-
-  const startSecond = (): BackendOfProbe => {
-    unanswered.clear();
+  /** The second process, after the end of the first one, gets `initialize`, and `server/discover` after a refusal. */
+  const askSecond = async (): Promise<void> => {
     clearTimeout(witnessTimer);
     if (witness !== undefined) detach('shared_process', witness.close());
     witness = undefined;
-    const second = open({
-      onMessages(messages) {
-        answerPings(second, messages);
-        for (const response of responsesIn(messages)) {
-          if (response.id != null) unanswered.delete(response.id);
-          if (response.id === discover)
-            detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: true }));
-          if (response.id !== initialize) continue;
-          if (!response.isError) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
-          else if (readDiscovery(response).era === 'modern')
-            detach('shared_process', settle({ era: 'modern', isDoubtful: false }));
-          else ask(second, discovery);
-        }
-      },
-      onNoise: () => undefined,
-      onUnanswered,
-      onEnd(end) {
-        if (isLate) onLateEnd?.(end);
-        else detach('shared_process', settle({ era: undefined, end }));
-      },
-    });
-    ask(second, opening);
-    return second;
+    asked = start();
+    const greeting = await asked.initialize();
+    if (isSettled) return;
+    if (!isResponse(greeting)) return settle(withoutEra(greeting));
+    if (!greeting.isError) return settle({ era: 'legacy', isDoubtful: true });
+    if (readDiscovery(greeting).era === 'modern') return settle({ era: 'modern', isDoubtful: false });
+    const answer = await asked.discover();
+    if (isSettled) return;
+    return settle(isResponse(answer) ? { era: readDiscovery(answer).era, isDoubtful: true } : withoutEra(answer));
   };
-
-  let backend = open({
-    onMessages(messages) {
-      if (!isSettled) answerPings(backend, messages);
-      for (const response of responsesIn(messages)) {
-        if (response.id != null) unanswered.delete(response.id);
-        if (response.id === discover)
-          detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: false }));
-      }
-    },
-    onNoise: () => undefined,
-    onUnanswered,
-    onEnd(end) {
-      if (isLate) onLateEnd?.(end);
-      if (isSettled) return;
-      if (end.reason === 'exited' && !hasEnded) backend = startSecond();
-      else detach('shared_process', settle({ era: undefined, end }));
-    },
-  });
-  ask(backend, discovery, headers);
 
   /** Starts the process that shows whether the server answers `initialize`. Its end proves nothing. */
-  const startWitness = (): void => {
-    const asked = open({
-      onMessages(messages) {
-        answerPings(asked, messages);
-        const answer = responsesIn(messages).find(({ id }) => id === initialize);
-        if (answer === undefined || isSettled || asked !== witness) return;
-        limit.clear();
-        const { era } = readDiscovery(answer);
-        limit = new TimeLimit(() => detach('shared_process', settle({ era, isDoubtful: false })), lateDiscoveryMs);
-      },
-      onNoise: () => undefined,
-      onUnanswered: () => undefined,
-      onEnd: () => undefined,
-    });
-    witness = asked;
-    asked.send(opening);
+  const askWitness = async (): Promise<void> => {
+    const own = new McpClient(open, { version });
+    witness = own;
+    const greeting = await own.initialize();
+    if (!isResponse(greeting) || isSettled || own !== witness) return;
+    limit.clear();
+    const { era } = readDiscovery(greeting);
+    limit = new TimeLimit(() => detach('shared_process', settle({ era, isDoubtful: false })), lateDiscoveryMs);
   };
-  witnessTimer = setTimeout(startWitness, Math.min(witnessAfterMs, timeoutMs / 2));
+
+  let asked = start(headers);
+  detach('shared_process', askFirst());
+  witnessTimer = setTimeout(() => detach('shared_process', askWitness()), Math.min(witnessAfterMs, timeoutMs / 2));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }
 
-/** A server may wait for the answer to its `ping` before it goes on. */
-export function answerPings(backend: Backend, messages: readonly Message[]): void {
-  for (const { kind, id, method } of messages)
-    if (kind === 'request' && method === 'ping') backend.send(createMessage({ id, result: {} }));
-}
+const withoutEra = (answer: NoResponse): ProbeOutcome => ({
+  era: undefined,
+  end: answer.kind === 'ended' ? answer.end : undefined,
+  isEcho: answer.kind === 'echo',
+});

@@ -1,11 +1,10 @@
-import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
-import { initializeRequest } from '../protocol/handshake.ts';
-import { responsesIn } from '../protocol/message/message.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { McpClient } from '../backend/mcp-client.ts';
+import { isResponse } from '../backend/own-requests.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
-import { discoverRequest } from '../protocol/modern/envelope.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
-import { answerPings, type EraProbe, type ProbeOptions, type ProbeOutcome } from './era-probe.ts';
+import type { EraProbe, ProbeOptions, ProbeOutcome } from './era-probe.ts';
 
 /** Options of a probe over HTTP. */
 export interface HttpProbeOptions extends Pick<ProbeOptions, 'version' | 'timeoutMs' | 'headers'> {
@@ -24,9 +23,6 @@ const maxSilenceMs = 5_000;
 /** How long `server/discover` may still be answered after `initialize` was, although it was sent first. */
 const lateDiscoveryMs = 1_000;
 
-const discover = 1;
-const initialize = 2;
-
 /**
  * Finds out the era of a server over HTTP (2026-07-28, basic/transports/streamable-http, "Backward Compatibility"), where
  * each era has its own connections. `server/discover` is sent first. A server that refuses it by a status or error of the
@@ -39,7 +35,7 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     resolveOutcome = resolve;
   });
-  let legacy: Backend | undefined;
+  let legacy: McpClient | undefined;
   let isSettled = false;
   const endAll = async (): Promise<void> => {
     await Promise.all([modern.close(), legacy?.close({ isForGood: true })]);
@@ -71,40 +67,34 @@ export function probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers
 
   const tryLegacy = (): void => {
     if (openLegacy === undefined || legacy !== undefined) return;
-    legacy = openLegacy(
-      {
-        onMessages(messages) {
-          if (legacy !== undefined) answerPings(legacy, messages);
-          const response = responsesIn(messages).find(({ id }) => id === initialize);
-          if (response === undefined || isSettled) return;
-          const { era } = response.isError ? readDiscovery(response) : { era: 'legacy' as const };
-          if (era === 'modern') return settleNow({ era, isDoubtful: false });
-          limit.clear();
-          const waitMs = failed.modern === undefined ? lateDiscoveryMs : 0;
-          limit = new TimeLimit(() => settleNow({ era, isDoubtful: response.isError }), waitMs);
-        },
-        onNoise: () => undefined,
-        onUnanswered: () => undefined, // the backend ends
-        onEnd(end) {
-          failed.legacy = end;
-          settleIfFailed();
-        },
-      },
-      headers && { headers: () => headers },
-    );
-    legacy.send(initializeRequest(initialize, version), headers);
+    const onEnd = (end: BackendEnd): void => {
+      failed.legacy = end;
+      settleIfFailed();
+    };
+    const opening = headers && { headers: () => headers };
+    legacy = new McpClient((events) => openLegacy(events, opening), { version }, { onEnd }, headers);
+    detach('shared_process', judgeLegacy(legacy));
   };
 
-  const modern = open({
-    onMessages(messages) {
-      const response = responsesIn(messages).find(({ id }) => id === discover);
-      if (response !== undefined && !isSettled) settleNow({ era: readDiscovery(response).era, isDoubtful: false });
-    },
-    onNoise: () => undefined,
-    onUnanswered: () => failModern(noDiscovery),
-    onEnd: failModern,
-  });
-  modern.send(discoverRequest(discover, { version }), headers);
+  const judgeLegacy = async (client: McpClient): Promise<void> => {
+    const greeting = await client.initialize();
+    if (!isResponse(greeting) || isSettled) return; // the backend ends
+    const { era } = greeting.isError ? readDiscovery(greeting) : { era: 'legacy' as const };
+    if (era === 'modern') return settle({ era, isDoubtful: false });
+    limit.clear();
+    const waitMs = failed.modern === undefined ? lateDiscoveryMs : 0;
+    limit = new TimeLimit(() => settleNow({ era, isDoubtful: greeting.isError }), waitMs);
+  };
+
+  const judgeModern = async (): Promise<void> => {
+    const answer = await modern.discover();
+    if (isSettled) return;
+    if (isResponse(answer)) return settle({ era: readDiscovery(answer).era, isDoubtful: false });
+    failModern((answer.kind === 'ended' && answer.end) || noDiscovery);
+  };
+
+  const modern = new McpClient(open, { version }, {}, headers);
+  detach('shared_process', judgeModern());
   const silence = setTimeout(tryLegacy, Math.min(maxSilenceMs, timeoutMs / 3));
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

@@ -3,7 +3,7 @@ import { modernRevisions, newestLegacy } from '../../protocol/known-revisions.ts
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
-import { openProbeSession, type ProbeSession, RefusedError, ServerUnusableError, versionsIn } from './probe-session.ts';
+import { ProbeSession, RefusedError, ServerUnusableError, versionsIn } from './probe-session.ts';
 
 /** What a server says about itself first. Except for the revisions, nothing is checked: a member may have any value. */
 export interface Greeting {
@@ -23,7 +23,7 @@ export async function askServer<T>(
   timeoutMs: number,
   use: (session: ProbeSession, greeting: Greeting) => T | Promise<T>,
 ): Promise<T> {
-  const session = openProbeSession(open, timeoutMs, era);
+  const session = new ProbeSession(open, timeoutMs, era);
   try {
     return await use(session, await (era === 'legacy' ? initialize(session) : discover(session)));
   } finally {

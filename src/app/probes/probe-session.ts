@@ -1,33 +1,16 @@
 // src/app/probes: sessions and pings of the gateway itself, to find out whether a server works.
 
-import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
+import { McpClient } from '../../backend/mcp-client.ts';
+import { isResponse, type NoResponse } from '../../backend/own-requests.ts';
 import { EarlyLines, stdoutPrefix, unfinishedPrefix } from '../../backend/stdio/pipes/early-lines.ts';
 import { helpForText, helpIfEchoing, helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
-import { entryOf, type RequestId } from '../../protocol/faults.ts';
+import { entryOf } from '../../protocol/faults.ts';
 import { parseBounded } from '../../protocol/json/scalar.ts';
-import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { revisionToRetry } from '../../protocol/modern/discovery.ts';
-import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { detach } from '../../util/boundary.ts';
-import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { version } from '../version.ts';
-
-/** A session of the gateway itself with a server, to find out whether the server works. */
-export interface ProbeSession {
-  /**
-   * Sends a request and resolves with the result, an object. Rejects with a sentence for the operator after an error, a
-   * timeout or the end of the server.
-   * @param limitMs how long to wait, if it is less than the session's limit
-   * @param maxBytes the longest answer that is read, 1 MiB by default
-   */
-  request(method: string, params: object, limitMs?: number, maxBytes?: number): Promise<object>;
-  notify(method: string): void;
-  /** The first line on the server's stdout that is not an MCP message, truncated; undefined if there is none. */
-  readonly noise: string | undefined;
-  /** Ends the session and the backend. */
-  close(): Promise<void>;
-}
 
 /** The error of a request that the server answered with an error. */
 export class RefusedError extends Error {
@@ -81,115 +64,81 @@ interface Answer {
   readonly error?: unknown;
 }
 
-/** A request without an answer so far. */
-interface PendingRequest {
-  readonly method: string;
-  readonly maxBytes: number;
-  resolve(result: object): void;
-  reject(error: Error): void;
-}
-
 /**
  * A longer answer is not built (P8): it would delay the clients of all servers. Sessions have the same limit for the answer
  * to `initialize`.
  */
 const maxAnswerBytes = 1024 * 1024;
 
-/**
- * Opens a backend and a minimal client on it: one request at a time, and everything else from the server is ignored. In
- * the modern era each request has its envelope.
- */
-export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era = 'legacy'): ProbeSession {
-  let waiting: PendingRequest | undefined;
-  let lastId = 0;
-  let end: BackendEnd | undefined;
-  let isSilent = false;
-  const noise = new StdoutNoise();
+/** A session of the gateway itself with a server, to find out whether the server works. */
+export class ProbeSession {
+  readonly #client: McpClient;
+  readonly #timeoutMs: number;
+  readonly #era: Era;
+  readonly #noise = new StdoutNoise();
   /** The newest one until the server has refused it. */
-  let protocolVersion: string | undefined;
+  #protocolVersion: string | undefined;
 
-  const settle = (response: Message): void => {
-    if (response.id !== lastId || waiting === undefined) return;
-    const value = parseBounded(response.text, waiting.maxBytes) as Answer | undefined;
-    if (value === undefined)
-      return waiting.reject(
-        new Error(`The server answered ${waiting.method} with more than ${waiting.maxBytes} bytes.`),
-      );
+  /** @param timeoutMs how long the server has for each answer */
+  constructor(open: OpenBackend, timeoutMs: number, era: Era = 'legacy') {
+    this.#client = new McpClient(open, { version }, { onNoise: (line) => this.#noise.note(line) });
+    this.#timeoutMs = timeoutMs;
+    this.#era = era;
+  }
+
+  /** The first line on the server's stdout that is not an MCP message, truncated; undefined if there is none. */
+  get noise(): string | undefined {
+    return this.#noise.first;
+  }
+
+  /**
+   * Sends a request and resolves with the result, an object. Rejects with a sentence for the operator after an error, a
+   * timeout or the end of the server.
+   * @param limitMs how long to wait, if it is less than the session's limit
+   * @param maxBytes the longest answer that is read, 1 MiB by default
+   */
+  async request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    limitMs = this.#timeoutMs,
+    maxBytes = maxAnswerBytes,
+  ): Promise<object> {
+    const own = { version, protocolVersion: this.#protocolVersion };
+    const answer = await this.#client.request(this.#era, method, params, limitMs, own);
+    if (!isResponse(answer)) throw await this.#explain(answer, method, limitMs);
+    const value = parseBounded(answer.text, maxBytes) as Answer | undefined;
+    if (value === undefined) throw new Error(`The server answered ${method} with more than ${maxBytes} bytes.`);
     const { result, error } = value;
-    if (error === undefined) {
-      if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
-      return waiting.reject(new Error(`The server answered ${waiting.method} with a result that is not an object.`));
-    }
-    protocolVersion = revisionToRetry(response) ?? protocolVersion;
+    if (error !== undefined) throw this.#explainRefusal(answer, method, error);
+    if (typeof result === 'object' && result !== null && !Array.isArray(result)) return result;
+    throw new Error(`The server answered ${method} with a result that is not an object.`);
+  }
+
+  notify(method: string): void {
+    this.#client.notify(method);
+  }
+
+  /** Ends the session and the backend. */
+  close(): Promise<void> {
+    return this.#client.close({ isForGood: true });
+  }
+
+  #explainRefusal(response: Message, method: string, error: unknown): RefusedError {
+    this.#protocolVersion = revisionToRetry(response) ?? this.#protocolVersion;
     const versions = versionsIn((error as ErrorAnswer | null)?.data?.supported);
-    const sentence = `The server answered ${waiting.method} with ${errorText(error)}`;
-    waiting.reject(new RefusedError(versions === '' ? sentence : `${sentence}.${versions}`, response));
-  };
+    const sentence = `The server answered ${method} with ${errorText(error)}`;
+    return new RefusedError(versions === '' ? sentence : `${sentence}.${versions}`, response);
+  }
 
-  const createRequest = (method: string, params: object): Message => {
-    if (era === 'legacy') return createMessage({ id: lastId, method, params });
-    return ownRequest(lastId, method, { ...params }, { version, protocolVersion });
-  };
-
-  const backend: Backend = open({
-    onMessages(messages) {
-      responsesIn(messages).forEach(settle);
-      for (const message of messages) {
-        if (message.kind !== 'request') continue;
-        if (isEcho(message, lastId, waiting?.method)) waiting?.reject(explainEcho());
-        else backend.send(answerOf(message));
-      }
-    },
-    onNoise: (line) => noise.note(line),
-    onUnanswered(_, reason) {
-      waiting?.reject(new Error(`The server did not answer ${waiting.method}. ${entryOf(reason).message}`));
-    },
-    onEnd(ended) {
-      end = ended;
-      if (!isSilent) waiting?.reject(explainEnd(ended));
-    },
-  });
-
-  return {
-    async request(method, params, limitMs = timeoutMs, maxBytes = maxAnswerBytes) {
-      lastId += 1;
-      let limit: TimeLimit | undefined;
-      try {
-        return await new Promise((resolve, reject) => {
-          waiting = { method, maxBytes, resolve, reject };
-          // The last output of the server arrives with its end, so the backend is closed first.
-          limit = new TimeLimit(() => {
-            isSilent = true;
-            const closed = backend.close({ isForGood: true });
-            const fail = (): void => reject(explainSilence(method, limitMs, noise.with(end?.lastOutput)));
-            detach('background', closed.finally(fail));
-          }, limitMs);
-          if (end !== undefined) reject(explainEnd(end));
-          backend.send(createRequest(method, params));
-        });
-      } finally {
-        limit?.clear();
-        waiting = undefined;
-      }
-    },
-    get noise() {
-      return noise.first;
-    },
-    notify(method) {
-      backend.send(createMessage({ method }));
-    },
-    close: () => backend.close({ isForGood: true }),
-  };
-}
-
-/** True for the gateway's own request, sent back. */
-export const isEcho = ({ kind, id, method }: Message, ownId: RequestId, ownMethod: string | undefined): boolean =>
-  kind === 'request' && id === ownId && method === ownMethod;
-
-/** The answer of a client without capabilities. Some servers wait for the answer to `ping` before they go on. */
-export function answerOf({ id, method }: Message): Message {
-  if (method === 'ping') return createMessage({ id, result: {} });
-  return createMessage({ id, error: { code: -32601, message: 'Method not found' } });
+  async #explain(answer: NoResponse, method: string, limitMs: number): Promise<Error> {
+    if (answer.kind === 'echo') return explainEcho();
+    if (answer.kind === 'unanswered')
+      return new Error(`The server did not answer ${method}. ${entryOf(answer.reason).message}`);
+    if (answer.kind === 'ended' && answer.end !== undefined) return explainEnd(answer.end);
+    // The last output of the server arrives with its end.
+    await this.close();
+    return explainSilence(method, limitMs, this.#noise.with(this.#client.end?.lastOutput));
+  }
 }
 
 /** A longer message of an error is truncated. */

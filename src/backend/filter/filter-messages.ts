@@ -7,11 +7,12 @@ import { contain, detach } from '../../util/boundary.ts';
 import type { BackendEnd, OpenOptions, RequestIds } from '../backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import { type CreateInterceptor, Interceptor, type Sent } from '../link/link.ts';
+import { isResponse, OwnRequests } from '../own-requests.ts';
 import { WaitingRequests } from '../waiting-budget.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
-import { OwnLists } from './own-lists.ts';
+import { ownListRequest } from './own-list-request.ts';
 
 /**
  * The interceptor by which the clients of a server see and call only what the options allow (docs/decisions/0102); none if
@@ -42,6 +43,9 @@ const maxLists = 4_096;
 /** Calls that wait for the list of their server; a client can send many at once (P8). */
 const maxWaiting = 1_024;
 
+/** A server that does not answer the gateway's list request must not keep a call waiting (P3). */
+const listTimeoutMs = 30_000;
+
 /** A message as clients get it; undefined if no client gets it. */
 type Filtered = Message | undefined;
 
@@ -53,7 +57,8 @@ class Filter extends Interceptor {
   /** True if an answer may belong to a list request that is not in `#lists`. */
   #hasForgottenLists: boolean;
   readonly #waiting = new WaitingRequests<WaitingCall>(maxWaiting);
-  readonly #ownLists: OwnLists;
+  /** The list requests of the gateway itself. */
+  readonly #ownLists = new OwnRequests();
   /** While a large list is filtered, the server is not read, so that only what was read already waits (P8). */
   readonly #inOrder = new OrderedDelivery('backend', {
     hold: () => this.hold(),
@@ -67,7 +72,6 @@ class Filter extends Interceptor {
     );
     // An earlier owner has sent the requests of a resumed session, whose methods are not known here.
     this.#hasForgottenLists = (options?.resume?.pending.length ?? 0) > 0;
-    this.#ownLists = new OwnLists((request, headers) => this.passSend(request, headers));
   }
 
   override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
@@ -99,7 +103,7 @@ class Filter extends Interceptor {
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
     for (const id of ids) this.#lists.delete(id);
-    const others = ids.filter((id) => !this.#ownLists.fail(id));
+    const others = ids.filter((id) => !this.#ownLists.lose(id, reason));
     if (others.length > 0) this.#inOrder.after(() => this.passUnanswered(others, reason, isFinal));
   }
 
@@ -110,7 +114,7 @@ class Filter extends Interceptor {
   override onEnd(end: BackendEnd): void {
     const waiting = [...this.#waiting.values()].map((each) => ({ ...each, headers: each.headers ?? noHeaders }));
     this.#waiting.clear();
-    this.#ownLists.close();
+    this.#ownLists.end(end);
     const undelivered = [...waiting, ...(end.undelivered ?? [])];
     this.#inOrder.after(() => this.passEnd(waiting.length === 0 ? end : { ...end, undelivered }));
   }
@@ -143,9 +147,7 @@ class Filter extends Interceptor {
     const waiting = { message, headers };
     if (!this.#waiting.hasRoomFor(id, waiting)) return 'full';
     this.#waiting.set(id, waiting);
-    const read = filter.read(headers ?? noHeaders, (cursor) =>
-      this.#ownLists.request(filter.kind.list.name, cursor, message, headers),
-    );
+    const read = filter.read(headers ?? noHeaders, (cursor) => this.#readPage(filter, cursor, waiting));
     detach(
       'backend',
       read.then((isRead) => {
@@ -155,6 +157,17 @@ class Filter extends Interceptor {
       }),
     );
     return 'sent';
+  }
+
+  /** Requests a page of a list; undefined if the server does not give it. */
+  async #readPage(
+    { kind }: NameFilter,
+    cursor: string | undefined,
+    { message, headers }: WaitingCall,
+  ): Promise<Buffer | undefined> {
+    const request = ownListRequest(kind.list.name, cursor, message);
+    const answer = await this.#ownLists.send(request, (own) => this.passSend(own, headers), listTimeoutMs);
+    return isResponse(answer) && !answer.isError ? answer.text : undefined;
   }
 
   /** The list was read for a call that waits: passes the call on, or refuses it. */
@@ -188,7 +201,7 @@ class Filter extends Interceptor {
     }
     const { id } = message;
     if (message.kind !== 'response' || id == null) return message;
-    if (this.#ownLists.settle(message)) return undefined;
+    if (this.#ownLists.answer(message)) return undefined;
     const request = this.#lists.get(id);
     this.#lists.delete(id);
     if (message.isError) return message;

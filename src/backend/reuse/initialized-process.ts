@@ -7,8 +7,9 @@ import { progressMethod } from '../../protocol/message/progress-fast-path.ts';
 import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { anonymous, type Principal, UsersOfProcess } from '../../protocol/principal.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
-import { TimeLimit } from '../../util/timing/time-limit.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
+import { isResponse, type OwnAnswer, OwnRequests } from '../own-requests.ts';
 import { InputTurns } from './input-turns.ts';
 import { MemberCalls } from './member-calls.ts';
 import { type MemberCall, type MemberHost, ProcessMember } from './process-member.ts';
@@ -64,8 +65,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   readonly #settings = new ProcessSettings(this.#members);
   readonly #turns = new InputTurns(this.#calls.byId);
   readonly #start = new ProcessStart();
-  /** Requests of the gateway itself, with the receiver of the answer. */
-  readonly #ownRequests = new Map<RequestId, () => void>();
+  readonly #ownRequests = new OwnRequests();
   /** By `performance.now()`. */
   readonly startedAt = performance.now();
   #hasEnded = false;
@@ -213,7 +213,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   #forward(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const answer = this.#settings.note(member, request);
     if (answer !== undefined) {
-      for (const { method, params } of this.#settings.levelRequests()) this.#request(method, params);
+      for (const { method, params } of this.#settings.levelRequests()) detach('backend', this.#request(method, params));
       queueMicrotask(() => member.deliver([answer], undefined, false));
       return 'sent';
     }
@@ -292,7 +292,8 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     this.updatePause();
     if (!this.#start.isDone) this.#start.fail();
     if (this.#hasEnded) return;
-    for (const { method, params } of this.#settings.requestsAfter(member)) this.#request(method, params);
+    for (const { method, params } of this.#settings.requestsAfter(member))
+      detach('backend', this.#request(method, params));
     if (this.#members.size === 0) return;
     this.#turns.removeAll(member);
     for (const [id, call] of this.#calls.of(member)) {
@@ -311,26 +312,18 @@ export class InitializedProcess implements BackendEvents, MemberHost {
    */
   async isReady(): Promise<boolean> {
     if (this.#hasEnded) return false;
-    return await new Promise<boolean>((resolve) => {
-      const limit = new TimeLimit(() => resolve(false), maxPingMs);
-      const onAnswer = (): void => {
-        limit.clear();
-        resolve(!this.#hasEnded);
-      };
-      if (!this.#request('ping', undefined, onAnswer)) resolve(false);
-    });
+    return isResponse(await this.#request('ping', undefined, maxPingMs));
   }
 
   /** Sends a request of the gateway itself. */
-  #request(method: string, params?: object, onAnswer: () => void = () => undefined): boolean {
-    const id = this.#calls.numbers.next();
-    this.#ownRequests.set(id, onAnswer);
-    return this.#write(createMessage({ id, method, ...(params && { params }) })) === 'sent';
+  #request(method: string, params?: object, limitMs?: number): Promise<OwnAnswer> {
+    const request = createMessage({ id: this.#calls.numbers.next(), method, ...(params && { params }) });
+    return this.#ownRequests.send(request, (message) => this.#write(message), limitMs);
   }
 
   /** True if every message of the server is for this session, under the ids that the server uses. */
   #passesUnchanged(only: ProcessMember): boolean {
-    return only.keepsIds && !this.#calls.hasRenumbered && this.#ownRequests.size === 0;
+    return only.keepsIds && !this.#calls.hasRenumbered && this.#ownRequests.areNone;
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
@@ -374,12 +367,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   #receiveResponse(response: Message, only: ProcessMember | undefined): Deliveries {
     const { id, isError, text } = response;
     if (id === undefined || id === null) return only === undefined ? this.#drop() : [[only, response]];
-    const onAnswer = this.#ownRequests.get(id);
-    if (onAnswer !== undefined) {
-      this.#ownRequests.delete(id);
-      onAnswer();
-      return noDelivery;
-    }
+    if (this.#ownRequests.answer(response)) return noDelivery;
     const call = this.#calls.settle(id);
     // The answer to a request that the session no longer knows: the session reports it. Numbers are of other sessions.
     if (call === undefined)
@@ -456,7 +444,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     this.#hasEnded = true;
     this.options.onEnded?.();
     this.#calls.clearTimers();
-    for (const onAnswer of this.#ownRequests.values()) onAnswer();
+    this.#ownRequests.end(end);
     const members = [...this.#members];
     this.#members.clear();
     if (members.length === 0) this.onUnusedEnd?.();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { askServer, explainForcedEra } from '../../../src/app/probes/ask-server.ts';
-import { explainSilence, openProbeSession } from '../../../src/app/probes/probe-session.ts';
+import { explainSilence, ProbeSession } from '../../../src/app/probes/probe-session.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
 /** What comes of a question that is answered with this text; `ID` in it is the id of the question. */
@@ -8,7 +8,7 @@ async function asked(answer: string): Promise<unknown> {
   const { open } = createFakeServer(({ id }, backend) => {
     queueMicrotask(() => backend.says(answer.replaceAll('ID', String(id))));
   });
-  const trial = openProbeSession(open, 50);
+  const trial = new ProbeSession(open, 50);
   return trial.request('tools/list', {}).then(
     (result) => ({ result }),
     (error: Error) => error.message,

@@ -10,7 +10,6 @@ import { PageWalk } from '../../../protocol/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
 import { methodNotFound } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
-import { detach } from '../../../util/boundary.ts';
 import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
   explainEcho,
@@ -113,37 +112,19 @@ const witnessAfterMs = 1_000;
 /** @param openLegacy for a server over HTTP */
 async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, timeoutMs: number): Promise<Era> {
   let output: readonly string[] | undefined;
-  let isEcho = false;
   const noise = new StdoutNoise();
-  // The events of a probe are plain functions.
-  const openObserved: OpenBackend = (events, opening) =>
-    open(
-      {
-        ...events,
-        onMessages(messages, relatedRequests) {
-          // A client's request in the output of a server is an echo.
-          isEcho ||= messages.some(({ kind, method }) => kind === 'request' && method === 'server/discover');
-          if (isEcho) detach('background', probe.close());
-          events.onMessages(messages, relatedRequests);
-        },
-        onNoise(line) {
-          noise.note(line);
-          events.onNoise(line);
-        },
-      },
-      opening,
-    );
   const isOverHttp = openLegacy !== undefined;
+  const onNoise = (line: Buffer): void => noise.note(line);
   const onLateEnd = ({ lastOutput }: BackendEnd): void => {
     output = lastOutput;
   };
   const probe = isOverHttp
-    ? probeEraOverHttp({ open: openObserved, openLegacy, version, timeoutMs })
-    : probeEra({ open: openObserved, version, timeoutMs, witnessAfterMs, onLateEnd });
+    ? probeEraOverHttp({ open, openLegacy, version, timeoutMs })
+    : probeEra({ open, version, timeoutMs, witnessAfterMs, onNoise, onLateEnd });
   const outcome = await probe.outcome;
   await probe.close();
-  if (isEcho) throw explainEcho();
   if (outcome.era !== undefined) return outcome.era;
+  if (outcome.isEcho) throw explainEcho();
   // At a URL, the attempt to open a session shows the fault. Some such servers answer nothing before `initialize`.
   if (isOverHttp) return 'legacy';
   throw outcome.end === undefined
