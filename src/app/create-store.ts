@@ -63,7 +63,7 @@ export async function createStore(
     const { recordTtlMs } = derived;
     const memoryLimits = { ...limits, maxTotalBytes: replay.totalMaxSizeBytes, recordTtlMs };
     const place = storePlaceOf(config, environment);
-    const files = place && (await openFiles(place, memoryLimits, derived.mailboxMaxBytes, logger, telemetry));
+    const files = place && (await openFiles(place, memoryLimits, logger, telemetry));
     const lasting = files && counted(files);
     const store = lasting ?? counted(createMemoryStore(memoryLimits));
     return { store, shared: undefined, lasting, directory: lasting && place?.directory };
@@ -85,12 +85,11 @@ const storeSyncMs = 1_000;
 async function openFiles(
   { directory, isOptional }: StorePlace,
   limits: MemoryLimits,
-  mailboxMaxBytes: number,
   logger: Logger,
   { emit }: StoreReports,
 ): Promise<FileStore | undefined> {
   const { openFileStore } = await import('../store/memory/files/file-store.ts');
-  const options = { directory, limits, syncMs: storeSyncMs, leaseMs: leaseInFilesMs, mailboxMaxBytes, emit };
+  const options = { directory, limits, syncMs: storeSyncMs, leaseMs: leaseInFilesMs, emit };
   const store = await openFileStore(options).catch((cause: Error) => {
     if (!isOptional) throw cause;
     logger.warn({ detail: cause.message, help: memoryHelp }, 'sessions are kept in memory, and are lost on a restart');
@@ -117,7 +116,7 @@ async function openRedis(
   logger: Logger,
   { emit, meterOf }: StoreReports,
 ): Promise<ClusterStore> {
-  const { redisTimeoutMs, recordTtlMs, mailboxMaxBytes } = config.derived;
+  const { redisTimeoutMs, recordTtlMs } = config.derived;
   const connection = {
     url: redis,
     tls: readTlsFiles('cluster.tls', config.cluster.tls),
@@ -131,7 +130,6 @@ async function openRedis(
     limits,
     leaseMs: config.cluster.leaseMs,
     recordTtlMs,
-    mailboxMaxBytes,
     onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
     telemetry: { emit, commandSeconds: meterOf?.('redisSeconds') ?? unreadMeter },
   });

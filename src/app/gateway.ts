@@ -5,6 +5,7 @@ import { LocalClients } from '../auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
 import { longestLineBytes } from '../backend/backend.ts';
 import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
+import { HttpPeers } from '../cluster/peers/http-peers.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
@@ -28,8 +29,8 @@ import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { createStateSealing } from './access/create-state-sealing.ts';
 import { describeSharing, warnOfAffinity, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
-import { directLinkOf } from './addresses/direct-link.ts';
 import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
+import { peerAddressesOf } from './addresses/peer-addresses.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { chooseScanner } from './choose-scanner.ts';
@@ -138,13 +139,24 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
-    onUnable: (detail: string) => log.app.info({ detail }, 'cannot use direct sockets to instances on this host'),
+    onUnable: (detail: string) => log.app.warn({ detail }, 'instances on this host cannot use sockets'),
   };
-  const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
+  const peers =
+    shared &&
+    new HttpPeers({
+      instances: shared.instances,
+      secrets: stateSealing.keys,
+      addresses: peerAddressesOf(config, linkSockets),
+      leaseMs: config.cluster.leaseMs,
+      onUnreachable: (peer, detail) => emit({ type: 'peer-unreachable', ...peer, detail }),
+      onReachable: (peer) => emit({ type: 'peer-reachable', ...peer }),
+      onRefused: (reason) => emit({ type: 'peer-refused', reason }),
+      onFault: (cause) => emit({ type: 'store-failed', cause }),
+    });
   const cluster = lasting && {
     store: lasting,
     limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
-    directLink,
+    peers,
   };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
@@ -219,7 +231,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const storeState = storeStateOf(opened);
   const readinessNow = () => {
     const { kind, isUp } = storeState();
-    return readinessReport(sessions.readiness, health.statuses, sessions.peerLinks, kind !== 'files' || isUp);
+    return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
   };
   const secrets = { keys: stateSealing.keys, store: shared };
   const access = await createAccess(config, authentication.authenticators, localClients, secrets, log.auth);

@@ -4,8 +4,7 @@ import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
-import { type EventSink, faultAnswer, type Headers, type Reply, type RequestAttempt } from '../reply/reply.ts';
-import { TimeLimit } from '../util/timing/time-limit.ts';
+import { type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
 
@@ -69,7 +68,7 @@ export interface AnswerTarget {
   readonly isLogged: boolean;
   /** True while events wait for a client that does not keep up. */
   readonly hasUnread?: boolean;
-  /** Opens the stream with `Answer.connect`, or without a connection if the answer is detached. */
+  /** Opens the stream with `Answer.connect`. */
   open(answer: Answer): void;
   /** Sends the text of a message. Returns false if the client was cut off instead. */
   write(text: Buffer): boolean;
@@ -87,19 +86,11 @@ export interface AnswerTarget {
 }
 
 /**
- * How long an answer is kept for a client that may come back. Its instance retries within seconds after it has lost the
- * connection or the store.
- */
-const detachGraceMs = 30_000;
-
-/**
  * The answer to one POST with requests, in both eras (docs/design.md, D1): JSON if the responses come first. From the
  * first other message on, or after `commitAfterMs`, the answer is an event stream, so that no proxy drops the client.
  * Until then an error has an HTTP status of its own, and after that it is sent in band.
  *
- * If the connection breaks before the log has an event of the stream, the answer is lost. If only the connection to the
- * client's instance is lost, the answer is kept for a while as a stream. The next attempt joins that stream
- * (`RequestAttempt`).
+ * If the connection breaks before the log has an event of the stream, the answer is lost.
  */
 export class Answer implements OpeningAnswer {
   readonly #target: AnswerTarget;
@@ -109,9 +100,6 @@ export class Answer implements OpeningAnswer {
   #state: 'waiting' | 'streaming' | 'done' | 'lost';
   #missing: number;
   #headers: Headers | undefined;
-  /** True once the client has come back, or has not come back in time. */
-  #hasDetachEnded = false;
-  #detachTimer: TimeLimit | undefined;
   readonly #commitTimer: NodeJS.Timeout | undefined;
   /** Set where the messages of the answer matter to others. */
   observer: AnswerObserver | undefined;
@@ -124,7 +112,7 @@ export class Answer implements OpeningAnswer {
     this.#missing = ids.length;
     this.#headers = headers;
     this.#state = reply === undefined ? 'streaming' : 'waiting';
-    reply?.onGone(() => this.#handleLostConnection());
+    reply?.onGone(() => this.#loseUnlessResumable());
     if (reply?.request.accepts.sse) this.#commitTimer = setTimeout(() => this.#commitNow(), commitAfterMs);
   }
 
@@ -142,12 +130,6 @@ export class Answer implements OpeningAnswer {
     return this.#options.renumbered?.get(id);
   }
 
-  isFor(attempt: RequestAttempt | undefined): boolean | undefined {
-    const { reply } = this.#options;
-    if (reply === undefined || attempt === undefined) return undefined;
-    return reply.attempt !== undefined && attempt.previousIds.includes(reply.attempt.id);
-  }
-
   #clientIdOf(id: RequestId): RequestId {
     return this.#options.renumbered?.get(id)?.clientId ?? id;
   }
@@ -157,11 +139,6 @@ export class Answer implements OpeningAnswer {
     const { renumbered } = this.#options;
     const ids = renumbered === undefined || response.id == null ? undefined : renumbered.get(response.id);
     return ids === undefined ? response : restoreId(response, ids);
-  }
-
-  /** Set for a request that another instance forwarded. */
-  get attempt(): RequestAttempt | undefined {
-    return this.#options.reply?.attempt;
   }
 
   get stream(): number | undefined {
@@ -175,18 +152,12 @@ export class Answer implements OpeningAnswer {
   }
 
   get faultsInBand(): boolean {
-    return this.#state !== 'waiting' || this.#options.isBatch === true || this.isDetached;
+    return this.#state !== 'waiting' || this.#options.isBatch === true;
   }
 
   /** True once nothing more can be sent: the answer is complete, or the client has left. */
   get isOver(): boolean {
     return this.#state === 'done' || this.#state === 'lost';
-  }
-
-  get isDetached(): boolean {
-    const { reply } = this.#options;
-    if (reply?.attempt?.isDetached !== true) return false;
-    return reply.request.accepts.sse && !this.#hasDetachEnded && this.#state !== 'done';
   }
 
   /**
@@ -239,19 +210,16 @@ export class Answer implements OpeningAnswer {
   }
 
   supersede(): void {
-    if (this.#state === 'waiting' && this.isDetached) this.#commitNow();
-    else if (this.#state === 'waiting') this.#settle('lost');
-    this.#hasDetachEnded = true;
-    this.#detachTimer?.clear();
+    if (this.#state === 'waiting') this.#settle('lost');
   }
 
   abandon(id: RequestId): void {
-    if (this.#state === 'waiting' && !this.isDetached) this.fault('outcome_unknown', undefined, id);
+    if (this.#state === 'waiting') this.fault('outcome_unknown', undefined, id);
   }
 
   /** Sends the head of the HTTP response, for the target. Returns the event stream; undefined without a connection. */
   connect(): EventSink | undefined {
-    return this.isDetached ? undefined : this.#options.reply?.stream(this.#headers);
+    return this.#options.reply?.stream(this.#headers);
   }
 
   /** The target is about to cut the connection, because the client reads too slowly. */
@@ -261,7 +229,7 @@ export class Answer implements OpeningAnswer {
 
   #respond(response: Message, status: number): void {
     const accepts = this.#options.reply?.request.accepts;
-    const isJson = status !== 200 || (accepts?.json === true && !this.isDetached);
+    const isJson = status !== 200 || accepts?.json === true;
     if (this.#state === 'waiting' && isJson) return this.#respondWithJson(response, status);
     this.#commit();
     if (this.#state === 'lost') this.#target.undeliverable?.();
@@ -306,27 +274,9 @@ export class Answer implements OpeningAnswer {
     this.#target.flush?.();
   }
 
-  #handleLostConnection(): void {
-    if (!this.isDetached) return this.#loseUnlessResumable();
-    const canResume = this.#target.isLogged;
-    this.#detachTimer = new TimeLimit(() => {
-      this.#hasDetachEnded = true;
-      if (!canResume) this.#lose('left');
-    }, detachGraceMs).unref();
-    this.attempt?.onGivenUp(() => this.#giveUp());
-  }
-
-  /** The client does not come back to an answer that was kept for it. A client that has come back has a reply again. */
-  #giveUp(): void {
-    if (this.#hasDetachEnded) return;
-    this.#hasDetachEnded = true;
-    this.#detachTimer?.clear();
-    this.#loseUnlessResumable();
-  }
-
-  /** A client with an event id of the stream may resume it, unless it was answered otherwise. */
+  /** A client with an event id of the stream may resume it. */
   #loseUnlessResumable(): void {
-    if (!this.#target.isLogged || this.attempt?.isObsolete) this.#lose('left');
+    if (!this.#target.isLogged) this.#lose('left');
   }
 
   #lose(reason: 'left' | 'slow'): void {
@@ -340,7 +290,6 @@ export class Answer implements OpeningAnswer {
   #settle(state: 'streaming' | 'done' | 'lost'): void {
     this.#state = state;
     clearTimeout(this.#commitTimer);
-    if (state === 'done') this.#detachTimer?.clear();
   }
 }
 

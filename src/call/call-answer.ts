@@ -1,7 +1,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { RenumberedIds } from '../protocol/modern/renumber.ts';
-import type { RequestAttempt } from '../reply/reply.ts';
 
 /** Further members of an error's `data`; see `faultMessage`. */
 export type FaultData = Readonly<Record<string, unknown>>;
@@ -31,21 +30,11 @@ export interface SessionAnswer extends CallAnswer {
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
-  /** True while the connection to the client's instance is lost and the client may come back; see `RequestAttempt`. */
-  readonly isDetached?: boolean;
   /** True if an error is sent in band. Otherwise the error refuses the whole POST, and the endpoint reports that. */
   readonly faultsInBand: boolean;
   /** The client's ids of a request that was renumbered, by the server's id. */
   renumberedIds?(id: RequestId): RenumberedIds | undefined;
-  /**
-   * True if a new attempt of the client is for this answer, and undefined if that is not known. Absent where no attempt
-   * can be.
-   */
-  isFor?(attempt: RequestAttempt | undefined): boolean | undefined;
-  /**
-   * Makes room for a new attempt of the client. A detached answer becomes a stream that the attempt can join. Any other
-   * waiting answer is lost, and the attempt gets another answer in its place.
-   */
+  /** The client asks again, because its connection was lost. A waiting answer is lost, and the client gets another one. */
   supersede?(): void;
   /**
    * Gives the answer up because another instance has the session now. The new owner completes an answer that is a

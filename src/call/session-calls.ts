@@ -166,25 +166,21 @@ export class SessionCalls extends CallTable<Call> {
    * - With several calls, the message goes to the GET stream if it is open, else to the newest call's stream.
    * - Without a call, the message goes to the GET stream, which keeps it for the next GET.
    *
-   * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, two further kinds of
-   * calls count as without one. The first is a poll of a task, which should be answered at once. The second is a call
-   * whose client may never come back, for a request from the server, and for all that names no call.
+   * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, a poll of a task counts as
+   * without one, since it should be answered at once.
    * @param relatedRequests as in `BackendEvents.onMessages`. With an empty list the message belongs to no request, and
    *   goes to the GET stream if that is open.
    */
   attribute(message: Message, hasGetStream: boolean, relatedRequests?: RequestIds): StreamTarget {
     const known = this.known(message, relatedRequests);
-    const mayNeverArrive = ({ answer }: Call) =>
-      answer.isDetached === true && (message.kind === 'request' || known === undefined);
-    const hasStream = (call: Call) =>
-      call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayNeverArrive(call)));
+    const hasStream = (call: Call) => call.answer.hasStream && !(hasGetStream && isPoll(call.method));
     if (known !== undefined) return hasStream(known) ? known : 'get';
     if (relatedRequests?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;
     let count = 0;
     for (const call of this.values()) {
       if (!hasStream(call)) continue;
-      if (newest === undefined || mayNeverArrive(newest) || !mayNeverArrive(call)) newest = call;
+      newest = call;
       count += 1;
     }
     return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;

@@ -9,15 +9,10 @@ import type { Adoption } from '../session/record/adoption.ts';
 import type { Session } from '../session/session.ts';
 import { type SessionTelemetry, sessionName } from '../session/session-events.ts';
 import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
-import type { MailboxBacklog } from '../store/instances.ts';
 import type { ClusterStore } from '../store/store.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import { ForwardedRequests } from './forward/forwarded-requests.ts';
 import { OwnerEndpoint, type OwnerEndpointOptions } from './forward/owner-endpoint.ts';
-import { DirectLinks, type LinkAddresses, type LinkSecrets } from './link/direct-links.ts';
-import { PeerLink, type PeerMessageAddress } from './link/peer-link.ts';
-import type { MessageToIngress, MessageToOwner } from './link/peer-messages.ts';
 import { Directory, type DirectoryOptions } from './ownership/directory.ts';
 import { OwnershipGuard } from './ownership/guard.ts';
 import { Homes } from './ownership/homes.ts';
@@ -25,6 +20,7 @@ import { Lease } from './ownership/lease.ts';
 import { isAlive } from './ownership/liveness.ts';
 import { registerAll, registerAndSettle } from './ownership/registration.ts';
 import { StoreSilence } from './ownership/store-silence.ts';
+import type { PeerStates, PeerTransport } from './peers/peer-request.ts';
 
 /** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
 export interface ClusterLimits {
@@ -32,21 +28,8 @@ export interface ClusterLimits {
   readonly leaseRenewMs: number;
   readonly leaseMarginMs: number;
   readonly storeWaitMs: number;
-  readonly mailboxMaxBytes: number;
   readonly reconnectDelayMs: number;
   readonly slowReaderMs: number;
-}
-
-/** How instances reach each other directly. */
-export interface DirectLinkOptions {
-  readonly secrets: LinkSecrets;
-  readonly addresses: LinkAddresses;
-}
-
-/** The peers that this instance exchanges messages with, by the way of the messages. */
-export interface PeerLinkCounts {
-  readonly direct: number;
-  readonly store: number;
 }
 
 /** Options of `Cluster`. */
@@ -57,8 +40,8 @@ export interface ClusterOptions
   /** See `HomesOptions`. */
   readonly homeTtlMs: number;
   readonly openerOf: OwnerEndpointOptions['openerOf'];
-  /** Absent if all messages between instances go through the store. */
-  readonly directLink?: DirectLinkOptions | undefined;
+  /** The way to other instances; absent if there can be none. */
+  readonly peers?: PeerTransport | undefined;
   /** Makes a session that was taken over a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
@@ -73,9 +56,6 @@ export interface ClusterOptions
 /** The interval of the check whether the owners and ingresses that matter here are alive. */
 const checkMs = 500;
 
-/** The interval of the check of all other peers. Dead ones are forgotten. */
-const idleCheckMs = 60_000;
-
 /** A client that waits for a lost owner or store gets an end within a lease plus this time (P3). */
 const noticeMs = 2_000;
 
@@ -84,9 +64,6 @@ const noticeMs = 2_000;
  * `ForwardedRequest.endUnreachable`.
  */
 const strandedMs = 1_000;
-
-/** A direct connection counts as lost after this fraction of a lease without progress. */
-const silencesPerLease = 3;
 
 /** The pause between two checks of readiness. */
 const pauseMs = 50;
@@ -97,20 +74,13 @@ export class Cluster {
   readonly lease: Lease;
   readonly directory: Directory;
   readonly homes: Homes;
-  /** The messages in the mailbox of this instance that it has not received. */
-  readonly mailboxBacklog = (): Promise<MailboxBacklog> => this.#options.store.instances.backlog(this.lease.name);
   readonly #options: ClusterOptions;
-  readonly #ownerEndpoint: OwnerEndpoint;
-  readonly #peerLink: PeerLink;
-  readonly #directLinks: DirectLinks | undefined;
+  readonly #peers: PeerTransport;
   readonly #requests: ForwardedRequests;
   readonly #checkTimer: NodeJS.Timeout;
-  /** Dead instances whose unread messages are being withdrawn. */
-  readonly #withdrawing = new Set<string>();
   /** The store was away since the start, so missing data may be lost data. */
   #wasStoreAway = false;
   readonly #silence = new StoreSilence();
-  #idleCheckedAt = performance.now();
   readonly #reportFailure = (cause: unknown): void => this.#options.telemetry.emit({ type: 'store-failed', cause });
 
   constructor(options: ClusterOptions) {
@@ -124,18 +94,17 @@ export class Cluster {
       endingHere,
       isEnding,
       telemetry: { emit },
+      peers = nobody,
     } = options;
-    const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
+    const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs } = limits;
     this.#options = options;
+    this.#peers = peers;
     this.lease = new Lease({
       instances: store.instances,
       leaseMs,
       renewMs,
       marginMs,
-      mailboxMaxBytes,
-      onPeerMessage: (message) => this.#peerLink.receive(message),
       onHeld: () => this.guard.release(),
-      onRenamed: () => this.#onRenamed(),
       onTerm: () => this.#beginTerm(),
       onFailed: this.#reportFailure,
     });
@@ -174,11 +143,10 @@ export class Cluster {
       directory: this.directory,
       noticeMs,
       telemetry: options.telemetry,
-      name: () => this.lease.name,
-      send: (to, message, body, onNumber) => this.#peerLink.send(to, message, body, onNumber),
+      ask: (...request) => peers.ask(...request),
       reportFailure: this.#reportFailure,
     });
-    this.#ownerEndpoint = new OwnerEndpoint({
+    const ownerEndpoint = new OwnerEndpoint({
       openerOf: options.openerOf,
       findHere: (key) => {
         const session = find(key);
@@ -186,30 +154,11 @@ export class Cluster {
       },
       adopt: (key, forwarded) => this.directory.takeOverReleased(key, forwarded).catch(this.#reportFailure),
       isChanging: (key) => isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
-      send: (to, message, body) => detach('cluster', this.#reply(to, message, body)),
     });
-    this.#peerLink = new PeerLink({
-      instances: store.instances,
+    peers.attach({
       name: () => this.lease.name,
-      requestWaitMs: storeWaitMs,
-      mailboxMaxBytes,
-      direct: (peer) => this.#directLinks?.to(peer),
-      onMessage: (from, head, body) => this.#dispatch(from, head, body),
-      onLoss: (peer) => this.#requests.ownerLost(peer),
-      onUnreadable: (from, head, why) => this.#answerUnreadable(from, head, why),
+      serve: (request, body, reply) => ownerEndpoint.serve(request, body, reply),
     });
-    this.#directLinks =
-      options.directLink &&
-      new DirectLinks({
-        ...options.directLink,
-        instances: store.instances,
-        silenceMs: leaseMs / silencesPerLease,
-        name: () => this.lease.name,
-        // A message waits in the store until this instance is sure of its lease, as a message of the mailbox does.
-        onMessages: (from, first, contents) => this.lease.isHeld && this.#peerLink.receiveDirect(from, first, contents),
-        onUnreachable: (instance, address) => emit({ type: 'direct-link-failed', instance, address }),
-        onFault: this.#reportFailure,
-      });
     this.#checkTimer = setInterval(() => detach('cluster', this.#checkPeers()), checkMs).unref();
     store.onRecovered(() => this.#onRecovered());
   }
@@ -219,17 +168,14 @@ export class Cluster {
     this.lease.start();
   }
 
-  /** Accepts direct connections of other instances. Rejects if the address cannot be listened on. */
+  /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
   async listen(): Promise<void> {
-    await this.#directLinks?.listen();
+    await this.#peers.listen();
   }
 
-  /** The peers that messages are sent to, by the way that the messages take now; undefined without direct links. */
-  get peerLinks(): PeerLinkCounts | undefined {
-    const links = this.#directLinks;
-    if (links === undefined) return undefined;
-    const direct = links.reached.length;
-    return { direct, store: this.#peerLink.peers.filter((peer) => !links.reaches(peer)).length };
+  /** The other instances, by whether they answer; undefined if there can be none. */
+  get peers(): PeerStates | undefined {
+    return this.#options.peers?.states;
   }
 
   /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
@@ -257,12 +203,9 @@ export class Cluster {
     this.#requests.postTo(() => this.homes.find(home), lookup, post, reply);
   }
 
-  /**
-   * One of the instances that this one has sent messages to, which can take sessions over in its place; undefined if none
-   * is alive, or if that cannot be known.
-   */
+  /** One of the instances that answer, which can take sessions over in place of this one; undefined if there is none. */
   async findSuccessor(): Promise<string | undefined> {
-    const peers = this.#peerLink.peers.filter((peer) => peer !== this.lease.name);
+    const peers = this.#peers.reached;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => []);
     const living = peers.filter((_, index) => alive[index] === true);
     return living[Math.floor(Math.random() * living.length)];
@@ -283,37 +226,8 @@ export class Cluster {
   async close(): Promise<void> {
     this.#requests.close();
     clearInterval(this.#checkTimer);
-    detach('cluster', this.#peerLink.send(this.lease.name, { kind: 'hello' })); // wakes the loop that reads the mailbox
     await this.lease.close();
-    await this.#directLinks?.close();
-    this.#peerLink.close();
-  }
-
-  async #reply(to: string, message: MessageToIngress, body?: Buffer): Promise<void> {
-    const outcome = await this.#peerLink.send(to, message, body && [body]);
-    if (outcome === 'gone') this.#ownerEndpoint.ingressLost(to);
-    // A reply that does not fit is reported as a loss: the ingress asks again from its position.
-    else if (outcome === 'full') await this.#peerLink.send(to, { kind: 'hole' });
-  }
-
-  #dispatch(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
-    switch (head.kind) {
-      case 'post':
-      case 'listen':
-      case 'remove':
-      case 'gone':
-      case 'read':
-        return this.#ownerEndpoint.receive(from, head, body);
-      default:
-        this.#requests.receive(from, head, body);
-    }
-  }
-
-  /** Answers a message that this instance cannot act on, so that no client waits for it. */
-  #answerUnreadable(from: string, { kind, n, key }: PeerMessageAddress, why: 'version' | 'fault'): void {
-    if (typeof n !== 'number' || kind === 'gone' || kind === 'read') return; // no client waits for an answer to these
-    if (key !== undefined) this.#ownerEndpoint.refuse(from, n, why === 'version' ? 'instances_differ' : 'internal');
-    else this.#requests.receiveUnreadable(from, n);
+    await this.#peers.close();
   }
 
   async #checkPeers(): Promise<void> {
@@ -322,61 +236,44 @@ export class Cluster {
       this.#requests.endUnreachable(performance.now() - silenceLimitMs);
       for (const session of this.#options.sessions()) session.detachClients(silenceLimitMs);
     }
-    const isIdleCheckDue = performance.now() - this.#idleCheckedAt >= idleCheckMs;
-    if (isIdleCheckDue) this.#idleCheckedAt = performance.now();
-    const idle = isIdleCheckDue ? this.#peerLink.peers : [];
-    const peers = [...new Set([...this.#requests.owners, ...this.#ownerEndpoint.ingresses, ...idle])];
-    if (peers.length === 0) return;
-    const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
-    for (const [index, peer] of peers.entries()) if (alive?.[index] === false) await this.#handleDeath(peer);
+    const owners = [...new Set(this.#requests.owners)];
+    if (owners.length === 0) return;
+    const alive = await this.#options.store.instances.areAlive(owners).catch(() => undefined);
+    for (const [index, owner] of owners.entries()) {
+      if (alive?.[index] !== false || this.#peers.isRenamed(owner)) continue;
+      this.#requests.ownerLost(owner);
+      this.#peers.forget(owner);
+    }
   }
 
-  /**
-   * Handles the death of an instance. Messages that it never received go to the next owner, as new ones
-   * (docs/decisions/0069).
-   */
-  async #handleDeath(peer: string): Promise<void> {
-    if (this.#withdrawing.has(peer)) return;
-    this.#withdrawing.add(peer);
-    const { store } = this.#options;
-    const withdrawn = await this.#peerLink.withdraw(peer).catch((cause: unknown) => {
-      if (cause instanceof StoreUnavailable && cause.reason !== 'refused') return undefined;
-      this.#reportFailure(cause);
-      return []; // the fate of the messages is unknown, and their clients must not wait for a repair
-    });
-    this.#withdrawing.delete(peer);
-    if (withdrawn === undefined) return; // the next check tries again
-    // After a failover, the store may not know which messages it had handed out before.
-    this.#requests.ownerLost(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
-    this.#ownerEndpoint.ingressLost(peer);
-    this.#directLinks?.forget(peer);
-    this.#peerLink.forget(peer);
-  }
-
-  /** This instance has another name. Nothing is sent to the old name any more, and its messages are lost. */
-  #onRenamed(): void {
-    this.#directLinks?.restart();
-    this.#peerLink.restart();
-    for (const ingress of [...this.#ownerEndpoint.ingresses]) this.#ownerEndpoint.ingressLost(ingress);
-    this.#requests.allOwnersLost();
-  }
-
-  /**
-   * Registers the sessions of this instance again. Forwarded requests are sent again, since messages may be lost too.
-   */
+  /** Registers the sessions of this instance again. */
   #beginTerm(): void {
     const { sessions, telemetry } = this.#options;
     telemetry.emit({ type: 'store-joined' });
-    this.#directLinks?.publish();
+    this.#peers.publish();
     this.#options.onTerm();
     detach('cluster', registerAndSettle(sessions, this.lease, this.guard, this.#reportFailure));
-    this.#requests.allOwnersLost();
   }
 
-  /** The store answers again. Records, events and messages that it had confirmed may be lost. */
+  /** The store answers again. Records and events that it had confirmed may be lost. */
   #onRecovered(): void {
     this.#wasStoreAway ||= this.lease.term > 0;
     this.lease.beginTerm();
-    this.#peerLink.sendHello();
   }
 }
+
+/** The way to other instances where there can be none. */
+const nobody: PeerTransport = {
+  attach: () => undefined,
+  listen: async () => undefined,
+  ask(_to, _request, _body, listener) {
+    queueMicrotask(() => listener.failed('unsent'));
+    return { isSent: false, resume: () => undefined, abort: () => undefined };
+  },
+  states: { reachable: 0, unreachable: [] },
+  reached: [],
+  publish: () => undefined,
+  isRenamed: () => false,
+  forget: () => undefined,
+  close: async () => undefined,
+};

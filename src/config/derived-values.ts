@@ -55,7 +55,5 @@ export function deriveValues({ cluster: { leaseMs }, limits, replay, sse, timeou
     sseOpenMs: Math.min(minute, Math.ceil(timeouts.sessionIdleMs / 2)),
     /** A client that sends its body this slowly holds a connection for nothing (slowloris). */
     bodyTimeoutMs: Math.min(30 * second, timeouts.requestIdleMs),
-    /** Messages of other instances wait for this one. 64 MiB are a second of a fast network. */
-    mailboxMaxBytes: 64 * mebibyte,
   };
 }

@@ -868,12 +868,12 @@ const catalogue = {
       'The gateway cannot reach its store, so these answers did not reach the MCP server. The server still waits for the answers. Send the answers again with the same requestState.',
     retryAfterS: 2,
   },
-  owner_busy: {
+  owner_unreachable: {
     status: 503,
     code: -32000,
     message:
-      'The gateway instance that owns this session is overloaded. This request did not reach the MCP server. Retry.',
-    retryAfterS: 1,
+      'The gateway instance that owns this session cannot be reached. This request did not reach the MCP server. Retry.',
+    retryAfterS: 2,
   },
   takeover_paused: {
     status: 503,

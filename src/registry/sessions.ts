@@ -1,8 +1,8 @@
 // The registry: finds, opens, retires and drains the sessions of this instance, and finds those of other instances.
 
 import { randomBytes } from 'node:crypto';
-import { Cluster, type ClusterLimits, type DirectLinkOptions, type PeerLinkCounts } from '../cluster/cluster.ts';
-import type { RemoteOpening } from '../cluster/link/peer-messages.ts';
+import { Cluster, type ClusterLimits } from '../cluster/cluster.ts';
+import type { PeerStates, PeerTransport, RemoteOpening } from '../cluster/peers/peer-request.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -21,7 +21,6 @@ import type { SessionTelemetry } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
-import type { MailboxBacklog } from '../store/instances.ts';
 import type { ClusterStore, Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
@@ -36,8 +35,8 @@ import { Sweep } from './sweep.ts';
 export interface ClusterOfSessions {
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
-  /** Absent if all messages between instances go through the store. */
-  readonly directLink?: DirectLinkOptions | undefined;
+  /** The way to other instances; absent if there can be none. */
+  readonly peers?: PeerTransport | undefined;
 }
 
 /** Options shared by the sessions of an instance. */
@@ -85,8 +84,6 @@ export class Sessions implements ProcessCapacity, SessionHost {
   readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
   /** True once `drain` was called: no new sessions. */
   isDraining = false;
-  /** The messages that other instances have sent and this one has not received; undefined without a cluster. */
-  readonly mailboxBacklog = (): Promise<MailboxBacklog> | undefined => this.#cluster?.mailboxBacklog();
   readonly #recordRenewal: RecordRenewal;
 
   constructor(options: SessionsOptions) {
@@ -118,7 +115,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     this.#cluster = new Cluster({
       store: cluster.store,
       limits: cluster.limits,
-      directLink: cluster.directLink,
+      peers: cluster.peers,
       currentServer: (name) => options.currentServer?.(name),
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
@@ -152,12 +149,12 @@ export class Sessions implements ProcessCapacity, SessionHost {
     return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.limits.leaseMs ?? 0);
   }
 
-  /** The other instances that messages are sent to, by the way of the messages; undefined without direct links. */
-  get peerLinks(): PeerLinkCounts | undefined {
-    return this.#cluster?.peerLinks;
+  /** The other instances, by whether they answer this one; undefined if there can be none. */
+  get peers(): PeerStates | undefined {
+    return this.#cluster?.peers;
   }
 
-  /** Accepts direct connections of other instances. Rejects if the address cannot be listened on. */
+  /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
   async listenForPeers(): Promise<void> {
     await this.#cluster?.listen();
   }

@@ -16,10 +16,6 @@ export abstract class ForwardingReply implements Reply {
     return this.reply.isContinued ?? false;
   }
 
-  get attempt(): Reply['attempt'] {
-    return this.reply.attempt;
-  }
-
   get isGone(): boolean {
     return this.reply.isGone;
   }

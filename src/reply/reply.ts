@@ -69,8 +69,6 @@ export interface Reply {
   readonly request: RequestFacts;
   /** True if the client already has an event id of this stream, on this connection. It then needs no priming event. */
   readonly isContinued?: boolean;
-  /** Set for a request that another instance forwarded and may repeat. */
-  readonly attempt?: RequestAttempt | undefined;
   /** True once the client has disconnected. An answer then has no effect. */
   readonly isGone: boolean;
   /** Calls the listener once if the connection is lost before the answer was sent completely. */
@@ -79,19 +77,6 @@ export interface Reply {
   answer(answer: CompleteAnswer): void;
   /** Answers 200 with an event stream and sends the head at once. */
   stream(headers?: Headers): EventSink;
-}
-
-/** One attempt of another instance to get the answer to a client's request. */
-export interface RequestAttempt {
-  readonly id: string;
-  /** The ids of earlier attempts for the same request, oldest first. */
-  readonly previousIds: readonly string[];
-  /** True while the connection to the client's instance is lost but the client may still be there. It may try again. */
-  readonly isDetached: boolean;
-  /** True once the client was answered by its instance, without this attempt. It does not come back for the answer. */
-  readonly isObsolete: boolean;
-  /** Calls the listener once if a detached attempt is given up: its client has left, or has its answer. */
-  onGivenUp(listener: () => void): void;
 }
 
 /** Response headers beside those that belong to the content type. */

@@ -8,8 +8,11 @@ export type StoreEvent = Readonly<
   | { type: 'store-joined' }
   /** Work with the store failed. Any cause other than `StoreUnavailable` is a fault of the gateway. */
   | { type: 'store-failed'; cause: unknown }
-  /** Another instance cannot be reached directly at the address that it has published. Messages go through the store. */
-  | { type: 'direct-link-failed'; instance: string; address: string }
+  /** Another instance holds its lease, but does not answer this one at its address. */
+  | { type: 'peer-unreachable'; instance: string; address: string; detail: string }
+  | { type: 'peer-reachable'; instance: string; address: string }
+  /** A request for the port of the instances was not one of another instance. */
+  | { type: 'peer-refused'; reason: 'malformed' | 'version' | 'stranger' | 'clock' | 'replay' }
   /** One command of the store failed. The work that needs the command reports `store-failed`, if it cannot go on. */
   | { type: 'store-command-failed'; reason: StoreUnavailable['reason'] }
 >;

@@ -27,7 +27,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A store that several instances share: also their leases and mailboxes. */
+/** A store that several instances share: also their leases and addresses. */
 export interface ClusterStore extends Store {
   readonly instances: Instances;
 }

@@ -38,19 +38,14 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
  */
 export type Partition = 'held' | 'lost' | 'refused';
 
-/**
- * How instances exchange messages: through Redis, or directly over Unix sockets (`local`) or over TLS. `mixed`: only
- * instances 0, 2, … use direct links, so that each instance has peers of both kinds in a cluster of three. `proxied`: over
- * TLS, through `linkProxies`.
- */
-export type LinkKind = 'redis' | 'local' | 'direct' | 'mixed' | 'proxied';
+/** How instances reach each other: over Unix sockets (`local`), over TLS, or over TLS through `linkProxies` (`proxied`). */
+export type LinkKind = 'local' | 'direct' | 'proxied';
 
 /** The kind of clusters that do not choose one: TEST_LINK runs any suite on another link. */
-const usualLink = (process.env['TEST_LINK'] ?? 'redis') as LinkKind;
+const usualLink = (process.env['TEST_LINK'] ?? 'local') as LinkKind;
 
-/** The options of an instance for a link, and the proxy before its port, if there is one. */
-function linkArguments(link: LinkKind, instance: number, proxy: LinkProxy | undefined): readonly string[] {
-  if (link === 'redis' || (link === 'mixed' && instance % 2 === 1)) return ['--cluster.link.host', 'none'];
+/** The options of an instance for a link, with the proxy before its port, if there is one. */
+function linkArguments(link: LinkKind, proxy: LinkProxy | undefined): readonly string[] {
   if (link === 'local') return [];
   const host = ['--cluster.link.host', '127.0.0.1'];
   return proxy
@@ -59,7 +54,7 @@ function linkArguments(link: LinkKind, instance: number, proxy: LinkProxy | unde
 }
 
 /** Instances that have directories of their own do not find each other's sockets, as on different hosts. */
-const needsDirectories = (link: LinkKind): boolean => link !== 'redis' && link !== 'local';
+const needsDirectories = (link: LinkKind): boolean => link !== 'local';
 
 /** A proxy before the port for direct links of an instance. */
 export interface LinkProxy extends NetProxy {
@@ -164,7 +159,7 @@ export async function startCluster({
         ...(program && { program }),
         ...(needsDirectories(link) && { env: { ...gatewayOptions.env, XDG_RUNTIME_DIR: directory } }),
         adminPort: adminPorts[instance] ?? 0,
-        args: ['--redis', redisUrl, ...linkArguments(link, instance, linkProxies[instance]), ...more],
+        args: ['--redis', redisUrl, ...linkArguments(link, linkProxies[instance]), ...more],
         isStoppedWithTest: false,
       });
     };

@@ -3,7 +3,7 @@ import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
 import type { RequestFacts } from '../../reply/reply.ts';
 import type { ClientPost } from '../../session/session-handle.ts';
-import type { MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
+import type { PeerRequest, RemoteOpening } from '../peers/peer-request.ts';
 import type { ClientReply } from './client-reply.ts';
 
 /** An operation that a client requests on a session that another instance may own. */
@@ -12,62 +12,49 @@ export type ClientOperation =
   | { readonly kind: 'listen'; readonly after: EventId | undefined }
   | { readonly kind: 'remove' };
 
-/** The context in which an operation is sent to an owner. */
-export interface ForwardAttempt {
-  readonly n: number;
-  readonly key: string;
-  /** The ids of the previous attempts, oldest first. */
-  readonly previousIds: readonly string[];
-  readonly reply: ClientReply;
-  /** See `ForwardedContext.adopts`. */
-  readonly adopts: boolean;
-}
-
 /** The ids of the requests that need an answer. */
 export const operationRequestIds = (operation: ClientOperation): readonly RequestId[] =>
   operation.kind !== 'post'
     ? []
     : operation.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
 
-/** The most ids of previous attempts that an owner is told. */
-export const maxPreviousIds = 10;
-
 /**
- * The request ids have a member of their own. Older instances, whose event ids had no request ids, read `after` alone.
+ * Makes the request that asks an owner to run the operation.
+ * @param adopts see `PeerRequest`
  */
-function positionMembers(after: EventId | undefined): { readonly after?: string; readonly requests?: string } {
-  if (after === undefined) return {};
-  const { stream, epoch, seq, requests } = after;
-  return { after: formatEventId(stream, { epoch, seq }), ...(requests !== undefined && { requests }) };
+export function peerRequestOf(key: string, operation: ClientOperation, reply: ClientReply, adopts: boolean): PeerRequest {
+  const context = { key, request: factsToSend(reply.request), ...(adopts && { adopts }) };
+  switch (operation.kind) {
+    case 'remove':
+      return { kind: 'remove', ...context };
+    case 'listen': {
+      const { after } = operation;
+      const position = after && { after: formatEventId(after.stream, after) };
+      return { kind: 'listen', ...(reply.isContinued && { continues: true }), ...position, ...context };
+    }
+    case 'post': {
+      const { group, opens } = operation;
+      return {
+        kind: 'post',
+        ...(reply.mayHaveRun && { again: true }),
+        ...(group && { group }),
+        ...(opens && { opens }),
+        ...context,
+      };
+    }
+  }
 }
 
-/** Builds the peer message that asks an owner to run the operation. */
-export function messageToOwner(
-  operation: ClientOperation,
-  { n, key, previousIds, reply, adopts }: ForwardAttempt,
-): { readonly message: MessageToOwner; readonly body: readonly Buffer[] } {
-  const context = { request: factsToSend(reply.request), ...(adopts && { adopts }) };
-  const { isContinued: continues, mayHaveRun: again } = reply;
-  const earlier = previousIds.length > 0 && { earlier: previousIds };
-  if (operation.kind === 'remove') return { message: { kind: 'remove', n, key, ...context }, body: [] };
-  if (operation.kind === 'listen') {
-    return {
-      message: { kind: 'listen', n, key, continues, ...positionMembers(operation.after), ...earlier, ...context },
-      body: [],
-    };
-  }
-  const body = operation.messages.map(({ text }) => text);
-  const lengths = body.map(({ length }) => length);
-  const { isBatch, group, opens } = operation;
-  const head = {
-    again,
-    ...earlier,
-    lengths,
-    ...(group && { group }),
-    ...(opens && { opens }),
-    ...context,
-  };
-  return { message: { kind: 'post', n, key, isBatch, ...head }, body };
+/** The body of a POST as its client sent it: one message, or an array of them. A post of a group may have none. */
+export function bodyOf(operation: ClientOperation): Buffer | undefined {
+  if (operation.kind !== 'post') return undefined;
+  const { messages, isBatch } = operation;
+  if (!isBatch) return messages[0]?.text;
+  return Buffer.concat([
+    Buffer.from('['),
+    ...messages.flatMap(({ text }, index) => (index === 0 ? [text] : [Buffer.from(','), text])),
+    Buffer.from(']'),
+  ]);
 }
 
 /** The facts without those that mean something only here, or nothing. */

@@ -1,4 +1,4 @@
-// The requests of clients that other instances have to answer, as a table under the numbers of their messages.
+// The requests of clients that other instances have to answer.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
@@ -10,9 +10,7 @@ import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../se
 import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import type { MessageToIngress } from '../link/peer-messages.ts';
 import type { Directory } from '../ownership/directory.ts';
-import { isAlive } from '../ownership/liveness.ts';
 import type { ClientOperation } from './client-operation.ts';
 import { ForwardedRequest } from './forwarded-request.ts';
 import type { FailedAttempt, ForwardingHost, SessionOwnerLocation } from './forwarding-host.ts';
@@ -20,7 +18,7 @@ import { replay } from './replay.ts';
 import { type RetryLookupOptions, retryLookup } from './retry-lookup.ts';
 
 /** Options of `ForwardedRequests`. */
-export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'name' | 'send'> {
+export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'ask'> {
   readonly store: ClusterStore;
   readonly limits: {
     readonly leaseMs: number;
@@ -44,9 +42,7 @@ const pauseMs = 50;
 /** All requests that this instance forwards. */
 export class ForwardedRequests {
   readonly #options: ForwardedRequestsOptions;
-  /** A request has an entry for each of its attempts. */
-  readonly #requests = new Map<number, ForwardedRequest>();
-  #lastNumber = 0;
+  readonly #requests = new Set<ForwardedRequest>();
   #isClosed = false;
 
   constructor(options: ForwardedRequestsOptions) {
@@ -55,7 +51,7 @@ export class ForwardedRequests {
 
   /** The instances that requests wait for. */
   get owners(): readonly string[] {
-    return [...this.#requests.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
+    return [...this.#requests].map(({ owner }) => owner).filter((owner) => owner !== undefined);
   }
 
   /** A handle for a session whose owner is not known here. */
@@ -76,6 +72,7 @@ export class ForwardedRequests {
     const here: SessionHandle = { post: (_, to) => open(to), listen: () => undefined, remove: () => undefined };
     const opens = { server: server.name, digest: server.digest, principal };
     this.#run(lookup, { kind: 'post', messages: [initialize], isBatch: false, opens }, reply, () => ({
+      mayRepeat: true,
       admit: () => Promise.resolve(true),
       locate: (_, failed) => Promise.resolve(failed === undefined ? { instance: home, epoch: 0 } : { here }),
     }));
@@ -99,6 +96,7 @@ export class ForwardedRequests {
       }
     };
     this.#run(lookup, { kind: 'post', ...post }, reply, (request) => ({
+      mayRepeat: false,
       admit: () => Promise.resolve(true),
       locate: async (to, failed) =>
         (await retryLookup<SessionOwnerLocation & object>(() => locate(failed), request(), to, this.#retryOptions)) ??
@@ -106,31 +104,14 @@ export class ForwardedRequests {
     }));
   }
 
-  /** A message of an owner for one of the requests. Messages for requests that are over are dropped. */
-  receive(from: string, head: MessageToIngress, body: Buffer): void {
-    this.#requests.get(head.n)?.receive(from, head, body);
-  }
-
-  /** An owner sent a message that cannot be read here. */
-  receiveUnreadable(from: string, n: number): void {
-    this.#requests.get(n)?.replyUnreadable(from, n);
-  }
-
-  /** An instance or messages to it were lost. Requests that wait for that instance must not wait any longer. */
-  ownerLost(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
-    for (const request of this.#requests.values()) {
-      if (request.owner === instance) request.ownerLost(withdrawn, since);
-    }
-  }
-
-  /** All messages may be lost. */
-  allOwnersLost(): void {
-    for (const request of this.#requests.values()) request.ownerLost();
+  /** An instance was lost. Requests that wait for it must not wait any longer. */
+  ownerLost(instance: string): void {
+    for (const request of [...this.#requests]) if (request.owner === instance) request.ownerLost();
   }
 
   /** Ends the requests that have waited since `since`. See `ForwardedRequest.endUnreachable`. */
   endUnreachable(since: number): void {
-    for (const request of this.#requests.values()) request.endUnreachable(since);
+    for (const request of [...this.#requests]) request.endUnreachable(since);
   }
 
   /**
@@ -139,7 +120,7 @@ export class ForwardedRequests {
    */
   async leave(deadline: Promise<void>): Promise<void> {
     await Promise.race([deadline, this.#isQuiet()]);
-    for (const request of this.#requests.values()) {
+    for (const request of [...this.#requests]) {
       request.detach();
       request.close();
     }
@@ -157,6 +138,7 @@ export class ForwardedRequests {
     const passesOn = operation.kind !== 'listen';
     const retryOptions = this.#retryOptions;
     this.#run(lookup, operation, reply, (request) => ({
+      mayRepeat: true,
       admit: async (to) => (await retryLookup(() => directory.admits(lookup), request(), to, retryOptions)) === 'yes',
       locate: async (to, failed) =>
         (await retryLookup(() => directory.locate(lookup, failed, passesOn), request(), to, retryOptions)) ?? 'none',
@@ -174,17 +156,16 @@ export class ForwardedRequests {
     { key, server, version }: SessionLookup,
     operation: ClientOperation,
     reply: Reply,
-    ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate'>,
+    ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate' | 'mayRepeat'>,
   ): void {
-    const { store, limits, directory, name, send, reportFailure } = this.#options;
+    const { store, limits, directory, ask, reportFailure } = this.#options;
     const { emit, delivered } = this.#options.telemetry;
     const request: ForwardedRequest = new ForwardedRequest(key, operation, reply, {
       ...ownerOf(() => request),
+      ...this.#retryOptions,
       earlyStreamMs,
-      name,
-      send,
+      ask,
       retryMsOfPriming: sessionRevision(version ?? assumedRevision).primesStreams ? limits.reconnectDelayMs : undefined,
-      isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
         const primes = directory.primes(key);
         let outcome: ResumeOutcome = 'complete';
@@ -199,12 +180,9 @@ export class ForwardedRequests {
         if (reached === 'complete') emit({ type: 'stream-resumed', server: server.name, outcome });
         return reached;
       },
-      renumber: () => this.#renumber(request),
-      onOver: () => {
-        for (const n of request.numbers) this.#requests.delete(n);
-      },
+      onOver: () => this.#requests.delete(request),
     });
-    request.begin();
+    this.#requests.add(request);
     request.run().catch((cause: unknown) => {
       // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
@@ -213,18 +191,11 @@ export class ForwardedRequests {
     });
   }
 
-  /** Gives a request its next number. Replies to an earlier number still find the request. */
-  #renumber(request: ForwardedRequest): number {
-    const n = ++this.#lastNumber;
-    this.#requests.set(n, request);
-    return n;
-  }
-
   /** Resolves when no client waits for another instance. */
   async #isQuiet(): Promise<void> {
     while (this.#requests.size > 0 && !this.#isClosed) {
       // Requests still arrive, and are passed on: the stream of one may get its first event id later.
-      for (const request of this.#requests.values()) request.detach();
+      for (const request of [...this.#requests]) request.detach();
       await delay(pauseMs);
     }
   }

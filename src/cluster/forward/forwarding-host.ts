@@ -1,8 +1,8 @@
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
-import type { MessageToOwner } from '../link/peer-messages.ts';
-import type { SendOutcome } from '../link/send-queue.ts';
+import type { Denial, PeerFailure, PeerTransport } from '../peers/peer-request.ts';
 import type { ClientReply } from './client-reply.ts';
+import type { RetryLookupOptions } from './retry-lookup.ts';
 
 /** Where the session is. `none`: the reply has been answered, so no owner has to be asked. */
 export type SessionOwnerLocation =
@@ -12,7 +12,7 @@ export type SessionOwnerLocation =
   | 'none';
 
 /** The services of its instance that a forwarded request needs. */
-export interface ForwardingHost {
+export interface ForwardingHost extends Pick<PeerTransport, 'ask'>, RetryLookupOptions {
   /**
    * True if the session exists and the client may use it. Waits while that cannot be known. Answers the reply
    * otherwise.
@@ -24,23 +24,12 @@ export interface ForwardingHost {
    * @param failed the owner of the previous attempt, and how that attempt ended
    */
   locate(reply: ClientReply, failed: FailedAttempt | undefined): Promise<SessionOwnerLocation>;
-  /** Sends a message to an owner and routes its replies to this request. `onNumber` is as in `PeerLink.send`. */
-  send(
-    to: string,
-    message: MessageToOwner,
-    body?: readonly Buffer[],
-    onNumber?: (number: number) => void,
-  ): Promise<SendOutcome>;
-  /** False if an instance is lost, or its state cannot be known. */
-  isAlive(instance: string): Promise<boolean>;
   /** Replays the part of a stream that is in the log; see `replay.ts`. */
   replay(after: EventId, reply: ClientReply): Promise<EventId | 'complete'>;
-  /** The name of this instance now. */
-  name(): string;
-  /** A new number for the request, under which replies find it from now on. */
-  renumber(): number;
   /** The request is answered, or its client is gone. */
   onOver(): void;
+  /** False if the answers go to a stream elsewhere: a harmless request that ran again would be answered twice there. */
+  readonly mayRepeat: boolean;
   readonly earlyStreamMs: number;
   /**
    * The reconnection time for priming events of the client's streams, as far as the request tells; undefined for none.
@@ -48,18 +37,14 @@ export interface ForwardingHost {
   readonly retryMsOfPriming: number | undefined;
 }
 
-/**
- * Why an attempt with an owner ended. `moved`: the owner says that it does not have the session. `ending`: the owner is
- * about to give up the session, or to get it. `gone`: there is no such instance, or it never received the request,
- * which is new for the next owner. `lost`: the owner may have received the request.
- */
-export type AttemptEnd = 'answered' | 'moved' | 'ending' | 'gone' | 'lost';
+/** Why an attempt with an owner ended. */
+export type AttemptEnd = 'answered' | Denial | PeerFailure;
 
 /** An owner that did not answer. */
 export interface FailedAttempt {
   readonly instance: string;
   readonly epoch: number;
-  readonly why: 'moved' | 'gone' | 'lost';
-  /** How often in a row the owner has denied having the session in this epoch. */
-  readonly denials: number;
+  readonly why: 'moved' | PeerFailure;
+  /** How often in a row the owner has failed in this way in this epoch; 0 if it is about to have another answer. */
+  readonly times: number;
 }

@@ -19,8 +19,8 @@ interface Refusal {
   readonly isPassing?: true | 'soon';
 }
 
-/** The pauses between lookups that could not be answered yet. */
-const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5, spread: [0.75, 1.25] });
+/** The pauses between lookups that could not be answered yet, and between requests to an owner out of reach. */
+export const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5, spread: [0.75, 1.25] });
 
 /**
  * Repeats a lookup until it has a result: for a POST as long as it may wait, for a GET for ever (P7).

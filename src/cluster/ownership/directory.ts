@@ -170,7 +170,7 @@ export class Directory {
     if (owner !== failed?.instance) return { instance: owner, epoch: record.epoch };
     if (failed.why !== 'moved') return this.#takeOver(lookup, record, 'lost');
     // Denials of another epoch do not count: the owner has taken the session over again since.
-    if (failed.denials >= maxDenials && failed.epoch === record.epoch) return this.#takeOver(lookup, record, 'denied');
+    if (failed.times >= maxDenials && failed.epoch === record.epoch) return this.#takeOver(lookup, record, 'denied');
     // The owner may only be about to get the session, or to end it. It is asked again after a pause.
     if (this.#paused.has(failed)) return { instance: owner, epoch: record.epoch };
     this.#paused.add(failed);

@@ -92,7 +92,7 @@ export class OwnershipGuard {
     detach(
       'cluster',
       this.#wait(session, this.#options.storeWaitMs).then(() => {
-        if (reply.isGone && reply.attempt?.isDetached !== true) return;
+        if (reply.isGone) return;
         if (this.covers(session)) here();
         else if (session.isReady) reply.answer(faultAnswer('store_unavailable', id));
         else elsewhere(this.#options.elsewhere(session));

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Instances, LeaseRenewal, MailboxMessage } from '../../store/instances.ts';
+import type { Instances, LeaseRenewal } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import { detach } from '../../util/boundary.ts';
-import { Acks } from '../link/acks.ts';
 
 /** Options of `Lease`. */
 export interface LeaseOptions {
@@ -13,14 +10,8 @@ export interface LeaseOptions {
   readonly renewMs: number;
   /** The safety margin: the lease counts as lost this long before its end. */
   readonly marginMs: number;
-  /** The most bytes of all messages in a mailbox. */
-  readonly mailboxMaxBytes: number;
-  /** A message arrived. Messages of one sender come in order, and the next call comes only after this one returned. */
-  onPeerMessage(message: MailboxMessage): void;
   /** The lease is held again after it was in doubt, and no other instance had it. Waiting work can go on. */
   onHeld(): void;
-  /** The instance has another name. Messages to or from the old name are lost. */
-  onRenamed(): void;
   /** A new term has begun: everything owned here has to be registered again. */
   onTerm(): void;
   onFailed(cause: unknown): void;
@@ -29,24 +20,17 @@ export interface LeaseOptions {
 /** The pause after a failed call of the store. */
 const pauseMs = 100;
 
-/** A batch is acknowledged at once if it fills this fraction of a mailbox. */
-const promptAckFraction = 16;
-
 /** After a loss of data, owners have a lease plus this time to register their sessions. */
 export const settlingMs = 2_000;
 
 /** A failure is reported once it has lasted this long. */
 const toleratedMs = 1_000;
 
-/**
- * This instance among the others: its name, its lease, and the loop that renews the lease and reads the mailbox. If the
- * loop dies, the lease lapses with it, so that a dead reader looks dead (docs/design.md, D3).
- */
+/** This instance among the others: its name, its lease, and the loop that renews the lease (docs/design.md, D3). */
 export class Lease {
   /** The current term. Each term requires everything owned here to be registered again. 0 before the first lease. */
   term = 0;
   readonly #options: LeaseOptions;
-  readonly #acks: Acks;
   #name = newName();
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
@@ -62,12 +46,11 @@ export class Lease {
   #lastRenewal: LeaseRenewal | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
+  #wake: (() => void) | undefined;
   #loop: Promise<void> | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    const { instances, mailboxMaxBytes, onFailed } = options;
-    this.#acks = new Acks({ instances, atOnceBytes: mailboxMaxBytes / promptAckFraction, onFailed });
   }
 
   /** The name of this instance. After the loss of its lease it takes another name: a name never lives twice. */
@@ -130,71 +113,47 @@ export class Lease {
     this.#options.onTerm();
   }
 
-  /**
-   * Gives up the lease and handles the rest of the mailbox. The caller has sent a message to this instance before,
-   * which wakes the loop.
-   */
+  /** Gives up the lease. */
   async close(): Promise<void> {
     const { instances } = this.#options;
     this.#isClosed = true;
+    this.#wake?.();
     if (!this.#isJoined) return;
     await this.#loop;
     this.#heldUntil = Number.NEGATIVE_INFINITY;
     try {
       await instances.leave(this.#name);
-      const remaining = await instances.receive(this.#name, 1);
-      for (const message of remaining?.messages ?? []) this.#deliver(message);
     } catch (cause) {
-      // Without the store the lease lapses by itself, and so does the mailbox.
+      // Without the store the lease lapses by itself.
       if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
     }
   }
 
-  /** True once the lease is known to be held; false if it is lost. Messages wait meanwhile. */
-  async #waitUntilSure(): Promise<boolean> {
-    while (this.#isJoined && !this.isHeld && !this.#isClosed) {
-      await this.#renew();
-      if (!this.isHeld) await delay(pauseMs, undefined, { ref: false });
-    }
-    return this.#isJoined;
-  }
-
   async #run(): Promise<void> {
-    const { instances, renewMs } = this.#options;
+    const { renewMs } = this.#options;
     let failingSince: number | undefined;
     while (!this.#isClosed) {
       try {
         if (!this.#isJoined) await this.#join();
-        // A renewal that is under way may fail and need a retry, or report that the lease is lost.
-        const dueMs = this.#renewing !== undefined ? pauseMs : Math.max(1, this.#sentAt + renewMs - performance.now());
-        const name = this.#name;
-        const batch = await instances.receive(name, Math.ceil(Math.min(dueMs, renewMs)));
-        // A message to a dead name is not handled: its sender has turned to another instance.
-        if (batch !== undefined && (await this.#waitUntilSure())) {
-          for (const message of batch.messages) this.#deliver(message);
-          this.#acks.add(name, batch);
-        }
-        // Only here: if the mailbox cannot be read, the lease must lapse, so that no peer relies on this instance.
-        if (performance.now() >= this.#sentAt + renewMs) detach('cluster', this.#renew());
+        else if (performance.now() >= this.#sentAt + renewMs) await this.#renew();
         failingSince = undefined;
+        if (this.#isJoined) await this.#pause(Math.max(1, this.#sentAt + renewMs - performance.now()));
       } catch (cause) {
         // A connection that is being made, or made again, is no failure yet.
         failingSince ??= performance.now();
         if (performance.now() - failingSince >= toleratedMs) this.#options.onFailed(cause);
-        // A missing permission is not granted within a moment, and each attempt to join leaves a mailbox behind for a
-        // while.
+        // A missing permission is not granted within a moment.
         const isRefused = cause instanceof StoreUnavailable && cause.reason === 'refused';
-        await delay(isRefused ? renewMs : pauseMs, undefined, { ref: false });
+        await this.#pause(isRefused ? renewMs : pauseMs);
       }
     }
   }
 
-  #deliver(message: MailboxMessage): void {
-    try {
-      this.#options.onPeerMessage(message);
-    } catch (cause) {
-      this.#options.onFailed(cause); // one bad message must not end the loop, and with it the lease
-    }
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, ms).unref();
+    });
   }
 
   async #join(): Promise<void> {
@@ -204,7 +163,6 @@ export class Lease {
     this.#noteLapse(renewal);
     this.#noteRenewal(renewal, sentAt);
     this.#isJoined = true;
-    if (this.term > 0) this.#options.onRenamed();
     this.beginTerm();
   }
 

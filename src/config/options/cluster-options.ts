@@ -40,10 +40,10 @@ export const clusterOptions = {
   link: {
     host: text(
       'local',
-      matching(/^[^\s/]+$/, 'must be local, none, an IP address or a host name'),
-      'Address on which this instance accepts direct connections of other instances. local accepts only instances of the same user on this host. With none, messages between instances go through Redis.',
+      matching(/^(?!none$)[^\s/]+$/, 'must be local, an IP address or a host name'),
+      'Address on which this instance accepts requests of other instances. Instances must reach each other. local accepts only instances of the same user on this host.',
     ),
-    port: integer(0, [0, 65535], 'Port for direct connections of other instances. 0 selects any free port.'),
+    port: integer(0, [0, 65535], 'Port for requests of other instances. 0 selects any free port.'),
     address: advanced(
       optionalText(
         matching(/^[^\s/]+$/, 'must be a host, or host:port'),

@@ -1,10 +1,10 @@
-import type { PeerLinkCounts } from '../../cluster/cluster.ts';
+import type { PeerStates } from '../../cluster/peers/peer-request.ts';
 import type { Readiness } from '../../registry/readiness.ts';
 import type { ServerOutcome, ServerStatus } from './server-health.ts';
 
 /** A reason why an instance is not ready, or only degraded. */
 export interface ReadinessReason {
-  readonly reason: 'draining' | 'store_degraded' | 'store_unavailable' | 'server_down';
+  readonly reason: 'draining' | 'store_degraded' | 'store_unavailable' | 'server_down' | 'instances_unreachable';
   /** The reason as a sentence. */
   readonly detail: string;
 }
@@ -14,11 +14,8 @@ export interface ReadinessReport {
   readonly status: Readiness;
   /** Empty if the instance is ready. */
   readonly reasons: readonly ReadinessReason[];
-  /**
-   * How many other instances this one sends messages to directly, and how many through the store. Absent without other
-   * instances, or with `--cluster.link.host none`.
-   */
-  readonly peers?: PeerLinkCounts;
+  /** How many other instances hold their lease, by whether they answer this one. Absent if there can be none. */
+  readonly peers?: { readonly reachable: number; readonly unreachable: number };
 }
 
 const reasons = {
@@ -37,6 +34,11 @@ const reasons = {
     detail:
       'The store in files cannot be written. This instance opens no sessions until it can. The log shows the cause, such as a full disk.',
   },
+  unreachable: {
+    reason: 'instances_unreachable',
+    detail:
+      'Another instance does not answer this one, so its sessions cannot be served here. The log and the status page name it.',
+  },
   serverDown: {
     reason: 'server_down',
     detail: 'A server with --defaults.probes.required does not answer its probes.',
@@ -54,11 +56,14 @@ const reasons = {
 export function readinessReport(
   readiness: Readiness,
   servers: readonly ServerStatus[],
-  peers?: PeerLinkCounts,
+  peers?: PeerStates,
   isFileStoreUp = true,
 ): ReadinessReport {
-  const more = peers && { peers };
-  const instanceReasons = readiness === 'ready' ? [] : [reasons[readiness]];
+  const more = peers && { peers: { reachable: peers.reachable, unreachable: peers.unreachable.length } };
+  const instanceReasons = [
+    ...(readiness === 'ready' ? [] : [reasons[readiness]]),
+    ...(peers?.unreachable.length ? [reasons.unreachable] : []),
+  ];
   const causes = [
     ...(isFileStoreUp ? [] : [reasons.fileStoreDown]),
     ...(servers.some(({ isRequired, probe }) => isRequired && probe === 'down') ? [reasons.serverDown] : []),

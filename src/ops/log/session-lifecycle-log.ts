@@ -55,7 +55,7 @@ export interface SessionLifecycleLogOptions {
 }
 
 const linkHelp =
-  'If that instance still runs, check that this one can reach the address, and that both have a common key in cluster.stateKeys.';
+  'Instances must reach each other. If that instance still runs, check --cluster.link.host and --cluster.link.address there, and that no firewall or network policy is between the two.';
 
 const oversizedHelp =
   'An answer gets lost if its client is not connected, and other messages are dropped. Raise --replay.maxSize, of which an event may take half. Further ones are not reported.';
@@ -127,12 +127,16 @@ export function createSessionLifecycleLog(
         return logger.error({ ...event.name, ...faultField(logger, event.cause) }, 'session failed');
       case 'store-joined':
         return store.info(`${storeName} is available${storeName === 'Redis' ? '; sessions are shared' : ''}`);
-      case 'direct-link-failed': {
-        const { instance: peer, address } = event;
-        return store.info(
-          { peer, address, help: linkHelp },
-          'another instance cannot be reached directly; messages go through Redis',
+      case 'peer-unreachable': {
+        const { instance: peer, address, detail } = event;
+        return store.warn(
+          { peer, address, detail, help: linkHelp },
+          'another instance cannot be reached; its sessions are not served here',
         );
+      }
+      case 'peer-reachable': {
+        const { instance: peer, address } = event;
+        return store.info({ peer, address }, 'the other instance can be reached again');
       }
       case 'store-failed':
         return logOutage(event.cause);

@@ -279,18 +279,15 @@ export const catalogue = {
   redisErrors: counter('redis_errors_total', 'Failed Redis commands, by reason.', [
     oneOf('reason', 'unreachable', 'full', 'refused'),
   ]),
-  mailboxBytes: gauge(
-    'mailbox_bytes',
-    'Bytes of messages from other instances that this instance has not received yet.',
-  ),
-  mailboxOldest: gauge(
-    'mailbox_oldest_seconds',
-    'Age of the oldest message from other instances that this instance has not received yet.',
-  ),
   peers: gauge(
     'peers',
-    'Other instances that this instance sends messages to, directly or through Redis. The metric stays 0 with --cluster.link.host none.',
-    [oneOf('link', 'direct', 'redis')],
+    'Other instances that hold their lease, by whether they answer this one. The log and the status page name those that do not.',
+    [oneOf('state', 'reachable', 'unreachable')],
+  ),
+  peersRefused: counter(
+    'peer_requests_refused_total',
+    'Requests for the port of the instances that were refused. malformed: no request of an instance. version: of another version. stranger: without the secret. clock: too old or too new. replay: sent before.',
+    [oneOf('reason', 'malformed', 'version', 'stranger', 'clock', 'replay')],
   ),
   fenced: counter(
     'fenced_appends_total',

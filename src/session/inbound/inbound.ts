@@ -104,7 +104,6 @@ export class Inbound {
       if (calls.size === 0) this.#session.endFor('idle');
       return reply.answer(accepted);
     }
-    if (again && oneStream?.hasAccepted(reply.attempt)) return oneStream.accept(reply);
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
@@ -190,12 +189,9 @@ export class Inbound {
     const { calls } = this.#session;
     const { streams } = this.#log;
     const ids = requests.map(requestId);
-    const isOfAttempt = ({ answer }: Call): boolean => answer.isFor?.(reply.attempt) !== false;
-    const running = ids.flatMap((id) => calls.ofClient(id).filter(isOfAttempt).slice(-1));
+    const running = ids.flatMap((id) => calls.ofClient(id).slice(-1));
     for (const { answer } of running) answer.supersede?.();
-    const stream =
-      running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
-      streams.streamOf(reply.attempt);
+    const stream = running.map(({ answer }) => answer.stream).find((number) => number !== undefined);
     if (stream !== undefined) streams.join(stream, reply);
     if (stream !== undefined || running.length === 0) return stream !== undefined;
     const others = requests.filter((request) => !running.some((call) => clientIdOf(call) === requestId(request)));

@@ -2,15 +2,11 @@ import type { Answer, AnswerOptions } from '../../call/answer.ts';
 import type { OpeningAnswer } from '../../call/call-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
-import { accepted, type CompleteAnswer, faultAnswer, type Reply, type RequestAttempt } from '../../reply/reply.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
+import { accepted, type CompleteAnswer, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { getStream } from '../outbound/cursor.ts';
 import { answerOnStream, eventText } from '../outbound/logged-target.ts';
 import type { SessionLog } from '../outbound/session-log.ts';
 import type { SessionCore } from '../session-core.ts';
-
-/** How many accepted requests are remembered for retries of ingresses: many more than wait for an owner at once. */
-const maxRemembered = 512;
 
 /** The id of an `initialize` that the gateway sends for a client that sends none. Its answer is not for the client. */
 export const ownInitializeId = nextOwnId();
@@ -22,8 +18,6 @@ export const ownInitializeId = nextOwnId();
 export class OneStream {
   readonly #session: SessionCore;
   readonly #log: SessionLog;
-  /** The newest accepted attempts, oldest first. A retry of one needs no second answer. */
-  readonly #accepted = new BoundedMap<string, true>(maxRemembered);
 
   constructor(session: SessionCore, log: SessionLog) {
     this.#session = session;
@@ -37,13 +31,7 @@ export class OneStream {
 
   /** Answers a request that was passed to the server. */
   accept(reply: Reply): void {
-    if (reply.attempt !== undefined) this.#accepted.set(reply.attempt.id, true);
     reply.answer(accepted);
-  }
-
-  /** True if an earlier attempt of a request was accepted: the answer is on the stream, or will be. */
-  hasAccepted(attempt: RequestAttempt | undefined): boolean {
-    return attempt?.previousIds.some((id) => this.#accepted.has(id)) === true;
   }
 
   /** The answer to `initialize`. It goes to the stream too, and the request is told whether the session exists. */

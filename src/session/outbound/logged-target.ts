@@ -29,7 +29,7 @@ export class LoggedTarget implements AnswerTarget {
   }
 
   open(answer: Answer): void {
-    this.number = this.#log.streams.open(answer.connect(), answer.clientIds, answer.attempt);
+    this.number = this.#log.streams.open(answer.connect(), answer.clientIds);
     this.#opens = answer.ids;
     if (this.#session.primes) this.#add(noData, false);
   }

@@ -13,7 +13,7 @@ import {
   createRetryBatch,
   gapBatch,
 } from '../../reply/event-batch.ts';
-import { type EventSink, faultAnswer, nothing, type Reply, type RequestAttempt } from '../../reply/reply.ts';
+import { type EventSink, faultAnswer, nothing, type Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -36,12 +36,6 @@ const maxKnownStreams = 1_000;
 /** The server is paused while a client lags by more than these parts of the log, as divisors. */
 const maxLagShare = { events: 8, bytes: 2 };
 
-/**
- * How many requests of other instances are remembered (P8). A retry arrives within seconds, and a call that still runs
- * is found in the call table anyway.
- */
-const maxAttempts = 16;
-
 /** How streams read the log: `maxWaitMs` limits the wait for a store that is away. */
 interface RepairedLog {
   read(...args: [...Parameters<EventLog['read']>, maxWaitMs?: number]): Promise<ReadOutcome>;
@@ -57,11 +51,6 @@ export class Streams implements CursorOwner {
   readonly #cursors = new SparseMap<number, StreamCursor>();
   /** The requests that the newest streams answer, for clients whose answer is no longer kept. */
   readonly #ids = new SparseMap<number, readonly RequestId[]>();
-  /**
-   * The streams that answer requests of other instances, by attempt. A retry by another instance joins the stream of its
-   * earlier attempt.
-   */
-  #attempts: BoundedMap<string, number> | undefined;
   #next: number;
   /** Since when the GET stream has no listener, on the monotonic clock in milliseconds. */
   #unreadSince = performance.now();
@@ -69,8 +58,6 @@ export class Streams implements CursorOwner {
   #hadGet: boolean;
   /** True if the newest listener closed the GET stream itself. */
   #hasLeft = false;
-  /** The newest connection to the GET stream that another instance asked for, and where it began. */
-  #forwardedListen: { readonly attemptId: string; readonly after: LogPosition | undefined } | undefined;
   #pressureIsHigh = false;
   /** How often events were delivered. A read of the log that began before the latest delivery may lack events. */
   #deliveries = 0;
@@ -139,40 +126,23 @@ export class Streams implements CursorOwner {
     return this.#cursors.has(getStream);
   }
 
-  /**
-   * Opens a stream for the answer to a POST, and connects that POST if it has a connection.
-   * @param attempt of another instance whose client waits for the answer
-   */
-  open(sink: EventSink | undefined, ids: readonly RequestId[], attempt?: RequestAttempt): number {
+  /** Opens a stream for the answer to a POST, and connects that POST if it has a connection. */
+  open(sink: EventSink | undefined, ids: readonly RequestId[]): number {
     const stream = this.#next++;
-    if (attempt !== undefined) {
-      this.#attempts ??= new BoundedMap(maxAttempts);
-      this.#attempts.set(attempt.id, stream);
-    }
     this.#ids.set(stream, ids);
     this.#ids.delete(stream - maxKnownStreams);
     if (sink !== undefined) this.#attach(stream, sink, undefined, 'live');
     return stream;
   }
 
-  /** The stream that answers an earlier attempt of the same request; undefined if none was opened. */
-  streamOf(attempt: RequestAttempt | undefined): number | undefined {
-    return attempt?.previousIds.map((id) => this.#attempts?.get(id)).find((stream) => stream !== undefined);
-  }
-
   /**
    * Connects a client to the GET stream, after the last event that an earlier connection was sent. The newest
    * connection replaces the older one, because a reconnecting client must not be refused while its dead socket lingers.
-   * Another instance asks again if nothing reached its client. Then the events of the lost connection are sent again.
    * @param position from which the client is told to resume
    */
   listen(reply: Reply, position?: LogPosition): void {
     this.#cursors.get(getStream)?.close();
-    const { attempt } = reply;
-    const last = this.#forwardedListen;
-    const isRepeated = last !== undefined && attempt?.previousIds.includes(last.attemptId) === true;
-    const after = isRepeated ? last.after : this.#session.client.getCursor;
-    this.#forwardedListen = attempt && { attemptId: attempt.id, after };
+    const after = this.#session.client.getCursor;
     const sink = reply.stream();
     if (this.#session.primes && !reply.isContinued)
       sink.write(createPrimingBatch({ ...(position ?? after ?? this.#beginning), stream: getStream }, this.retryMs));

@@ -1,21 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Instances, LeaseRenewal } from '../instances.ts';
-import { createMailbox, type Mailbox } from './mailbox.ts';
 
-/** The leases and mailboxes of the gateways in this process. */
+/** The leases and addresses of the gateways in this process. */
 export interface MemoryInstances extends Instances {
-  /** Removes expired mailboxes. */
+  /** Removes instances that were lost long ago. */
   sweep(): void;
-  /** Removes all instances and ends their waiting `receive` calls. */
-  clear(): void;
 }
 
 /** The times and limits of instances. */
 export interface MemoryInstancesOptions {
   readonly leaseMs: number;
-  /** How many bytes a mailbox may have unread (P8). */
-  readonly mailboxMaxBytes: number;
   readonly now: () => number;
   /** When the store was last empty; now by default. A store that cannot lose data alone gives 0. */
   readonly createdMs?: number;
@@ -24,29 +19,23 @@ export interface MemoryInstancesOptions {
 interface Instance {
   address?: string;
   leaseEndsMs: number;
-  readonly mailbox: Mailbox;
 }
 
 /** How many names are remembered as dead. A name is used once, so an older one matters only to a very late `join`. */
 const maxDead = 10_000;
 
-/** For how long the mailbox of a lost instance is kept. */
-const mailboxRetentionMs = 120_000;
+/** For how long a lost instance is remembered. */
+const retentionMs = 120_000;
 
 /** Makes an empty table. Only `join` gives a name a lease: a renewal never revives a lapsed lease. */
 export function createMemoryInstances(options: MemoryInstancesOptions): MemoryInstances {
-  const { leaseMs, mailboxMaxBytes, now } = options;
+  const { leaseMs, now } = options;
   const instances = new Map<string, Instance>();
   const dead = new BoundedMap<string, true>(maxDead);
   const storeGeneration = randomUUID();
   const { createdMs = now() } = options;
 
-  const drop = (name: string): void => {
-    instances.get(name)?.mailbox.close();
-    instances.delete(name);
-  };
-
-  /** Finds an instance that holds its lease. The mailbox outlives the lease for a while. */
+  /** Finds an instance that holds its lease. */
   const findAlive = (name: string): Instance | undefined => {
     const instance = instances.get(name);
     return instance !== undefined && instance.leaseEndsMs > now() ? instance : undefined;
@@ -66,7 +55,7 @@ export function createMemoryInstances(options: MemoryInstancesOptions): MemoryIn
   return {
     async join(name) {
       if (findAlive(name) === undefined && !dead.has(name)) {
-        instances.set(name, { leaseEndsMs: now() + leaseMs, mailbox: createMailbox(mailboxMaxBytes, now) });
+        instances.set(name, { leaseEndsMs: now() + leaseMs });
       }
       return renewLease(name);
     },
@@ -93,36 +82,13 @@ export function createMemoryInstances(options: MemoryInstancesOptions): MemoryIn
       return true;
     },
 
-    async enqueue(to, from, first, contents) {
-      const instance = findAlive(to);
-      if (instance === undefined) return 'gone';
-      const messages = contents.map((content, index) => ({ from, number: first + index, content }));
-      return instance.mailbox.put(messages) ? 'posted' : 'full';
-    },
-    async receive(name, waitMs) {
-      const mailbox = instances.get(name)?.mailbox;
-      if (mailbox !== undefined) return mailbox.take(waitMs);
-      // Wait as for an empty mailbox: a caller that retries at once would loop without a pause.
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
-      return undefined;
-    },
-    async withdraw(name, from) {
-      return findAlive(name) === undefined ? (instances.get(name)?.mailbox.withdraw(from) ?? []) : [];
-    },
-    async acknowledge(name, ackToken) {
-      instances.get(name)?.mailbox.acknowledge(ackToken);
-    },
-    async backlog(name) {
-      return instances.get(name)?.mailbox.backlog() ?? { bytes: 0, oldestMs: 0 };
+    async addresses() {
+      const living = [...instances].filter(([name]) => findAlive(name) !== undefined);
+      return new Map(living.flatMap(([name, { address }]) => (address === undefined ? [] : [[name, address]])));
     },
 
     sweep() {
-      for (const [name, { leaseEndsMs }] of instances) {
-        if (leaseEndsMs + mailboxRetentionMs <= now()) drop(name);
-      }
-    },
-    clear() {
-      for (const name of instances.keys()) drop(name);
+      for (const [name, { leaseEndsMs }] of instances) if (leaseEndsMs + retentionMs <= now()) instances.delete(name);
     },
   };
 }

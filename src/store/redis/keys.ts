@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { BoundedMap } from '../../util/bounded-map.ts';
 import type { ValueKind } from '../shared/values.ts';
 
 /** The keys of one session, which are all in one slot of a cluster. */
@@ -16,25 +15,15 @@ export interface SessionKeys {
   readonly pending: string;
 }
 
-/** The keys of one instance, which are all in one slot of a cluster. */
-export interface InstanceKeys {
-  /** String: `alive` or `dead`. */
-  readonly lease: string;
-  /** Stream: one entry per post. */
-  readonly mailbox: string;
-  /** Strings: how many bytes were ever posted, and freed. */
-  readonly posted: string;
-  readonly freed: string;
-  /** String: where other instances reach this one directly. */
-  readonly address: string;
-}
-
 /** Makes every key that the store uses. */
 export interface Keys {
   session(key: string): SessionKeys;
-  instance(name: string): InstanceKeys;
+  /** String: `alive` or `dead`, for an instance. */
+  lease(name: string): string;
   /** The SCAN pattern of the leases of all instances. */
   readonly allLeases: string;
+  /** Hash: where other instances reach each one, by its name. */
+  readonly addresses: string;
   /** String: the name of this generation of the store's data. */
   readonly storeGeneration: string;
   /** String: a value. */
@@ -48,38 +37,19 @@ export interface Keys {
 }
 
 /**
- * How many instances' keys are remembered, since each message needs them (P8). Few instances are alive at a time, but
- * each restart brings a new name.
- */
-const maxRemembered = 100;
-
-/**
  * Makes the keys of a namespace. Every name that a caller passes is hashed. So a name cannot choose its slot with a
  * brace or collide with another key through a colon. Nobody can read a name in the list of keys (P12).
  * @param prefix the beginning of all keys. A prefix with a brace throws, since it would put all keys into one slot.
  */
 export function createKeys(prefix: string): Keys {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys has no braces');
-  const instances = new BoundedMap<string, InstanceKeys>(maxRemembered);
   return {
     session(key) {
       const base = `${prefix}:session:{${digest(key)}}`;
       return { record: `${base}:record`, log: `${base}:log`, tails: `${base}:tails`, pending: `${base}:pending` };
     },
-    instance(name) {
-      const known = instances.get(name);
-      if (known !== undefined) return known;
-      const base = `${prefix}:instance:{${digest(name)}}`;
-      const instanceKeys = {
-        lease: `${base}:lease`,
-        mailbox: `${base}:mailbox`,
-        posted: `${base}:posted`,
-        freed: `${base}:freed`,
-        address: `${base}:address`,
-      };
-      instances.set(name, instanceKeys);
-      return instanceKeys;
-    },
+    lease: (name) => `${prefix}:instance:{${digest(name)}}:lease`,
+    addresses: `${prefix}:addresses`,
     allLeases: `${prefix}:instance:*:lease`, // no character of a prefix is special in a pattern
     storeGeneration: `${prefix}:birth`,
     changes: `${prefix}:changes`,

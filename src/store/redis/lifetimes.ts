@@ -6,8 +6,8 @@ export interface Lifetimes {
   readonly logMs: number;
   /** The lifetime of a session's other keys, including tombstones. It is never shorter than the log's. */
   readonly recordMs: number;
-  /** The lifetime of a mailbox after its instance last had a lease. */
-  readonly mailboxMs: number;
+  /** The lifetime of the addresses of all instances after one was published. */
+  readonly addressesMs: number;
   /**
    * The lifetime of the mark of a dead name. It may expire: names are used once, and a dead name has no lease either.
    */
@@ -26,7 +26,7 @@ export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, le
   return {
     logMs,
     recordMs: Math.max(Math.ceil(recordTtlMs), logMs),
-    mailboxMs: Math.max(leaseMs * 20, 120_000),
+    addressesMs: Math.max(leaseMs * 20, 120_000),
     deadMs: dayMs,
     storeGenerationMs: 30 * dayMs,
     changesMs: dayMs / 24,

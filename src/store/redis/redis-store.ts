@@ -33,8 +33,6 @@ export interface RedisStoreOptions extends ConnectOptions {
   readonly recordTtlMs?: number;
   /** The time after which a command without an answer has an unknown outcome. */
   readonly commandTimeoutMs?: number;
-  /** How many bytes a mailbox may have unread (P8). */
-  readonly mailboxMaxBytes?: number;
   /** Receives each fault of a connection, for logs, without the contents of messages. */
   readonly onError?: (cause: unknown) => void;
   /** Receives the outcome of each command that does not block, for metrics. */
@@ -53,7 +51,6 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     leaseMs = 6_000,
     recordTtlMs = 3_600_000,
     commandTimeoutMs = 1_000,
-    mailboxMaxBytes = 64 * 1024 * 1024,
     onError = () => undefined,
   } = options;
   const keys = createKeys(prefix);
@@ -71,12 +68,9 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
   const runScript = createRunScript(commands);
   const readers = createReaders(() => connect(undefined), onError);
   const { run, health } = commands;
-  const instances = createRedisInstances({ run, runScript, readers, keys, lifetimes, leaseMs, mailboxMaxBytes });
+  const instances = createRedisInstances({ run, runScript, keys, lifetimes, leaseMs });
   const changes = createRedisChanges({ run, runScript, readers, keys, lifetimes });
-  health.onRecovered(() => {
-    readers.reset();
-    instances.rewind();
-  });
+  health.onRecovered(() => readers.reset());
 
   return {
     log: createRedisLog({ runScript, keys, limits, lifetimes }),

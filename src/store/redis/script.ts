@@ -18,18 +18,7 @@ export type RunScript = (
 const scriptNames = {
   log: ['append', 'read'],
   records: ['create', 'change', 'register', 'take-over', 'end'],
-  instances: [
-    'join',
-    'open-mailbox',
-    'redeliver',
-    'withdraw',
-    'prolong',
-    'store-generation',
-    'declare-dead',
-    'enqueue',
-    'discard',
-    'backlog',
-  ],
+  instances: ['join', 'store-generation', 'declare-dead'],
   shared: ['announce', 'use-rate'],
 } as const;
 export type ScriptName = (typeof scriptNames)[keyof typeof scriptNames][number];

@@ -8,7 +8,7 @@ import type { Environment } from '../../../config/sources/environment-variables.
 import { helpForCommand } from '../../../ops/health/start-help.ts';
 import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
-import { describeLink } from '../../addresses/direct-link.ts';
+import { describeLink } from '../../addresses/peer-addresses.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readTlsFiles } from '../../tls-files.ts';
 import { type Advice, advise } from './advice.ts';

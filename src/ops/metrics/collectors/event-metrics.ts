@@ -73,6 +73,8 @@ export function countEvents(metrics: Metrics): GatewaySink {
       case 'connection-dropped':
       case 'connection-flooded':
         return add('droppedConnections');
+      case 'peer-refused':
+        return add('peersRefused', event.reason);
       case 'store-command-failed':
         return add('redisErrors', event.reason);
       case 'store-failed':

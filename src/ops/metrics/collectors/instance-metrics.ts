@@ -1,7 +1,5 @@
-import type { PeerLinkCounts } from '../../../cluster/cluster.ts';
+import type { PeerStates } from '../../../cluster/peers/peer-request.ts';
 import type { Readiness } from '../../../registry/readiness.ts';
-import type { MailboxBacklog } from '../../../store/instances.ts';
-import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import type { ServerStatus } from '../../health/server-health.ts';
 import type { MetricKey } from '../catalogue.ts';
 import type { Metrics } from '../metrics.ts';
@@ -23,13 +21,8 @@ export interface InstanceState {
   lastReload(): { readonly isSuccessful: boolean; readonly succeededAtMs: number };
   /** Where sessions are kept, and whether they can be. */
   store(): { readonly kind: 'memory' | 'files' | 'redis'; readonly isUp: boolean };
-  /**
-   * The messages from other instances that wait for this one; undefined without other instances. May reject while the
-   * store is unavailable.
-   */
-  mailboxBacklog(): Promise<MailboxBacklog> | undefined;
-  /** The other instances, by the way of the messages to them; undefined without direct links. */
-  peerLinks(): PeerLinkCounts | undefined;
+  /** The other instances, by whether they answer; undefined if there can be none. */
+  peers(): PeerStates | undefined;
 }
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
@@ -77,25 +70,11 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
     const { kind, isUp } = state.store();
     if (kind === 'redis') set('redisUp', Number(isUp));
     if (kind === 'files') set('fileStoreUp', Number(isUp));
-    const peers = state.peerLinks();
+    const peers = state.peers();
     if (peers !== undefined) {
-      set('peers', peers.direct, 'direct');
-      set('peers', peers.store, 'redis');
+      set('peers', peers.reachable, 'reachable');
+      set('peers', peers.unreachable.length, 'unreachable');
     }
-    const [connections, backlog] = await Promise.all([state.connections(), readBacklog(state)]);
-    set('connections', connections);
-    if (backlog === undefined) return;
-    set('mailboxBytes', backlog.bytes);
-    set('mailboxOldest', backlog.oldestMs / 1_000);
+    set('connections', await state.connections());
   });
-}
-
-/** Returns undefined while the store is unavailable. The last numbers stay, and other metrics report the outage. */
-async function readBacklog({ mailboxBacklog }: InstanceState): Promise<MailboxBacklog | undefined> {
-  try {
-    return await mailboxBacklog();
-  } catch (cause) {
-    if (cause instanceof StoreUnavailable) return undefined;
-    throw cause;
-  }
 }

@@ -33,8 +33,6 @@ export interface FileStoreOptions {
   readonly syncMs: number;
   /** The duration of a lease after a renewal. No other instance shares the store, so a lease may be long. */
   readonly leaseMs: number;
-  /** How many bytes a mailbox may have unread (P8). */
-  readonly mailboxMaxBytes: number;
   readonly emit: Emit<StoreEvent>;
   /** Milliseconds of a clock that never jumps; the monotonic clock by default. */
   readonly now?: () => number;
@@ -71,7 +69,7 @@ const tidyMs = 3_600_000;
  * power loses at most the changes of the last `syncMs`.
  */
 export async function openFileStore(options: FileStoreOptions): Promise<FileStore> {
-  const { directory, leaseMs, mailboxMaxBytes, limits } = options;
+  const { directory, leaseMs, limits } = options;
   const files = makeStoreDirectory(directory);
   const { tables, engine, stored, now, found } = await openTables(options, files).catch(async (cause: unknown) => {
     // Some damage is seen only when the files are read.
@@ -81,7 +79,7 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
     });
   });
   const { sessions } = tables;
-  const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now, createdMs: 0 });
+  const instances = createMemoryInstances({ leaseMs, now, createdMs: 0 });
 
   const sweep = setInterval(() => {
     tables.sweep();
@@ -105,7 +103,6 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
   const close = async (): Promise<void> => {
     clearInterval(sweep);
     clearInterval(tidying);
-    instances.clear();
     await engine.close();
     tables.clear();
   };

@@ -1,7 +1,6 @@
 import { networkInterfaces } from 'node:os';
-import type { DirectLinkOptions } from '../../cluster/cluster.ts';
+import type { PeerAddresses } from '../../cluster/peers/peer-server.ts';
 import type { GatewayConfig } from '../../config/config.ts';
-import type { StateKeys } from '../../era/keys/state-keys.ts';
 import { prepareOwnDirectory } from './own-directory.ts';
 
 type LinkConfig = Pick<GatewayConfig, 'cluster'>;
@@ -9,22 +8,16 @@ type LinkConfig = Pick<GatewayConfig, 'cluster'>;
 /** Where the sockets for instances on this host are. */
 export interface LinkSockets {
   readonly directory: string;
-  /** There can be no sockets. Messages to the other instances of this host go another way. */
+  /** There can be no sockets. */
   onUnable(detail: string): void;
 }
 
-/** Returns how other instances reach this one directly; undefined if the operator wants no direct connections. */
-export function directLinkOf(
-  config: LinkConfig,
-  secrets: StateKeys,
-  sockets: LinkSockets,
-): DirectLinkOptions | undefined {
+/** Returns how other instances reach this one. */
+export function peerAddressesOf(config: LinkConfig, sockets: LinkSockets): PeerAddresses {
   const { host, port } = config.cluster.link;
-  if (host === 'none') return undefined;
   const advertised = advertisedLink(config);
   const network = advertised === undefined ? undefined : { host, port, advertised };
-  const directory = usableDirectory(sockets);
-  return network || directory ? { secrets, addresses: { network, directory } } : undefined;
+  return { network, directory: usableDirectory(sockets) };
 }
 
 /**
@@ -32,16 +25,14 @@ export function directLinkOf(
  * only instances on this host are accepted.
  */
 export function advertisedLink({ cluster: { link } }: LinkConfig): string | undefined {
-  if (link.host === 'none' || link.host === 'local') return undefined;
+  if (link.host === 'local') return undefined;
   const isWildcard = link.host === '0.0.0.0' || link.host === '::';
   const address = bracketed(link.address ?? (isWildcard ? firstAddress() : link.host));
   return link.port === 0 || hasPort.test(address) ? address : `${address}:${link.port}`;
 }
 
-/** Names the other instances that can connect to this one; undefined if none can. */
-export function describeLink(config: LinkConfig): string | undefined {
-  return config.cluster.link.host === 'none' ? undefined : (advertisedLink(config) ?? 'local');
-}
+/** Names the other instances that can reach this one. */
+export const describeLink = (config: LinkConfig): string => advertisedLink(config) ?? 'local';
 
 const hasPort = /:\d+$/;
 

@@ -1,0 +1,404 @@
+import { connect as connectPlain, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import type { Client, Pool } from 'undici';
+import type { Instances } from '../../store/instances.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
+import { loadLibrary } from '../../util/load-library.ts';
+import { findPeerKey, type PeerRefusal, ProofReader, peerCredential, peerVersion, signRequest } from './peer-proof.ts';
+import type {
+  PeerCall,
+  PeerHost,
+  PeerListener,
+  PeerRequest,
+  PeerStates,
+  PeerTransport,
+  UnreachablePeer,
+} from './peer-request.ts';
+import { ResponseReader } from './peer-response.ts';
+import { handshakeMs, type PeerAddresses, PeerServer, peerTls, requestHeader, socketName } from './peer-server.ts';
+
+/** The secrets that instances share. `StateKeys` implements it. */
+export interface PeerSecrets {
+  /** Returns all secrets, the one for new requests first. Rejects with `StoreUnavailable` while there is none. */
+  all(): Promise<readonly Buffer[]>;
+  /** As `all`, after reading the store again, at most once in a second. */
+  reread(): Promise<readonly Buffer[]>;
+}
+
+/** Options of `HttpPeers`. */
+export interface HttpPeersOptions {
+  readonly instances: Instances;
+  readonly secrets: PeerSecrets;
+  readonly addresses: PeerAddresses;
+  readonly leaseMs: number;
+  /** Another instance holds its lease and does not answer, or answers again. */
+  onUnreachable(peer: UnreachablePeer, why: string): void;
+  onReachable(peer: UnreachablePeer): void;
+  /** A request was refused here. */
+  onRefused(why: PeerRefusal): void;
+  onFault(cause: unknown): void;
+}
+
+/** How often other instances are asked whether they answer, within a lease. */
+const pingsPerLease = 6;
+
+/** An instance that has not answered for this part of a lease gets no new requests. */
+const silencesPerLease = 2;
+
+/** How many requests may be under way to one instance. Each has a connection; sessions and their calls are limited. */
+const maxConnections = 10_000;
+
+/** An idle connection is closed after this time, always by the asking side. */
+const idleMs = 30_000;
+
+/** The most that the head of an answer may have: the challenge of a server, or headers of an extension. */
+const maxHeadBytes = 256 * 1024;
+
+/** How long open requests of others may take when this instance stops. */
+const finishMs = 2_000;
+
+const origin = 'http://instance';
+
+/** Why a peer does not answer, for the operator. */
+const otherVersion = (address: string): string =>
+  `It runs another version of the gateway (${address.split(' ')[0]} instead of v${peerVersion}).`;
+const silent = 'It does not answer at its address.';
+
+/** What an instance says about all requests of this one. */
+const helpForRefusal: ReadonlyMap<string, string> = new Map([
+  ['version', 'It runs another version of the gateway.'],
+  ['stranger', 'It does not know the secret of this instance. Use the same cluster.stateKeys for all instances.'],
+  ['clock', 'Its clock differs by more than a minute. Synchronise the clocks of all hosts.'],
+]);
+
+/** The way to one other instance. */
+class Peer {
+  readonly name: string;
+  readonly address: string;
+  readonly pool: Pool;
+  readonly calls = new Set<ResponseReader>();
+  heardAt = performance.now();
+  isPinging = false;
+  /** It answers under another name: it had lost its lease, and has a new one. */
+  isRenamed = false;
+  /** Set once the operator was told that it cannot be reached. */
+  isReported = false;
+  /** Why it refuses all requests; undefined if it does not. */
+  refusal: string | undefined;
+
+  constructor(name: string, address: string, pool: Pool) {
+    this.name = name;
+    this.address = address;
+    this.pool = pool;
+    if (!address.startsWith(`v${peerVersion} `)) this.refusal = otherVersion(address);
+  }
+
+  close(): void {
+    for (const call of [...this.calls]) call.fail(call.isSent ? 'lost' : 'unsent');
+    detach('cluster', this.pool.destroy());
+  }
+}
+
+/** Requests between instances by HTTP: over Unix sockets on one host, and over TLS with the shared key between hosts. */
+export class HttpPeers implements PeerTransport {
+  readonly #options: HttpPeersOptions;
+  readonly #peers = new Map<string, Peer>();
+  readonly #timer: NodeJS.Timeout;
+  #host: PeerHost | undefined;
+  #server: PeerServer | undefined;
+  #address: string | undefined;
+  #secrets: readonly Buffer[] = [];
+  #number = 0;
+  #isChecking = false;
+  #isClosed = false;
+
+  constructor(options: HttpPeersOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => detach('cluster', this.#check()), options.leaseMs / pingsPerLease).unref();
+  }
+
+  attach(host: PeerHost): void {
+    this.#host = host;
+    const { addresses, onFault, onRefused } = this.#options;
+    this.#server = new PeerServer(host, {
+      addresses,
+      proofs: new ProofReader(),
+      secrets: () => this.#secrets,
+      findKey: (identity) => this.#findKey(identity),
+      onRefused: (why) => {
+        if (why === 'stranger') this.#rereadSecrets();
+        onRefused(why);
+      },
+      onFault,
+    });
+  }
+
+  async listen(): Promise<void> {
+    this.#address = await this.#server?.listen();
+    this.publish();
+  }
+
+  publish(): void {
+    const { instances } = this.#options;
+    const address = this.#address;
+    if (address === undefined || this.#isClosed) return;
+    const work = async (): Promise<void> => {
+      this.#secrets = await this.#options.secrets.all();
+      await instances.publishAddress(this.#name, address);
+      await this.#check();
+    };
+    detach('cluster', work().catch(ignoreOutage)); // the next attempt is soon
+  }
+
+  get states(): PeerStates {
+    const peers = [...this.#peers.values()];
+    const unreachable = peers.filter((peer) => !this.#answers(peer));
+    return {
+      reachable: peers.length - unreachable.length,
+      unreachable: unreachable.map(({ name, address }) => ({ instance: name, address })),
+    };
+  }
+
+  get reached(): readonly string[] {
+    return [...this.#peers.values()].filter((peer) => this.#answers(peer)).map(({ name }) => name);
+  }
+
+  ask(to: string, request: PeerRequest, body: Buffer | undefined, listener: PeerListener): PeerCall {
+    const peer = this.#peers.get(to);
+    const reader: ResponseReader = new ResponseReader(listener, (why) => peer && this.#noteRefusal(peer, why));
+    if (peer !== undefined) this.#send(peer, request, body, reader);
+    else
+      detach(
+        'cluster',
+        this.#meet(to).then((found) => {
+          if (reader.isOver) return;
+          if (found === undefined) reader.fail('unsent');
+          else this.#send(found, request, body, reader);
+        }),
+      );
+    return reader;
+  }
+
+  isRenamed(instance: string): boolean {
+    return this.#peers.get(instance)?.isRenamed === true;
+  }
+
+  forget(instance: string): void {
+    this.#peers.get(instance)?.close();
+    this.#peers.delete(instance);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#server?.close();
+    for (const name of [...this.#peers.keys()]) this.forget(name);
+    setTimeout(() => this.#server?.destroy(), finishMs).unref();
+  }
+
+  get #name(): string {
+    return this.#host?.name() ?? '';
+  }
+
+  #answers({ heardAt, refusal }: Peer): boolean {
+    return refusal === undefined && performance.now() - heardAt < this.#options.leaseMs / silencesPerLease;
+  }
+
+  /** Finds an instance that this one has not heard of. */
+  async #meet(name: string): Promise<Peer | undefined> {
+    try {
+      if (this.#secrets.length === 0) this.#secrets = await this.#options.secrets.all();
+      const address = await this.#options.instances.addressOf(name);
+      return address === undefined || this.#isClosed ? undefined : this.#know(name, address);
+    } catch (cause) {
+      return ignoreOutage(cause);
+    }
+  }
+
+  #know(name: string, address: string): Peer {
+    const known = this.#peers.get(name);
+    if (known?.address === address) return known;
+    known?.close();
+    const connect = (_: unknown, callback: ConnectCallback): void => this.#connect(name, address, callback);
+    const pool = new (loadLibrary('undici').Pool)(origin, { ...clientOptions, connect, connections: maxConnections });
+    const peer = new Peer(name, address, pool);
+    this.#peers.set(name, peer);
+    return peer;
+  }
+
+  #send(peer: Peer, request: PeerRequest | 'ping', body: Buffer | undefined, reader: ResponseReader): void {
+    const [secret] = this.#secrets;
+    // Nothing goes to an instance that is silent: what is sent there may be lost, and so would have an unknown outcome.
+    const mayAnswer = request === 'ping' || this.#answers(peer);
+    if (secret === undefined || !mayAnswer) {
+      queueMicrotask(() => reader.fail(peer.refusal === undefined ? 'unsent' : 'refused'));
+      return;
+    }
+    const names = { from: this.#name, to: peer.name };
+    this.#number += 1;
+    const headers = { [requestHeader]: signRequest(secret, names, this.#number, request) };
+    peer.calls.add(reader);
+    reader.onOver = () => peer.calls.delete(reader);
+    const options = { path: '/', method: 'POST', headers, body: body ?? null } as const;
+    // A stream stays open for long. It has a connection of its own, so that the pool has none to pass over.
+    const isStream = request !== 'ping' && request.kind === 'listen';
+    const client = isStream ? this.#clientOf(peer, reader) : peer.pool;
+    client.dispatch(options, reader);
+  }
+
+  #clientOf({ name, address }: Peer, reader: ResponseReader): Client {
+    const connect = (_: unknown, callback: ConnectCallback): void => this.#connect(name, address, callback);
+    const client = new (loadLibrary('undici').Client)(origin, { ...clientOptions, connect });
+    const forget = reader.onOver;
+    reader.onOver = () => {
+      forget?.();
+      detach('cluster', client.destroy());
+    };
+    return client;
+  }
+
+  /** Connects to the first of the published addresses that can be reached and proves the key. */
+  #connect(name: string, published: string, callback: ConnectCallback): void {
+    const { directory } = this.#options.addresses;
+    const [secret] = this.#secrets;
+    const attempts = published.split(' ').flatMap((address) => {
+      const [scheme = '', ...rest] = address.split(':');
+      const where = rest.join(':');
+      if (scheme === 'unix' && directory !== undefined && socketName.test(where))
+        return [() => connectPlain({ path: join(directory, where) })];
+      if (scheme !== 'tcp' || secret === undefined) return [];
+      const credential = peerCredential(secret, { from: this.#name, to: name });
+      const at = where.lastIndexOf(':');
+      return [
+        () =>
+          connectTls({
+            ...peerTls,
+            host: where.slice(0, at).replace(/^\[|\]$/g, ''),
+            port: Number(where.slice(at + 1)),
+            pskCallback: () => credential,
+            ca: [],
+            checkServerIdentity: () => new Error('A peer proves the secret, not a certificate.'),
+          }),
+      ];
+    });
+    const tryNext = (cause: Error): void => {
+      const attempt = attempts.shift();
+      if (attempt === undefined) return callback(cause, null);
+      const socket: Socket = attempt();
+      const isTls = 'getPeerCertificate' in socket;
+      const fail = (error: Error): void => {
+        clearTimeout(timer);
+        socket.removeListener('error', fail);
+        socket.on('error', () => undefined);
+        socket.destroy();
+        tryNext(error);
+      };
+      const timer = setTimeout(() => fail(new Error('The handshake took too long.')), handshakeMs);
+      socket.once('error', fail);
+      socket.once(isTls ? 'secureConnect' : 'connect', () => {
+        clearTimeout(timer);
+        socket.removeListener('error', fail);
+        socket.setNoDelay(true);
+        socket.unref();
+        callback(null, socket);
+      });
+    };
+    tryNext(new Error('The instance has published no address that this one can use.'));
+  }
+
+  /** Learns which instances live, and asks each of them whether it answers. */
+  async #check(): Promise<void> {
+    if (this.#isClosed || this.#address === undefined || this.#isChecking) return;
+    this.#isChecking = true;
+    const known = new Set(this.#peers.values());
+    const found = await this.#options.instances.addresses().catch(ignoreOutage);
+    this.#isChecking = false;
+    if (this.#isClosed) return;
+    for (const [name, address] of found ?? []) if (name !== this.#name) this.#know(name, address);
+    for (const peer of [...this.#peers.values()]) {
+      // It may have published its address after the question. What it still answers counts until its death is certain.
+      const isUnknown = found !== undefined && !found.has(peer.name) && known.has(peer);
+      if (isUnknown && peer.calls.size === 0) this.forget(peer.name);
+      else this.#ping(peer);
+    }
+  }
+
+  #ping(peer: Peer): void {
+    const { leaseMs, onReachable, onUnreachable } = this.#options;
+    if (!this.#answers(peer) && !peer.isReported) {
+      peer.isReported = true;
+      onUnreachable({ instance: peer.name, address: peer.address }, peer.refusal ?? silent);
+    }
+    // An instance that is silent for a lease is lost, or its answers do not arrive.
+    if (performance.now() - peer.heardAt >= leaseMs) for (const call of [...peer.calls]) if (call.isSent) call.fail('lost');
+    if (peer.isPinging) return;
+    peer.isPinging = true;
+    const settle = (isHeard: boolean): void => {
+      clearTimeout(timer);
+      peer.isPinging = false;
+      if (!isHeard) return;
+      peer.heardAt = performance.now();
+      if (peer.refusal !== undefined || !peer.isReported) return;
+      peer.isReported = false;
+      onReachable({ instance: peer.name, address: peer.address });
+    };
+    const reader: ResponseReader = new ResponseReader(
+      {
+        answered: () => {
+          peer.refusal = undefined;
+          settle(true);
+        },
+        denied: () => {
+          peer.isRenamed = true;
+          settle(true);
+        },
+        opened: () => undefined,
+        received: () => true,
+        ended: () => undefined,
+        failed: (why) => settle(why === 'refused'),
+      },
+      (why) => this.#noteRefusal(peer, why),
+    );
+    const timer = setTimeout(() => reader.fail('lost'), leaseMs / pingsPerLease).unref();
+    this.#send(peer, 'ping', undefined, reader);
+  }
+
+  #noteRefusal(peer: Peer, why: string): void {
+    const help = helpForRefusal.get(why);
+    if (help === undefined) return;
+    peer.refusal = help;
+    if (why === 'stranger') this.#rereadSecrets();
+  }
+
+  #findKey(identity: string): Buffer | undefined {
+    const key = findPeerKey(identity, this.#name, this.#secrets);
+    if (key === undefined) this.#rereadSecrets();
+    return key;
+  }
+
+  /** Another instance may use a secret that this one has not read yet. */
+  #rereadSecrets(): void {
+    const reread = async (): Promise<void> => {
+      this.#secrets = await this.#options.secrets.reread();
+    };
+    detach('cluster', reread().catch(ignoreOutage));
+  }
+}
+
+type ConnectCallback = (...args: [error: Error, socket: null] | [error: null, socket: Socket]) => void;
+
+const clientOptions = {
+  pipelining: 1,
+  keepAliveTimeout: idleMs,
+  keepAliveMaxTimeout: idleMs,
+  maxHeaderSize: maxHeadBytes,
+  // The owner's session limits the time of a call, and pings notice an instance that is silent.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+} as const;
+
+function ignoreOutage(cause: unknown): undefined {
+  if (!(cause instanceof StoreUnavailable)) throw cause;
+}

@@ -1,0 +1,136 @@
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { BoundedMap } from '../../util/bounded-map.ts';
+import type { PeerRequest } from './peer-request.ts';
+
+/**
+ * The version of all that instances say to each other, and of the records that they share. It rises with each change
+ * that an older instance would misread. Instances of different versions refuse each other's requests, and say why.
+ */
+export const peerVersion = 3;
+
+/** The two instances of a request. Each name is used once, so a proof belongs to one lease. */
+export interface PeerNames {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The identity that the asking instance names in the TLS handshake, and the key that proves it. */
+export interface PeerCredential {
+  readonly identity: string;
+  readonly psk: Buffer;
+}
+
+/** Why a request of another instance is refused. */
+export type PeerRefusal = 'malformed' | 'version' | 'stranger' | 'clock' | 'replay';
+
+const markBytes = 6;
+const keyBytes = 32;
+
+/** How many keys are remembered: one for each pair of names, of which few live at a time (P8). */
+const maxCredentials = 1_000;
+const credentials = new BoundedMap<string, PeerCredential>(maxCredentials);
+
+/**
+ * Makes the credential of a pair of instances. Its key is derived from the secret, the version and both names. A recorded
+ * identity is therefore useless to a stranger, and a key fits no other pair.
+ */
+export function peerCredential(secret: Buffer, { from, to }: PeerNames): PeerCredential {
+  const mark = createHash('sha256').update('mcp-gangway link mark').update(secret).digest().subarray(0, markBytes);
+  const identity = `gangway-peer ${peerVersion} ${mark.toString('hex')} ${from} ${to}`;
+  const known = credentials.get(identity);
+  if (known !== undefined) return known;
+  const made = { identity, psk: Buffer.from(hkdfSync('sha256', secret, '', identity, keyBytes)) };
+  credentials.set(identity, made);
+  return made;
+}
+
+/** Finds the key for an identity that a connecting peer names. Undefined for anything but a peer of this instance. */
+export function findPeerKey(identity: string, to: string, secrets: readonly Buffer[]): Buffer | undefined {
+  const from = identity.split(' ')[3] ?? '';
+  if (from === '' || from === to) return undefined;
+  return secrets
+    .map((secret) => peerCredential(secret, { from, to }))
+    .find((credential) => credential.identity === identity)?.psk;
+}
+
+const macOf = (psk: Buffer, text: string): Buffer => createHmac('sha256', psk).update(text).digest();
+
+/** Writes a request as one signed header: version, names, time, number, contents and proof. */
+export function signRequest(secret: Buffer, names: PeerNames, number: number, request: PeerRequest | 'ping'): string {
+  const contents = Buffer.from(JSON.stringify(request)).toString('base64');
+  const text = `${peerVersion} ${names.from} ${names.to} ${Date.now()} ${number} ${contents}`;
+  return `${text} ${macOf(peerCredential(secret, names).psk, text).toString('base64')}`;
+}
+
+/** A request with a valid proof. */
+export interface ProvenRequest extends PeerNames {
+  readonly request: PeerRequest | 'ping';
+}
+
+/** The clocks of two instances may differ by this. An older request is refused, so few numbers are remembered. */
+const maxClockDifferenceMs = 60_000;
+
+/** How many instances' numbers are remembered (P8). Only an instance that knows the secret makes an entry. */
+const maxSenders = 1_000;
+
+/** Reads signed headers, and refuses what is not a new request of an instance of the cluster. */
+export class ProofReader {
+  readonly #seen = new BoundedMap<string, SeenNumbers>(maxSenders);
+
+  read(header: string, secrets: readonly Buffer[]): ProvenRequest | PeerRefusal {
+    const end = header.lastIndexOf(' ');
+    const text = header.slice(0, Math.max(0, end));
+    const [version = '', from = '', to = '', sentMs = '', number = '', contents] = text.split(' ');
+    if (!/^\d+$/.test(version)) return 'malformed';
+    if (Number(version) !== peerVersion) return 'version';
+    if (contents === undefined) return 'malformed';
+    const proof = Buffer.from(header.slice(end + 1), 'base64');
+    const isProven = secrets.some((secret) => {
+      const expected = macOf(peerCredential(secret, { from, to }).psk, text);
+      return proof.length === expected.length && timingSafeEqual(proof, expected);
+    });
+    if (!isProven) return 'stranger';
+    if (!(Math.abs(Date.now() - Number(sentMs)) <= maxClockDifferenceMs)) return 'clock';
+    const seen = this.#seen.get(`${from} ${to}`) ?? new SeenNumbers();
+    this.#seen.set(`${from} ${to}`, seen);
+    if (!seen.take(Number(number))) return 'replay';
+    return { from, to, request: JSON.parse(Buffer.from(contents, 'base64').toString()) };
+  }
+}
+
+const bitsPerWord = 32;
+
+/**
+ * The numbers that an instance has used. Requests on several connections overtake each other, so a window of numbers is
+ * remembered; an older number is refused.
+ */
+class SeenNumbers {
+  static readonly #window = 65_536;
+  readonly #bits = new Uint32Array(SeenNumbers.#window / bitsPerWord);
+  #highest = 0;
+
+  /** True if the number was not used before. */
+  take(number: number): boolean {
+    const size = SeenNumbers.#window;
+    if (!Number.isSafeInteger(number) || number <= this.#highest - size || number < 1) return false;
+    if (number - this.#highest >= size) this.#bits.fill(0);
+    else for (let next = this.#highest + 1; next <= number; next += 1) this.#set(next, false);
+    if (number <= this.#highest && this.#has(number)) return false;
+    this.#highest = Math.max(this.#highest, number);
+    this.#set(number, true);
+    return true;
+  }
+
+  #has(number: number): boolean {
+    const bit = number % SeenNumbers.#window;
+    return (((this.#bits[Math.floor(bit / bitsPerWord)] ?? 0) >>> (bit % bitsPerWord)) & 1) === 1;
+  }
+
+  #set(number: number, isSet: boolean): void {
+    const bit = number % SeenNumbers.#window;
+    const word = Math.floor(bit / bitsPerWord);
+    const mask = 1 << (bit % bitsPerWord);
+    const before = this.#bits[word] ?? 0;
+    this.#bits[word] = isSet ? before | mask : before & ~mask;
+  }
+}
