@@ -110,7 +110,8 @@ const notes: Partial<Record<Reason, string>> = {
     'Redis did not answer within `--cluster.lease` (6 s), or is full. The log of the gateway shows the cause.',
   input_not_taken:
     'Redis did not answer within `--cluster.lease` (6 s), or is full. The log of the gateway shows the cause.',
-  owner_busy: 'The messages that are queued for that instance exceed 64 MiB.',
+  owner_unreachable:
+    'Instances must reach each other. The log and the status page name the instance that cannot be reached. See [scaling.md](../scaling.md).',
   takeover_paused: 'Find out why the instances failed. The server of this session may be the cause.',
   other_configuration: 'Give all instances the same configuration and version.',
   server_reconfigured: 'See [health.md](../health.md#reload).',

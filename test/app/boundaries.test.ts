@@ -8,7 +8,6 @@ import { ScopeRules } from '../../src/auth/scopes/scope-rules.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
 import { linkBackends } from '../../src/backend/link/link.ts';
 import { SessionCalls } from '../../src/call/session-calls.ts';
-import { OwnerEndpoint } from '../../src/cluster/forward/owner-endpoint.ts';
 import { MessageTap } from '../../src/console/record/message-tap.ts';
 import type { HttpContext } from '../../src/http/http-context.ts';
 import { createHttpServer } from '../../src/http/http-server.ts';
@@ -337,34 +336,6 @@ describe('a listener of the store', () => {
     expect(heard.items.filter((text) => text !== 'missed')).toEqual(['good', 'last']);
     expect(heard.items).toContain('missed');
     expectFaults('store', 'store');
-  });
-});
-
-describe('a message of another instance', () => {
-  const accepts = { json: true, sse: false };
-  const post = {
-    kind: 'post',
-    n: 7,
-    key: 'k',
-    isBatch: false,
-    request: { accepts },
-    again: false,
-    lengths: [3],
-  } as const;
-
-  it('[C-10] at which something throws is answered under its number', () => {
-    const sent: object[] = [];
-    const desk = new OwnerEndpoint({
-      findHere: () => ({ post: throwSlip, listen: throwSlip, remove: throwSlip }),
-      openerOf: () => undefined,
-      adopt: async () => undefined,
-      isChanging: () => false,
-      send: (to, letter) => void sent.push({ to, ...letter }),
-    });
-    expect(() => desk.receive('in', post, Buffer.from('no!'))).toThrow('no message');
-    desk.refuse('in', 7, 'internal');
-    expect(sent).toEqual([{ to: 'in', kind: 'fault', n: 7, reason: 'internal', id: null }]);
-    expect([...desk.ingresses]).toEqual([]);
   });
 });
 

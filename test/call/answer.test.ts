@@ -236,101 +236,12 @@ describe('[P3] a failure', () => {
   });
 });
 
-describe('an answer whose way to the client is lost, of which another instance may ask again', () => {
-  const createParted = (accepts = acceptsBoth, primes = false) => {
-    let isDetached = false;
-    const givenUp: (() => void)[] = [];
-    const attempt = {
-      id: 'in 1',
-      previousIds: [],
-      isObsolete: false,
-      onGivenUp: (listener: () => void) => void givenUp.push(listener),
-      get isDetached() {
-        return isDetached;
-      },
-    };
-    const giveUp = (isObsolete: boolean): void => {
-      attempt.isObsolete = isObsolete;
-      for (const listener of givenUp) listener();
-    };
-    const reply = Object.assign(createFakeReply(accepts), { attempt });
-    const fixture = createAnswer(reply, {}, primes);
-    isDetached = true;
-    reply.leave();
-    return { ...fixture, giveUp };
-  };
-
-  it('[P2] attracts no more messages once the client is known not to come back', () => {
-    const [unanswered, told, resumable, returned] = [createParted(), createParted(), createParted(), createParted()];
-    for (const { answer } of [told, resumable]) answer.message(asMessage(notification));
-    returned.answer.supersede();
-    unanswered.giveUp(false);
-    told.giveUp(true); // its client has an error, and no event id
-    resumable.giveUp(false);
-    returned.giveUp(true);
-    const all = [unanswered, told, resumable, returned].map(({ answer }) => answer.hasStream);
-    expect(all).toEqual([false, false, true, true]);
-    told.answer.response(asMessage(response(1)));
-    expect(told.target.emitted.at(-1)).toEqual({ message: response(1), last: true }); // the log needs the end
-  });
-
-  it('[P3] is kept as a stream without a connection, with all that is said before it', () => {
-    const { answer, reply, target } = createParted(acceptsBoth, true);
-    expect([answer.hasStream, answer.isDetached]).toEqual([true, true]);
-    answer.message(asMessage(notification));
-    answer.response(asMessage(response(1)));
-    expect(target.opened).toEqual([{ sink: undefined, ids: [1] }]);
-    expect(target.emitted.map(({ message, last }) => [message, last])).toEqual([
-      ['', false],
-      [notification, false],
-      [response(1), true],
-    ]);
-    expect([reply.given, target.lost, answer.isDetached]).toEqual([undefined, 0, false]);
-  });
-
-  it('is kept also where it would have been JSON, or is an error', () => {
-    const answered = createParted();
-    answered.answer.response(asMessage(response(1)));
-    const failed = createParted();
-    expect(failed.answer.faultsInBand).toBe(true);
-    failed.answer.fault('server_busy');
-    expect([answered.target.emitted, failed.target.emitted]).toEqual([
-      [{ message: response(1), last: true }],
-      [{ message: errorOf(1, 'server_busy'), last: true }],
-    ]);
-  });
-
-  it('[P3] becomes a stream for the client that comes back, even before anything was said', () => {
-    const { answer, target } = createParted();
-    answer.supersede();
-    expect([target.opened, target.flushes, answer.isDetached]).toEqual([[{ sink: undefined, ids: [1] }], 1, false]);
-    answer.message(asMessage(notification));
-    expect(target.emitted).toEqual([{ message: notification, last: false }]);
-  });
-
-  it('[P3] ends its stream in the log also after the client has been away for too long', async () => {
-    const { answer, target } = createParted(acceptsBoth, true);
-    answer.message(asMessage(notification));
-    await vi.runAllTimersAsync();
-    expect(answer.isOver).toBe(true);
-    answer.response(asMessage(response(1)));
-    expect(target.emitted.at(-1)).toEqual({ message: response(1), last: true });
-    expect(target.lost).toBe(1);
-  });
-
-  it('is lost if its client comes back by another request, and was never parted from it', () => {
+describe('an answer whose client asks again', () => {
+  it('is lost', () => {
     const { answer, target } = createAnswer();
     answer.supersede();
     expect(answer.isOver).toBe(true);
     answer.response(asMessage(response(1)));
     expect([target.opened, target.emitted, target.lost]).toEqual([[], [], 1]);
-  });
-
-  it('is not kept for a client that takes only JSON, nor by one that does not own the session any more', () => {
-    const json = createParted(acceptsJson);
-    json.answer.response(asMessage(response(1)));
-    const abandoned = createParted();
-    abandoned.answer.abandon(1);
-    expect([json.target.lost, json.target.opened, abandoned.target.opened]).toEqual([1, [], []]);
   });
 });

@@ -13,13 +13,9 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 let made = 0;
 const startedMs = Date.now();
 
-function open(
-  { leaseMs, mailboxMaxBytes, ...limits }: StoreLimits,
-  directory: string,
-  now: () => number,
-): Promise<FileStore> {
+function open({ leaseMs, ...limits }: StoreLimits, directory: string, now: () => number): Promise<FileStore> {
   const times = { now, systemNow: () => startedMs + now() };
-  return openFileStore({ directory, limits, syncMs: 1_000, leaseMs, mailboxMaxBytes, emit: () => undefined, ...times });
+  return openFileStore({ directory, limits, syncMs: 1_000, leaseMs, emit: () => undefined, ...times });
 }
 
 const freshDirectory = (): string => join(root, `${++made}`);
@@ -47,7 +43,7 @@ storeContract(
     let nowMs = 0;
     const now = (): number => nowMs;
     let current = await open(limits, directory, now);
-    const { instances } = current; // leases and mailboxes live as long as a process
+    const { instances } = current; // leases live as long as a process
     let turn: Promise<unknown> = Promise.resolve();
     let openings = 0;
     let hasChanged = false;

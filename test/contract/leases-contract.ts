@@ -42,6 +42,26 @@ export function leasesContract(name: string, { open }: Fixture): void {
       expect(await other.instances.addressOf('b')).toBeUndefined();
     });
 
+    it('knows the addresses of all that hold a lease, and of nobody else', async () => {
+      const { store, other, advance } = await open({ leaseMs: 300 });
+      for (const name of ['a', 'b', 'left']) {
+        await store.instances.join(name);
+        await store.instances.publishAddress(name, `${name}:1`);
+      }
+      await store.instances.leave('left');
+      expect(await other.instances.addresses()).toEqual(
+        new Map([
+          ['a', 'a:1'],
+          ['b', 'b:1'],
+        ]),
+      );
+      await advance(200);
+      await store.instances.renew('a');
+      await advance(200);
+      expect(await other.instances.addresses()).toEqual(new Map([['a', 'a:1']]));
+      expect(await other.instances.addressOf('left')).toBeUndefined();
+    });
+
     it('[P6] declares nobody dead who holds its lease, and for ever who does not', async () => {
       const { store, other, advance } = await open({ leaseMs: 300 });
       await store.instances.join('a');

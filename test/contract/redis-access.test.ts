@@ -50,8 +50,8 @@ describe('access to Redis', () => {
     const store = await openRedisStore({ url, prefix });
     await store.sessions.create('s', aRecord());
     await store.instances.join('me');
-    await store.instances.enqueue('me', 'b', 1, [Buffer.from('x')]);
-    expect((await store.instances.receive('me', 1_000))?.messages).toHaveLength(1);
+    await store.instances.publishAddress('me', 'a:1');
+    expect(await store.instances.addresses()).toEqual(new Map([['me', 'a:1']]));
     expect(await store.sessions.find('s')).toEqual(aRecord());
     await store.close();
   });
@@ -149,7 +149,6 @@ describe('access to Redis', () => {
     const store = await openRedisStore({ url, prefix: freshPrefix(), tls: { ca, cert, key } });
     await store.sessions.create('s', aRecord());
     await store.instances.join('me');
-    expect(await store.instances.receive('me', 10)).toBeUndefined();
     expect(await store.sessions.find('s')).toEqual(aRecord());
     await store.close();
 

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { maxTakeovers } from '../../src/store/takeover-limit.ts';
-import { contentsOfRedis } from '../support/redis-contents.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { freshPrefix, openRedisStore } from './redis-fixture.ts';
 import { useAll } from './use-all.ts';
@@ -35,11 +33,11 @@ describe('the keys of the Redis store', () => {
     const keys = (await redis.cli('KEYS', '*')).split('\n');
     const digest = '[A-Za-z0-9_-]{43}';
     const form = new RegExp(
-      `^${prefix}:(birth|changes|(secret|rate|outcome|owner|used):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed|address))$`,
+      `^${prefix}:(birth|changes|addresses|(secret|rate|outcome|owner|used):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:lease)$`,
     );
     for (const key of keys) expect(key).toMatch(form);
-    // address, lease, mailbox, what was posted and freed, a dead lease, and what was posted to a lost mailbox, with it; four of a session and the tombstone of another; a secret, a rate, an outcome, an owner and a used name; the changes and the birth.
-    expect(keys).toHaveLength(hostileIds.length * 18 + 2);
+    // A lease and a dead one; four of a session and the tombstone of another; a secret, a rate, an outcome, an owner and a used name; the addresses, the changes and the birth.
+    expect(keys).toHaveLength(hostileIds.length * 12 + 3);
     await store.close();
   });
 
@@ -68,7 +66,7 @@ describe('the keys of the Redis store', () => {
     const store = await openRedisStore({ url: redis.url, prefix: freshPrefix(), limits, recordTtlMs: 90_000 });
     await useAll(store, 's');
     const keys = (await redis.cli('KEYS', '*')).split('\n');
-    expect(keys).toHaveLength(20);
+    expect(keys).toHaveLength(15);
     for (const key of keys) {
       const ttlMs = Number(await redis.cli('PTTL', key));
       expect(ttlMs, key).toBeGreaterThan(0);
@@ -76,40 +74,6 @@ describe('the keys of the Redis store', () => {
       if (/:(record|tails|pending)$/.test(key)) expect(ttlMs).toBeGreaterThan(80_000);
     }
     await store.close();
-  });
-
-  it('[P3] of a mailbox last as long as its instance has its lease', async () => {
-    await redis.empty();
-    const { instances, close } = await openRedisStore({ url: redis.url, prefix: freshPrefix() });
-    await instances.join('a');
-    await instances.enqueue('a', 'b', 1, [Buffer.from('x')]);
-    const delivery = await instances.receive('a', 100);
-    await instances.acknowledge('a', delivery?.ackToken ?? '');
-    const keys = (await redis.cli('KEYS', '*instance*')).split('\n').filter((key) => !key.endsWith(':lease'));
-    expect(keys).toHaveLength(3);
-    for (const key of keys) await redis.cli('PEXPIRE', key, '5000');
-    await instances.enqueue('a', 'b', 2, [Buffer.from('y')]); // it may be read much later
-    await instances.renew('a');
-    for (const key of keys) expect(Number(await redis.cli('PTTL', key)), key).toBeGreaterThan(60_000);
-    await close();
-  });
-
-  it('[P12] of a dead instance hold no message that it was given, and keep the others for their senders', async () => {
-    await redis.empty();
-    const { instances, close } = await openRedisStore({ url: redis.url, prefix: freshPrefix(), leaseMs: 100 });
-    await instances.join('a');
-    await instances.enqueue('a', 'b', 1, [Buffer.from('given-1'), Buffer.from('given-2')]);
-    await instances.enqueue('a', 'b', 3, [Buffer.from('given-3')]);
-    await instances.receive('a', 100);
-    await instances.enqueue('a', 'b', 4, [Buffer.from('kept-4')]);
-    await waitFor(() => instances.declareDead('a'), { what: 'the lease to lapse' });
-    const contents = await contentsOfRedis(redis.url);
-    expect(contents).not.toContain('given-');
-    expect(contents).toContain('kept-4');
-    expect(await instances.withdraw('a', 'b')).toEqual([4]);
-    expect(await contentsOfRedis(redis.url)).not.toContain('kept-4');
-    expect(await instances.declareDead('a')).toBe(true);
-    await close();
   });
 
   it('[P8] are as many after a thousand ended streams and answered calls as after one', async () => {

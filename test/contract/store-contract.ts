@@ -4,7 +4,6 @@ import { batchesContract } from './batches-contract.ts';
 import { changesContract } from './changes-contract.ts';
 import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
-import { mailboxContract } from './mailbox-contract.ts';
 import { ratesContract } from './rates-contract.ts';
 import { readContract } from './read-contract.ts';
 import { recordsContract } from './records-contract.ts';
@@ -31,7 +30,6 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   recordsContract(name, fixture);
   takeoverContract(name, fixture);
   leasesContract(name, fixture);
-  mailboxContract(name, fixture);
   valuesContract(name, fixture);
   changesContract(name, fixture);
   ratesContract(name, fixture);

@@ -8,7 +8,6 @@ import { aRecord, createLogWriter, type LogWriter } from './log-writer.ts';
 export interface StoreLimits extends LogLimits {
   readonly leaseMs: number;
   readonly recordTtlMs: number;
-  readonly mailboxMaxBytes: number;
 }
 
 /** A store made for one test. */
@@ -33,7 +32,6 @@ const wide: StoreLimits = {
   maxAgeMs: 3_600_000,
   leaseMs: 60_000,
   recordTtlMs: 3_600_000,
-  mailboxMaxBytes: 1_000_000,
 };
 
 export type Fixture = ReturnType<typeof createFixture>;

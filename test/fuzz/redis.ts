@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { PeerMessageHead } from '../../src/cluster/link/peer-messages.ts';
-import { decodePeerMessage, encodePeerMessage } from '../../src/cluster/link/peer-messages.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import { parseRecord, parseState, pendingArguments, recordFields, tailArguments } from '../../src/store/redis/codec.ts';
-import { mailboxBytes, packMessages, parseMailboxEntry } from '../../src/store/redis/instances/mailbox-codec.ts';
 import { fromSegment, toSegments } from '../../src/store/redis/log/segments.ts';
 import type { ScriptArgument } from '../../src/store/redis/script.ts';
 import { record } from './corpus.ts';
@@ -110,58 +107,4 @@ const records = createFuzzer({
   },
 });
 
-const heads: fc.Arbitrary<PeerMessageHead> = fc.oneof(
-  record({ kind: fc.constant('chunk' as const), n: number, at: text }),
-  record({ kind: fc.constantFrom('gone' as const, 'moved' as const, 'finish' as const, 'cut' as const), n: number }),
-  record({
-    kind: fc.constant('listen' as const),
-    n: number,
-    key: text,
-    request: record({ accepts: record({ json: fc.boolean(), sse: fc.boolean() }) }),
-    after: text,
-    continues: fc.boolean(),
-  }),
-  record({
-    kind: fc.constant('json' as const),
-    n: number,
-    headers: fc.dictionary(
-      text.filter((one) => one !== '__proto__'),
-      text,
-      { noNullPrototype: true },
-    ),
-  }),
-  record({
-    kind: fc.constant('fault' as const),
-    n: number,
-    reason: fc.constant('internal' as const),
-    id: fc.oneof(id, fc.constant(null)),
-  }),
-  record({ kind: fc.constant('part' as const), index: number, isLast: fc.boolean() }),
-);
-
-const letters = createFuzzer({
-  name: 'letters of a mailbox: packed, posted and read they are what was sent',
-  share: 5,
-  cases: fc.tuple(
-    fc.array(fc.tuple(heads, fc.array(bytes, { maxLength: 3 })), { minLength: 1, maxLength: 4 }),
-    text,
-    number,
-  ),
-  check([sent, from, first]) {
-    const contents = sent.map(([head, parts]) => encodePeerMessage(head, ...parts));
-    assert.ok(mailboxBytes(contents) >= contents.length * 64);
-    const fields = ['f', from, 'n', first, 'z', 1, 'd', packMessages(contents)];
-    const post = parseMailboxEntry([stored('1-1'), fields.map(stored)]);
-    assert.deepEqual({ id: post.id, totalBytes: post.totalBytes }, { id: '1-1', totalBytes: '1' });
-    assert.deepEqual(
-      post.messages.map((message) => ({ ...message, content: decodePeerMessage(message.content) })),
-      sent.map(([head, parts], index) => ({
-        from,
-        number: first + index,
-        content: { head, body: Buffer.concat(parts), isKnown: true },
-      })),
-    );
-  },
-});
-
-export const fuzzers = [segments, states, records, letters];
+export const fuzzers = [segments, states, records];

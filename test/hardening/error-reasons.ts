@@ -24,7 +24,7 @@ export function expectFromCatalogue(error: Message, status: number): Reason {
 
 /** Reasons that need more than `errors.test.ts` has, by the test that provokes them or asserts when they are said. */
 export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
-  'cluster/fault-redis-net': ['owner_busy'],
+  'cluster/partition': ['owner_unreachable'],
   'era/modern-on-legacy/store-away': ['input_not_taken'],
   'era/legacy-on-modern/rounds': ['input_too_large', 'too_many_rounds', 'unserved_result'],
   'era/legacy-on-modern/translator': ['method_of_other_era', 'bad_log_level', 'bad_uri', 'slow_reader'],

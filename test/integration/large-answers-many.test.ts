@@ -75,7 +75,7 @@ describe.each(['sse', 'http', 'http-stream', 'ws', 'tcp', 'modern'])(
   },
 );
 
-describe.each(['local', 'redis'] as const)('[P3] [P8] an answer of 16 MiB between two instances, link: %s', (link) => {
+describe.each(['local', 'direct'] as const)('[P3] [P8] an answer of 16 MiB between two instances, link: %s', (link) => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await startCluster({ instances: 2, link, command: [process.execPath, '-e', largeServer] });

@@ -156,7 +156,11 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   ],
 
   'store-joined': [{ type: 'store-joined' }],
-  'direct-link-failed': [{ type: 'direct-link-failed', instance: 'i', address: 'tcp:10.0.0.1:9465' }],
+  'peer-unreachable': [
+    { type: 'peer-unreachable', instance: 'i', address: 'v3 tcp:10.0.0.1:9465', detail: 'It does not answer.' },
+  ],
+  'peer-reachable': [{ type: 'peer-reachable', instance: 'i', address: 'v3 tcp:10.0.0.1:9465' }],
+  'peer-refused': [{ type: 'peer-refused', reason: 'stranger' }],
   'store-failed': [
     { type: 'store-failed', cause: new StoreUnavailable('unreachable') },
     { type: 'store-failed', cause: new Error('slip') },

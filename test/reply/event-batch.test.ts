@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReceivedBatch } from '../../src/cluster/forward/received-batch.ts';
-import { formatEventId } from '../../src/protocol/wire/event-id.ts';
+import { ReceivedBatch } from '../../src/cluster/forward/received-events.ts';
 import type { SseEvent } from '../../src/protocol/wire/sse.ts';
 import {
   createBatch,
@@ -148,8 +147,7 @@ describe('a batch that was received from another instance', () => {
   it('has the text, the position, the events and the messages of the batch that was sent', () => {
     fc.assert(
       fc.property(batches, (sent) => {
-        const position = sent.at && formatEventId(sent.at.stream, sent.at);
-        const received = new ReceivedBatch(sent.text, position);
+        const received = new ReceivedBatch(sent.text);
         expect(received.text).toBe(sent.text);
         expect(received.at).toEqual(sent.at);
         expect(received.events).toEqual(sent.events);
@@ -159,7 +157,7 @@ describe('a batch that was received from another instance', () => {
   });
 
   it('is decoded only if its events are needed', () => {
-    const foreign = new ReceivedBatch(Buffer.from('foreign'), undefined);
+    const foreign = new ReceivedBatch(Buffer.from('foreign'));
     expect([foreign.text.toString(), foreign.at]).toEqual(['foreign', undefined]);
     expect(() => foreign.events).toThrow('not a sequence of events');
   });

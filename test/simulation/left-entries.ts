@@ -1,9 +1,6 @@
 import { BoundedMap } from '../../src/util/bounded-map.ts';
 import { SparseMap } from '../../src/util/sparse-map.ts';
 
-/** What an instance has as long as it exists, once for all peers. */
-const lasting = ['secrets', 'timers', 'transports'].map((name) => `field_direct_links_${name}`);
-
 /** The entries of a table or a queue. Tables with a bound of their own may keep theirs, which are for later. */
 function entriesOf(value: unknown): readonly unknown[] | undefined {
   if (value instanceof BoundedMap) return [];
@@ -24,8 +21,7 @@ export function leftEntries(root: object): string[] {
     seen.add(value);
     const entries = entriesOf(value);
     if (entries === undefined) {
-      for (const [key, each] of Object.entries(value))
-        if (key.startsWith('field_') && !lasting.includes(key)) visit(each, key);
+      for (const [key, each] of Object.entries(value)) if (key.startsWith('field_')) visit(each, key);
       return;
     }
     if (entries.length > 0) left.add(`${field}: ${entries.length}`);

@@ -4,7 +4,6 @@ import { mutants } from './mutants.ts';
 import { simulate } from './world.ts';
 
 vi.mock('node:timers/promises', () => import('../support/fake-delay.ts'));
-vi.mock('../../src/cluster/link/tls-transport.ts', () => import('./simulated-network.ts'));
 vi.mock('node:crypto', async (original) => ({
   ...(await original<typeof import('node:crypto')>()),
   ...(await import('./random.ts')).seededCrypto,

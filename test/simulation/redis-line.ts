@@ -1,5 +1,4 @@
 import type { AppendOutcome, EventLog } from '../../src/store/event-log.ts';
-import type { MailboxBatch } from '../../src/store/instances.ts';
 import type { ClusterStore } from '../../src/store/store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import type { Random } from './random.ts';
@@ -39,23 +38,14 @@ export class RedisLine {
   readonly #random: Random;
   readonly #open = new Set<Command>();
   readonly #recovered: (() => void)[] = [];
-  /** The batches that the instance has not acknowledged, as the master and as a replica knows them. */
-  #delivered: DeliveredBatch[] = [];
-  #replicated: DeliveredBatch[] = [];
-  /** The newest ack token of the replica that has become the master. Later tokens name messages that it never had. */
-  #newestToken = Number.POSITIVE_INFINITY;
-  #replicatedToken = 0;
-  #deliversAgain = false;
   /** The names under which the instance has joined. */
   readonly names = new Set<string>();
   #isCut = false;
   #healthySinceMs: number;
   #stalledUntilMs = 0;
-  /** Each connection keeps the order of its commands. Receiving messages has a connection of its own. */
+  /** Each connection keeps the order of its commands. */
   readonly #arrivesAtMs = new Map<string, number>();
   readonly #answersAtMs = new Map<string, number>();
-  /** How many of the next messages to other instances are lost without notice. */
-  toLose = 0;
 
   constructor(clock: VirtualClock, redis: SimulatedRedis, owner: string, random: Random) {
     this.#clock = clock;
@@ -90,7 +80,6 @@ export class RedisLine {
   mend(): void {
     if (!this.#isCut) return;
     this.#isCut = false;
-    this.#deliversAgain = true;
     this.#healthySinceMs = this.#clock.nowMs;
     this.#clock.after(0, this.#owner, () => {
       if (!this.#isCut) for (const listener of this.#recovered) listener();
@@ -110,15 +99,9 @@ export class RedisLine {
   }
 
   #command(part: (typeof parts)[number], name: string, args: unknown[]): Promise<unknown> {
-    if (name === 'join') {
-      this.names.add(String(args[0]));
-      this.#delivered = []; // a new mailbox
-      this.#replicated = [];
-      this.#newestToken = Number.POSITIVE_INFINITY;
-      this.#replicatedToken = 0;
-    }
+    if (name === 'join') this.names.add(String(args[0]));
     const key = this.#redis.isCluster ? String(args[0]) : '';
-    const connection = name === 'receive' ? 'receive' : `commands ${key}`;
+    const connection = `commands ${key}`;
     return new Promise((resolve, reject) => {
       const command: Command = { reject, isOpen: true };
       this.#open.add(command);
@@ -126,15 +109,9 @@ export class RedisLine {
         this.#clock.after(this.#random.between(1, 50), this.#owner, () => this.#fail(command));
         return;
       }
-      if (name === 'enqueue' && this.toLose > 0) {
-        this.toLose -= 1;
-        this.#answer(command, connection, () => resolve('posted'));
-        return;
-      }
-      const waitMs = name === 'receive' ? Number(args[1]) : 0;
       const { generation } = this.#redis;
-      const run = this.#runner(part, name, args, generation);
-      this.#clock.after(waitMs + answerWithinMs, this.#owner, () => this.#fail(command));
+      const run = this.#runner(part, name, args);
+      this.#clock.after(answerWithinMs, this.#owner, () => this.#fail(command));
       const arriveMs = this.#inOrder(this.#arrivesAtMs, connection);
       const isLostWhenCut = this.#random.chance(0.5);
       this.#clock.after(arriveMs, 'redis', () => {
@@ -150,58 +127,17 @@ export class RedisLine {
     });
   }
 
-  /** The replica that takes over knows only what it has replicated. */
-  followReplica(): void {
-    this.#delivered = [...this.#replicated];
-    this.#newestToken = Math.min(this.#newestToken, this.#replicatedToken);
-  }
-
-  /** A command as each store runs it. A replica hands out the messages that the master has handed out. */
-  #runner(part: (typeof parts)[number], name: string, args: unknown[], generation: number): Execute {
-    let hasTaken = false;
+  /** A command as each store runs it. */
+  #runner(part: (typeof parts)[number], name: string, args: unknown[]): Execute {
     return async (store, role) => {
       const target = store[part] as unknown as Record<string, (...args: unknown[]) => unknown>;
-      if (name === 'acknowledge') {
-        const token = this.#tokenNow(String(args[1]));
-        if (role === 'master') this.#delivered = this.#delivered.filter((batch) => countOf(batch.ackToken) > token);
-        if (role === 'next') this.#replicated = this.#replicated.filter((batch) => countOf(batch.ackToken) > token);
-        return target['acknowledge']?.(args[0], String(token));
-      }
-      if (name === 'append' && role === 'master') {
-        const outcome = (await target['append']?.(...args)) as AppendOutcome;
-        const [key, epoch, , events] = args as Parameters<EventLog['append']>;
-        const isStored = outcome.outcome === 'stored' || outcome.outcome === 'already';
-        if (isStored) this.#redis.noteStored(key, epoch, events);
-        return outcome;
-      }
-      if (name !== 'receive') return target[name]?.(...args);
-      // An instance that has joined anew has another name, and another mailbox.
-      const mailbox = String(args[0]);
-      const delivered = this.#delivered.filter(({ to }) => to === mailbox);
-      const newest = delivered.at(-1);
-      // As `Instances.receive` promises: after an outage, unacknowledged messages are delivered again.
-      if (role === 'master' && this.#deliversAgain && newest !== undefined) {
-        this.#deliversAgain = false;
-        return { messages: delivered.flatMap(({ messages }) => messages), ackToken: newest.ackToken };
-      }
-      if (role !== 'master' && !hasTaken) return undefined;
-      const taken = (await target['receive']?.(args[0], role === 'master' ? args[1] : 0)) as MailboxBatch | undefined;
-      if (taken === undefined) return undefined;
-      hasTaken = true;
-      const batch = { ...taken, to: mailbox, ackToken: `${generation}-${taken.ackToken}` };
-      if (role === 'master') this.#delivered.push(batch);
-      if (role === 'next') {
-        this.#replicated.push(batch);
-        this.#replicatedToken = countOf(batch.ackToken);
-      }
-      return batch;
+      if (name !== 'append' || role !== 'master') return target[name]?.(...args);
+      const outcome = (await target['append']?.(...args)) as AppendOutcome;
+      const [key, epoch, , events] = args as Parameters<EventLog['append']>;
+      const isStored = outcome.outcome === 'stored' || outcome.outcome === 'already';
+      if (isStored) this.#redis.noteStored(key, epoch, events);
+      return outcome;
     };
-  }
-
-  /** The count of an ack token, for the master of now. A failover may have lost the newest messages. */
-  #tokenNow(token: string): number {
-    const isCurrent = token.startsWith(`${this.#redis.generation}-`);
-    return isCurrent ? countOf(token) : Math.min(countOf(token), this.#newestToken);
   }
 
   #answer(command: Command, connection: string, settle: () => void): void {
@@ -233,9 +169,3 @@ export class RedisLine {
     return atMs - nowMs;
   }
 }
-
-/** A batch that an instance has got, with the name of its mailbox. */
-type DeliveredBatch = MailboxBatch & { readonly to: string };
-
-/** The number of messages that an ack token covers. The store in memory counts them, and the generation comes first. */
-const countOf = (token: string): number => Number(token.slice(token.indexOf('-') + 1));

@@ -6,7 +6,7 @@ import { handshake, never, wideLimits } from '../session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';
 import type { RedisLine } from './redis-line.ts';
-import { network } from './simulated-network.ts';
+import type { SimulatedNetwork } from './simulated-network.ts';
 import { SimulatedOutput } from './simulated-output.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 import type { SimulatedReply } from './simulated-reply.ts';
@@ -38,12 +38,8 @@ export interface InstanceParts {
   readonly streamAfterMs: number;
   /** The most calls that a session may have in flight. */
   readonly maxCalls: number;
-  /** True if instances connect to each other directly. */
-  readonly hasLinks: boolean;
+  readonly network: SimulatedNetwork;
 }
-
-/** The secret that all instances know. */
-const linkSecret = Buffer.alloc(32, 7);
 
 /** A gateway: its sessions and its part of the cluster, with its own servers. */
 export class SimulatedInstance {
@@ -59,7 +55,7 @@ export class SimulatedInstance {
   state: 'alive' | 'draining' | 'dead' = 'alive';
 
   constructor(parts: InstanceParts) {
-    const { name, clock, redis, random, witness, streamAfterMs, maxCalls, hasLinks } = parts;
+    const { name, clock, redis, random, witness, streamAfterMs, maxCalls, network } = parts;
     this.#parts = parts;
     this.name = name;
     this.line = redis.connect(name, random);
@@ -86,7 +82,6 @@ export class SimulatedInstance {
       leaseRenewMs: 2_000,
       leaseMarginMs: 1_000,
       storeWaitMs: 1_000,
-      mailboxMaxBytes: 10_000_000,
       reconnectDelayMs: 500,
       slowReaderMs: 10_000,
     };
@@ -111,12 +106,7 @@ export class SimulatedInstance {
           cluster: {
             store,
             limits,
-            directLink: hasLinks
-              ? {
-                  secrets: { all: async () => [linkSecret], reread: async () => [linkSecret] },
-                  addresses: { network: { host: '', port: 0, advertised: name } },
-                }
-              : undefined,
+            peers: network.transport(name),
           },
         }),
     );
@@ -142,12 +132,13 @@ export class SimulatedInstance {
 
   /**
    * As `kill -9` does: nothing of this instance runs any more, and all its connections break.
-   * @param hostIsLost its host does not close the direct connections either
+   * @param hostIsLost its host does not close the connections of other instances either
    */
   kill(hostIsLost: boolean): void {
     this.state = 'dead';
-    if (hostIsLost) network.current?.vanish(this.name);
-    else network.current?.reset(this.name);
+    const { network } = this.#parts;
+    if (hostIsLost) network.vanish(this.name);
+    else network.reset(this.name);
     this.line.cut();
     for (const reply of this.replies) reply.breakOff();
     this.#parts.clock.kill(this.name);

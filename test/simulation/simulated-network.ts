@@ -1,7 +1,5 @@
-import { Duplex } from 'node:stream';
-import type { LinkCredential } from '../../src/cluster/link/link-identity.ts';
-import { handshakeMs, type LinkTransport, type LinkTransportHost } from '../../src/cluster/link/link-transport.ts';
-import type { LinkAddress } from '../../src/cluster/link/tls-transport.ts';
+import type { PeerHost, PeerTransport } from '../../src/cluster/peers/peer-request.ts';
+import { type Carry, PeerExchange } from '../support/peer-exchange.ts';
 import type { Random } from './random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -9,67 +7,36 @@ import type { VirtualClock } from './virtual-clock.ts';
 const fastestMs = 0.05;
 const slowestMs = 2;
 
-/** One end of a connection, as an instance uses it. */
-class SimulatedSocket extends Duplex {
-  peer: SimulatedSocket | undefined;
-  readonly owner: string;
-  readonly #network: SimulatedNetwork;
-  #arrivesAtMs = 0;
+/** An instance notices after this time that a connection is half-open, as by its pings. */
+const silenceMs = 6_000;
 
-  constructor(network: SimulatedNetwork, owner: string) {
-    super({ allowHalfOpen: true });
-    this.#network = network;
-    this.owner = owner;
-  }
+/** A connection that is not made within this time is given up. */
+const connectMs = 2_000;
 
-  unref(): this {
-    return this;
-  }
-
-  override _read(): void {
-    // Bytes are pushed when they arrive.
-  }
-
-  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
-    this.#toPeer((peer) => peer.push(chunk));
-    done();
-  }
-
-  override _final(done: () => void): void {
-    this.#toPeer((peer) => peer.push(null));
-    done();
-  }
-
-  override _destroy(_: Error | null, done: (error: Error | null) => void): void {
-    this.#toPeer((peer) => peer.destroy());
-    this.#network.forget(this);
-    done(null);
-  }
-
-  /** What one end sends arrives in order. What cannot pass is lost without notice: the connection is half-open. */
-  #toPeer(act: (peer: SimulatedSocket) => void): void {
-    const { peer } = this;
-    if (peer === undefined || !this.#network.passes(this.owner, peer.owner, this)) return;
-    const delayMs = this.#network.delay(this.owner, peer.owner);
-    this.#arrivesAtMs = Math.max(this.#arrivesAtMs, this.#network.clock.nowMs + delayMs);
-    this.#network.clock.after(this.#arrivesAtMs - this.#network.clock.nowMs, peer.owner, () => {
-      if (!peer.destroyed) act(peer);
-    });
-  }
+/** A request that is under way. */
+interface OpenExchange {
+  readonly exchange: PeerExchange;
+  readonly from: string;
+  readonly to: string;
+  /** Something was lost: nothing arrives any more. */
+  isBroken: boolean;
+  /** When the next thing arrives at each end. */
+  readonly arrivesAtMs: { [end: string]: number };
 }
 
-/** The network between the instances, for their direct connections. Each direction between two can fail by itself. */
+/** The network between the instances. Each direction between two can fail by itself. */
 export class SimulatedNetwork {
   readonly clock: VirtualClock;
   readonly #random: Random;
-  readonly #listeners = new Map<string, LinkTransportHost>();
-  readonly #sockets = new Set<SimulatedSocket>();
+  /** The instances that listen, by the name of their machine. */
+  readonly #hosts = new Map<string, PeerHost>();
+  readonly #open = new Set<OpenExchange>();
+  /** The machine of each name that an instance has had. */
+  readonly #machines = new Map<string, string>();
   /** The directions `from to` in which nothing passes, and those that are slow, with their delay. */
   readonly #blocked = new Set<string>();
   readonly #slow = new Map<string, number>();
-  /** The ends that have lost bytes. Such a connection never delivers later ones. */
-  readonly #broken = new Set<SimulatedSocket>();
-  /** How many messages were written to direct connections. */
+  /** How many times something was sent. */
   writes = 0;
 
   constructor(clock: VirtualClock, random: Random) {
@@ -77,37 +44,14 @@ export class SimulatedNetwork {
     this.#random = random;
   }
 
-  listen(name: string, host: LinkTransportHost): void {
-    this.#listeners.set(name, host);
-  }
-
-  close(name: string): void {
-    this.#listeners.delete(name);
-  }
-
-  forget(socket: SimulatedSocket): void {
-    this.#sockets.delete(socket);
-    this.#broken.delete(socket);
-  }
-
-  /** True if what this end sends now arrives. */
-  passes(from: string, to: string, socket: SimulatedSocket): boolean {
-    this.writes += 1;
-    if (this.#blocked.has(`${from} ${to}`)) this.#broken.add(socket);
-    return !this.#broken.has(socket);
-  }
-
-  delay(from: string, to: string): number {
+  #delay(from: string, to: string): number {
     return this.#random.between(fastestMs, slowestMs) + (this.#slow.get(`${from} ${to}`) ?? 0);
   }
 
   /** All connections between two instances break at once, for both. */
   cut(one: string, other: string): void {
-    for (const socket of [...this.#sockets]) {
-      const { owner, peer } = socket;
-      if (!(owner === one && peer?.owner === other)) continue;
-      for (const end of [socket, peer]) this.clock.after(0, end.owner, () => end.destroy());
-    }
+    for (const open of [...this.#open])
+      if ((open.from === one && open.to === other) || (open.from === other && open.to === one)) this.#break(open);
   }
 
   /** Nothing passes in one direction for a while. Neither end is told. */
@@ -126,16 +70,14 @@ export class SimulatedNetwork {
 
   /** A host is gone: its connections stay half-open, and nobody listens. */
   vanish(name: string): void {
-    this.#listeners.delete(name);
-    for (const socket of this.#sockets) if (socket.owner === name) this.#broken.add(socket);
+    this.#hosts.delete(name);
+    for (const open of this.#open) if (open.from === name || open.to === name) this.#loseSomething(open);
   }
 
   /** The process of an instance is killed: its system closes the connections. */
   reset(name: string): void {
-    this.#listeners.delete(name);
-    for (const { owner, peer } of [...this.#sockets]) {
-      if (owner === name && peer !== undefined) this.clock.after(0, peer.owner, () => peer.destroy());
-    }
+    this.#hosts.delete(name);
+    for (const open of [...this.#open]) if (open.from === name || open.to === name) this.#break(open);
   }
 
   calm(): void {
@@ -143,66 +85,97 @@ export class SimulatedNetwork {
     this.#slow.clear();
   }
 
-  /** Connects two instances. Undefined if the peer cannot be reached, or does not know the secret. */
-  connect(from: string, to: string, credential: LinkCredential): Promise<SimulatedSocket | undefined> {
-    return new Promise((resolve) => {
-      let isGivenUp = false;
-      const answer = (socket: SimulatedSocket | undefined): void => {
-        this.clock.after(this.delay(to, from), from, () => {
-          if (isGivenUp) socket?.destroy();
-          else resolve(socket);
-        });
-      };
-      this.clock.after(handshakeMs, from, () => {
-        isGivenUp = true;
-        resolve(undefined);
-      });
-      if (this.#blocked.has(`${from} ${to}`) || this.#blocked.has(`${to} ${from}`)) return;
-      if (!this.#listeners.has(to)) return answer(undefined);
-      this.clock.after(this.delay(from, to), to, () => {
-        if (isGivenUp) return;
-        const known = this.#listeners.get(to)?.findCredential(credential.identity);
-        if (known === undefined || !known.psk.equals(credential.psk)) return answer(undefined);
-        const [here, there] = [new SimulatedSocket(this, from), new SimulatedSocket(this, to)];
-        here.peer = there;
-        there.peer = here;
-        this.#sockets.add(here);
-        this.#sockets.add(there);
-        this.#listeners.get(to)?.onConnection(known.from, there as never);
-        answer(here);
-      });
+  /** The way of one instance to the others. */
+  transport(own: string): PeerTransport {
+    const others = (): PeerHost[] => [...this.#hosts].filter(([name]) => name !== own).map(([, host]) => host);
+    let host: PeerHost | undefined;
+    return {
+      attach: (attached) => {
+        host = attached;
+      },
+      listen: async () => {
+        if (host !== undefined) this.#hosts.set(own, host);
+      },
+      ask: (to, request, body, listener) => {
+        const open: OpenExchange = {
+          exchange: new PeerExchange(
+            listener,
+            {
+              toOwner: (act) => this.#carry(open, 'to', act),
+              toIngress: (act) => this.#carry(open, 'from', act),
+              split: (text) => this.#split(text),
+            },
+            () => this.#open.delete(open),
+          ),
+          from: own,
+          to: this.#machines.get(to) ?? '',
+          isBroken: false,
+          arrivesAtMs: {},
+        };
+        const target = this.#hosts.get(open.to);
+        const isUnreachable = this.#blocked.has(`${own} ${open.to}`) || this.#blocked.has(`${open.to} ${own}`);
+        if (target === undefined || isUnreachable) {
+          this.clock.after(isUnreachable ? connectMs : this.#delay(own, to), own, () => open.exchange.fail());
+        } else {
+          this.#open.add(open);
+          // An instance denies what is for an earlier name.
+          const serve: PeerHost['serve'] = (...asked) =>
+            target.name() === to ? target.serve(...asked) : asked[2].deny('moved');
+          open.exchange.begin({ name: () => to, serve }, request, body);
+        }
+        return open.exchange;
+      },
+      get states() {
+        return { reachable: others().length, unreachable: [] };
+      },
+      get reached() {
+        return others().map((each) => each.name());
+      },
+      publish: () => void (host && this.#machines.set(host.name(), own)),
+      isRenamed: (name) => {
+        const there = this.#hosts.get(this.#machines.get(name) ?? '');
+        return there !== undefined && there.name() !== name;
+      },
+      forget: () => undefined,
+      close: async () => {
+        this.#hosts.delete(own);
+        for (const open of [...this.#open]) if (open.from === own || open.to === own) this.#break(open);
+      },
+    };
+  }
+
+  /** A connection may break between any two bytes. */
+  #split(text: Buffer): readonly Buffer[] {
+    if (text.length < 2 || !this.#random.chance(0.3)) return [text];
+    const at = this.#random.integer(1, text.length - 1);
+    return [text.subarray(0, at), text.subarray(at)];
+  }
+
+  /** What one end sends arrives in order. What cannot pass is lost, and the connection is half-open. */
+  #carry(open: OpenExchange, end: 'from' | 'to', act: Parameters<Carry>[0]): void {
+    this.writes += 1;
+    const [sender, receiver] = end === 'to' ? [open.from, open.to] : [open.to, open.from];
+    if (this.#blocked.has(`${sender} ${receiver}`)) this.#loseSomething(open);
+    if (open.isBroken) return;
+    const atMs = Math.max(open.arrivesAtMs[end] ?? 0, this.clock.nowMs + this.#delay(sender, receiver));
+    open.arrivesAtMs[end] = atMs;
+    this.clock.after(atMs - this.clock.nowMs, receiver, () => {
+      if (!open.isBroken) act();
     });
   }
-}
 
-/** The network of the simulation that runs now. */
-export const network: { current: SimulatedNetwork | undefined } = { current: undefined };
-
-/** Takes the place of the transport of `src/cluster/link/tls-transport.ts`. The address of an instance is its name. */
-export class TlsTransport implements LinkTransport {
-  readonly scheme = 'tcp';
-  readonly #name: string;
-  readonly #host: LinkTransportHost;
-
-  constructor({ advertised }: LinkAddress, host: LinkTransportHost) {
-    this.#name = advertised;
-    this.#host = host;
+  /** Both ends notice the loss by the silence. */
+  #loseSomething(open: OpenExchange): void {
+    if (open.isBroken) return;
+    open.isBroken = true;
+    this.clock.after(silenceMs, open.from, () => open.exchange.fail());
+    this.clock.after(silenceMs, open.to, () => open.exchange.leaveOwner());
   }
 
-  async listen(): Promise<string> {
-    network.current?.listen(this.#name, this.#host);
-    return this.#name;
-  }
-
-  async connect(address: string, credential: LinkCredential) {
-    return (await network.current?.connect(this.#name, address, credential)) as never;
-  }
-
-  dropStrangers(): void {
-    // A handshake takes no time here.
-  }
-
-  close(): void {
-    network.current?.close(this.#name);
+  #break(open: OpenExchange): void {
+    open.isBroken = true;
+    this.#open.delete(open);
+    this.clock.after(0, open.from, () => open.exchange.fail());
+    this.clock.after(0, open.to, () => open.exchange.leaveOwner());
   }
 }

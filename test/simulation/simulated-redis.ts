@@ -125,7 +125,6 @@ export class SimulatedRedis {
       this.failovers += 1;
       for (const line of this.#lines) {
         line.cut();
-        line.followReplica();
         this.#clock.after(awayMs, 'redis', () => line.mend());
       }
     });

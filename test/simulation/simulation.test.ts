@@ -3,7 +3,6 @@ import { environmentNumber } from '../support/environment-number.ts';
 import { type Outcome, simulate } from './world.ts';
 
 vi.mock('node:timers/promises', () => import('../support/fake-delay.ts'));
-vi.mock('../../src/cluster/link/tls-transport.ts', () => import('./simulated-network.ts'));
 vi.mock('node:crypto', async (original) => ({
   ...(await original<typeof import('node:crypto')>()),
   ...(await import('./random.ts')).seededCrypto,

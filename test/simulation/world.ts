@@ -3,7 +3,7 @@ import { leftEntries } from './left-entries.ts';
 import { entropy, Random } from './random.ts';
 import { SimulatedClient } from './simulated-client.ts';
 import { leaseMs, SimulatedInstance } from './simulated-instance.ts';
-import { network, SimulatedNetwork } from './simulated-network.ts';
+import { SimulatedNetwork } from './simulated-network.ts';
 import { SimulatedRedis } from './simulated-redis.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -33,17 +33,14 @@ const settlingMs = 2_000;
 /** The sizes of a world, which the seed chooses. */
 const largest = { instances: 4, clients: 5, calls: 12, faults: 24 };
 
-/** The faults of a gentle world, often ones several times. */
-const gentleFaults = [
-  ...['loseMessages', 'loseMessages', 'loseMessages', 'breakConnections', 'slowClients'],
-  ...['cutLink', 'blockLink', 'blockOneDirection', 'slowLink'],
-];
+/** The faults of a gentle world. */
+const gentleFaults = ['breakConnections', 'slowClients', 'slowLink'];
 
 const allFaults = [
   ...['kill', 'kill', 'drain', 'freeze', 'freeze', 'cutFromRedis', 'cutFromRedis', 'stall', 'stall'],
-  ...['loseMessages', 'loseMessages', 'breakConnections', 'breakConnections', 'breakConnections', 'slowClients'],
+  ...['breakConnections', 'breakConnections', 'breakConnections', 'slowClients'],
   ...['crashServers', 'crashServers', 'restartRedis', 'failOver', 'failOver'],
-  ...['cutLink', 'blockLink', 'blockOneDirection', 'slowLink'],
+  ...['cutLink', 'cutLink', 'cutLink', 'blockLink', 'blockOneDirection', 'slowLink'],
 ];
 
 /** Several gateways, a Redis, servers and clients on one virtual clock. A seed decides everything that happens. */
@@ -58,9 +55,8 @@ class World {
   readonly #trace: string[] = [];
   readonly #seed: number;
   readonly #network: SimulatedNetwork;
-  readonly #hasLinks: boolean;
   readonly #maxCalls: number;
-  /** No instance, server or data is lost in such a world, only messages and connections. */
+  /** No instance, server or data is lost in such a world, only connections of clients. */
   readonly #isGentle: boolean;
 
   constructor(seed: number, clock: VirtualClock) {
@@ -70,7 +66,6 @@ class World {
     entropy.current = new Random(seed + 1);
     const random = this.#random;
     this.#isGentle = random.chance(0.2);
-    this.#hasLinks = random.chance(0.6);
     this.#maxCalls = random.chance(0.3) ? random.integer(1, 3) : 100;
     const limits = {
       leaseMs,
@@ -88,7 +83,6 @@ class World {
   }
 
   async run(): Promise<Outcome> {
-    network.current = this.#network;
     const random = this.#random;
     const clock = this.#clock;
     for (let n = random.integer(2, largest.instances); n > 0; n -= 1) this.#startInstance();
@@ -112,6 +106,7 @@ class World {
       clock: this.#clock,
       redis: this.#redis,
       random: this.#random,
+      network: this.#network,
       witness: {
         ran: (marker) => {
           const times = (this.#ran.get(marker) ?? 0) + 1;
@@ -130,7 +125,6 @@ class World {
       },
       streamAfterMs: this.#random.pick([0, 100, 2_000]),
       maxCalls: this.#maxCalls,
-      hasLinks: this.#hasLinks,
     });
     this.#instances.push(instance);
   }
@@ -198,15 +192,6 @@ class World {
         this.#clock.after(forMs, 'redis', () => line.mend());
       },
       stall: () => line.stall(forMs),
-      // A failover loses what Redis had confirmed, and breaks the connections.
-      loseMessages: () => {
-        line.toLose += random.integer(1, 3);
-        this.#clock.after(forMs, 'redis', () => {
-          line.toLose = 0;
-          line.cut();
-          this.#clock.after(5, 'redis', () => line.mend());
-        });
-      },
       breakConnections: () => {
         for (const reply of instance.replies) if (random.chance(0.7)) reply.breakOff();
       },
@@ -233,7 +218,7 @@ class World {
     kinds[kind]?.();
   }
 
-  /** Faults of the direct connections between an instance and another one. */
+  /** Faults of the connections between an instance and another one. */
   #linkFaults(name: string, forMs: number): Readonly<Record<string, () => void>> {
     const random = this.#random;
     const others = this.#alive.filter((each) => each.name !== name);

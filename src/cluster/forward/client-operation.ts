@@ -22,7 +22,12 @@ export const operationRequestIds = (operation: ClientOperation): readonly Reques
  * Makes the request that asks an owner to run the operation.
  * @param adopts see `PeerRequest`
  */
-export function peerRequestOf(key: string, operation: ClientOperation, reply: ClientReply, adopts: boolean): PeerRequest {
+export function peerRequestOf(
+  key: string,
+  operation: ClientOperation,
+  reply: ClientReply,
+  adopts: boolean,
+): PeerRequest {
   const context = { key, request: factsToSend(reply.request), ...(adopts && { adopts }) };
   switch (operation.kind) {
     case 'remove':

@@ -113,7 +113,8 @@ export class ForwardedRequest implements PeerListener {
   /** Answers that no owner could be asked in time. */
   endUnknown(): void {
     const { why } = this.#failed ?? {};
-    const reason = why === 'refused' ? 'instances_differ' : why === 'unsent' ? 'owner_unreachable' : 'store_unavailable';
+    const reason =
+      why === 'refused' ? 'instances_differ' : why === 'unsent' ? 'owner_unreachable' : 'store_unavailable';
     this.#reply.answer(faultAnswer(reason, this.requestId));
   }
 

@@ -65,7 +65,8 @@ export class OwnerEndpoint {
     const session = this.#options.findHere(key);
     if (session === undefined) return reply.deny(this.#options.isChanging(key) ? 'ending' : 'moved');
     if (kind === 'remove') return session.remove(reply);
-    if (kind === 'listen') return session.listen(request.after === undefined ? undefined : parseEventId(request.after), reply);
+    if (kind === 'listen')
+      return session.listen(request.after === undefined ? undefined : parseEventId(request.after), reply);
     const { again = false, group } = request;
     session.post({ ...readPost(body), again, ...(group && { group }) }, reply);
   }

@@ -59,6 +59,9 @@ const maxHeadBytes = 256 * 1024;
 /** How long open requests of others may take when this instance stops. */
 const finishMs = 2_000;
 
+/** How often the address is published. The store keeps it for two minutes or more. */
+const publishMs = 30_000;
+
 const origin = 'http://instance';
 
 /** Why a peer does not answer, for the operator. */
@@ -105,7 +108,7 @@ class Peer {
 export class HttpPeers implements PeerTransport {
   readonly #options: HttpPeersOptions;
   readonly #peers = new Map<string, Peer>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   #host: PeerHost | undefined;
   #server: PeerServer | undefined;
   #address: string | undefined;
@@ -116,7 +119,10 @@ export class HttpPeers implements PeerTransport {
 
   constructor(options: HttpPeersOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => detach('cluster', this.#check()), options.leaseMs / pingsPerLease).unref();
+    this.#timers = [
+      setInterval(() => detach('cluster', this.#check()), options.leaseMs / pingsPerLease).unref(),
+      setInterval(() => this.publish(), publishMs).unref(),
+    ];
   }
 
   attach(host: PeerHost): void {
@@ -192,7 +198,7 @@ export class HttpPeers implements PeerTransport {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     this.#server?.close();
     for (const name of [...this.#peers.keys()]) this.forget(name);
     setTimeout(() => this.#server?.destroy(), finishMs).unref();
@@ -332,7 +338,8 @@ export class HttpPeers implements PeerTransport {
       onUnreachable({ instance: peer.name, address: peer.address }, peer.refusal ?? silent);
     }
     // An instance that is silent for a lease is lost, or its answers do not arrive.
-    if (performance.now() - peer.heardAt >= leaseMs) for (const call of [...peer.calls]) if (call.isSent) call.fail('lost');
+    if (performance.now() - peer.heardAt >= leaseMs)
+      for (const call of [...peer.calls]) if (call.isSent) call.fail('lost');
     if (peer.isPinging) return;
     peer.isPinging = true;
     const settle = (isHeard: boolean): void => {

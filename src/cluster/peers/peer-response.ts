@@ -78,8 +78,12 @@ export class HttpPeerReply implements PeerReply {
         outgoing.addTrailers({ [movedTrailer]: '1' });
         outgoing.end();
       },
-      end: () => void outgoing.end(),
-      cut: () => void outgoing.destroy(),
+      end: () => {
+        outgoing.end();
+      },
+      cut: () => {
+        outgoing.destroy();
+      },
     };
   }
 

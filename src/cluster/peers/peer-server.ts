@@ -171,7 +171,10 @@ export class PeerServer {
     const strangers = new Set<string>();
     const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
     server.on('connection', (socket: Socket) => {
-      if (strangers.size >= maxStrangers) return void socket.destroy();
+      if (strangers.size >= maxStrangers) {
+        socket.destroy();
+        return;
+      }
       const name = nameOf(socket);
       strangers.add(name);
       socket.once('close', () => strangers.delete(name));

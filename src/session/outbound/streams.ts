@@ -17,7 +17,6 @@ import { type EventSink, faultAnswer, nothing, type Reply } from '../../reply/re
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import { clientIdIn } from '../record/adoption.ts';
 import type { SessionCore } from '../session-core.ts';

@@ -1,8 +1,7 @@
 import type { ClientOperation } from '../../../src/cluster/forward/client-operation.ts';
 import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
 import type { FailedAttempt, SessionOwnerLocation } from '../../../src/cluster/forward/forwarding-host.ts';
-import type { MessageToOwner } from '../../../src/cluster/link/peer-messages.ts';
-import type { SendOutcome } from '../../../src/cluster/link/send-queue.ts';
+import type { PeerListener, PeerRequest } from '../../../src/cluster/peers/peer-request.ts';
 import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
@@ -10,54 +9,61 @@ import type { ClientPost, SessionHandle } from '../../../src/session/session-han
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
-interface ExchangeFixtureOptions {
+interface ForwardingFixtureOptions {
   /** Who holds the session, at each question in turn; the last one for ever. `here`: this instance. */
   readonly owners?: readonly string[];
   readonly admits?: boolean;
-  /** Whether an owner that seemed lost lives. */
-  readonly isAlive?: boolean;
-  /** What becomes of each request letter in turn; `posted` if not said. */
-  readonly posts?: readonly SendOutcome[];
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
   /** A GET gets its head after this time; never if not said. */
   readonly earlyStreamMs?: number;
   /** As the host has it. */
   readonly retryMsOfPriming?: number | undefined;
-  /** It is not known of letters how often they were posted; else the first one sent has the number 101. */
-  readonly isPostedTwice?: boolean;
+  readonly mayRepeat?: boolean;
+  readonly waitMs?: number;
 }
 
-/** One exchange, number 5, with everything around it in the test's hand. */
-export function createExchange(
+/** A request to an owner, whose answer the test gives. */
+export interface SentRequest {
+  readonly to: string;
+  readonly request: PeerRequest;
+  readonly body: string | undefined;
+  readonly owner: PeerListener;
+  isAborted: boolean;
+  /** How often the ingress has asked for more. */
+  resumed: number;
+}
+
+/** One forwarded request, with everything around it in the test's hand. */
+export function createForwarded(
   wanted: ClientOperation,
   {
     owners = ['o1'],
     admits = true,
-    isAlive = false,
-    posts = [],
     replayed,
     earlyStreamMs = 2 ** 30,
     retryMsOfPriming,
-    isPostedTwice = false,
-  }: ExchangeFixtureOptions = {},
+    mayRepeat = true,
+    waitMs = 8_000,
+  }: ForwardingFixtureOptions = {},
 ) {
   const reply = createFakeReply();
-  const sent: { to: string; letter: MessageToOwner; body: string[] }[] = [];
+  const sent: SentRequest[] = [];
   const asked: (FailedAttempt | undefined)[] = [];
   const replays: EventId[] = [];
-  const outcomes = [...posts];
   const posted: { post: ClientPost; reply: Reply }[] = [];
   let over = 0;
-  let n = 4;
   const handle: SessionHandle = {
     post: (post, to) => void posted.push({ post, reply: to }),
     listen: () => undefined,
     remove: (to) => to.answer({ kind: 'removed' }),
   };
-  const exchange = new ForwardedRequest('k', wanted, reply, {
+  const forwarded = new ForwardedRequest('k', wanted, reply, {
     earlyStreamMs,
     retryMsOfPriming,
+    mayRepeat,
+    waitMs,
+    isClosed: () => false,
     admit: async () => admits,
     async locate(_reply, failed): Promise<SessionOwnerLocation> {
       asked.push(failed);
@@ -65,34 +71,39 @@ export function createExchange(
       if (owner === 'none') return owner;
       return owner === 'here' ? { here: handle } : { instance: owner, epoch: 1 };
     },
-    async send(to, letter, body = [], onNumber) {
-      sent.push({ to, letter, body: body.map((part) => part.toString()) });
-      const isRequest = letter.kind === 'post' || letter.kind === 'listen' || letter.kind === 'remove';
-      const outcome = (isRequest ? outcomes.shift() : undefined) ?? 'posted';
-      if (outcome === 'posted' && !isPostedTwice) onNumber?.(100 + sent.length);
-      return outcome;
+    ask(to, request, body, owner) {
+      const one: SentRequest = { to, request, body: body?.toString(), owner, isAborted: false, resumed: 0 };
+      sent.push(one);
+      return {
+        isSent: true,
+        resume: () => {
+          one.resumed += 1;
+        },
+        abort: () => {
+          one.isAborted = true;
+        },
+      };
     },
     async replay(after) {
       replays.push(after);
       return replayed ?? after;
     },
-    isAlive: async () => isAlive,
-    name: () => 'this',
-    renumber: () => ++n,
     onOver: () => {
       over += 1;
     },
   });
-  exchange.begin();
+  /** The newest request to an owner. */
+  const newest = (): SentRequest => sent.at(-1) as SentRequest;
   return {
-    exchange,
-    reply,
-    sent,
-    asked,
-    replays,
-    here: { posts: posted },
+    ...{ forwarded, reply, sent, asked, replays, newest, here: { posts: posted } },
     over: () => over,
-    run: () => exchange.run(),
+    /** Begins, and resolves when the first owner was asked. */
+    async begin(): Promise<{ readonly done: Promise<void> }> {
+      const done = forwarded.run();
+      await settled();
+      return { done };
+    },
+    run: () => forwarded.run(),
   };
 }
 
@@ -106,18 +117,15 @@ export const listenAfter = (after = '3.5-1'): ClientOperation => ({ kind: 'liste
 
 export const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-/** A message of a stream comes from an owner, under an event id if it has a place. */
-export function chunk(
-  exchange: ForwardedRequest,
-  from: string,
-  message: unknown,
-  at?: string,
-  { n = exchange.n, isLast = false } = {},
-): void {
+/**
+ * The text of an event.
+ * @param isLast its id names no request, as that of the event that ends a stream
+ */
+export function eventText(message: unknown, at?: string, requests?: string, isLast = false): Buffer {
   const data = bytes(message);
-  const batch =
-    at === undefined ? createMessageBatch(data) : createLoggedBatch([{ ...(parseEventId(at) as EventId), data }], 0);
-  exchange.receive(from, { kind: 'chunk', n, ...(at !== undefined && { at }), ...(isLast && { isLast }) }, batch.text);
+  if (at === undefined) return createMessageBatch(data).text;
+  return createLoggedBatch([{ ...(parseEventId(at) as EventId), data, ...(isLast && { last: true }) }], 0, requests)
+    .text;
 }
 
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -6,10 +6,10 @@ import { createDirectory, key, leaseMs, principal, server, settledMs, visitor } 
 
 const { epoch } = aRecord();
 const atOwner = { instance: 'owner', epoch };
-const lost = { ...atOwner, why: 'lost', denials: 0 } as const;
-const gone = { ...atOwner, why: 'gone', denials: 0 } as const;
+const lost = { ...atOwner, why: 'lost', times: 0 } as const;
+const gone = { ...atOwner, why: 'unsent', times: 0 } as const;
 /** It has said so many times in a row that it does not have the session. */
-const denied = (denials: number) => ({ ...atOwner, why: 'moved', denials }) as const;
+const denied = (times: number) => ({ ...atOwner, why: 'moved', times }) as const;
 
 describe('the directory’s check of who may use a session', () => {
   it('admits its creator, at its server, in a served revision', async () => {
@@ -230,7 +230,7 @@ describe('the directory takes a session over', () => {
     const successor = { instance: 'next', epoch: 3, adopts: true };
     expect(await directory.locate(visitor, undefined, true)).toEqual(successor);
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'draining' });
-    const failed = { instance: 'next', epoch: 3, why: 'moved', denials: 1 } as const;
+    const failed = { instance: 'next', epoch: 3, why: 'moved', times: 1 } as const;
     expect(await directory.locate(visitor, failed, true)).toEqual({ fault: 'draining' });
     may.successor = undefined;
     expect(await directory.locate(visitor, undefined, true)).toEqual({ fault: 'draining' });

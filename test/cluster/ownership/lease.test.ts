@@ -1,15 +1,14 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Lease, settlingMs } from '../../../src/cluster/ownership/lease.ts';
-import type { LeaseRenewal, MailboxMessage } from '../../../src/store/instances.ts';
+import type { LeaseRenewal } from '../../../src/store/instances.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
-import { type Asked, createFakeInstances } from '../two-instances/fake-instances.ts';
+import { type Asked, createFakeInstances } from './fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
 const leaseMs = 6_000;
 const renewMs = 2_000;
 const marginMs = 1_000;
-const mailboxMaxBytes = 1_600;
 const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
 const held = (fields: Partial<LeaseRenewal> = {}): LeaseRenewal => ({
   held: true,
@@ -18,21 +17,17 @@ const held = (fields: Partial<LeaseRenewal> = {}): LeaseRenewal => ({
   leaseEndsMs: 60_000,
   ...fields,
 });
-const letter = (number: number, from = 'peer'): MailboxMessage => ({ from, number, content: Buffer.from(`${number}`) });
 
 function createFixture() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const instances = createFakeInstances();
-  const letters: string[] = [];
   const told: string[] = [];
   const holds: boolean[] = [];
   const failures: unknown[] = [];
-  const onLetter = vi.fn(({ content }: MailboxMessage): void => void letters.push(content.toString()));
   const lease: Lease = new Lease({
-    ...{ instances, leaseMs, renewMs, marginMs, mailboxMaxBytes, onPeerMessage: onLetter },
+    ...{ instances, leaseMs, renewMs, marginMs },
     onHeld: () => void holds.push(lease.isHeld),
-    onRenamed: () => void told.push('renamed'),
     onTerm: () => void told.push(`term ${lease.term}`),
     onFailed: (cause) => void failures.push(cause),
   });
@@ -50,10 +45,9 @@ function createFixture() {
   onTestFinished(async () => {
     instances.automatic.renewal = held();
     void lease.close();
-    instances.deliver(letter(999, 'me')); // as the cluster does, so that the loop ends
     await pass(renewMs);
   });
-  return { lease, instances, onLetter, letters, told, holds, failures, pass, settle, join };
+  return { lease, instances, told, holds, failures, pass, settle, join };
 }
 
 describe('an instance lease', () => {
@@ -116,20 +110,6 @@ describe('an instance lease', () => {
     expect(holds).toEqual([true]);
   });
 
-  it('[F04] lapses if the mailbox cannot be read, although it could be renewed', async () => {
-    const { lease, instances, failures, join, pass } = createFixture();
-    instances.automatic.renewal = held();
-    await join();
-    const cause = new Error('no reader');
-    const { receive } = instances;
-    instances.receive = () => Promise.reject(cause);
-    await pass(renewMs + leaseMs);
-    expect([lease.isHeld, failures.at(-1)]).toEqual([false, cause]);
-    instances.receive = receive;
-    await pass(2 * renewMs);
-    expect(lease.isHeld).toBe(true);
-  });
-
   it('is renewed at an interval that counts from when the last renewal was sent', async () => {
     const { instances, settle, join, pass } = createFixture();
     await join();
@@ -177,7 +157,7 @@ describe('an instance that lost its lease', () => {
     expect(instances.joins).toHaveLength(2);
     expect([lease.isHeld, lease.term]).toEqual([false, 1]);
     await settle(instances.joins[1]);
-    expect([lease.isHeld, told]).toEqual([true, ['term 1', 'renamed', 'term 2']]);
+    expect([lease.isHeld, told]).toEqual([true, ['term 1', 'term 2']]);
     expect(lease.name).not.toBe(before);
     expect(instances.joins[1]?.name).toBe(lease.name);
     await pass(renewMs);
@@ -275,85 +255,12 @@ describe('a registration round of an instance lease', () => {
   });
 });
 
-describe('messages in the mailbox of an instance', () => {
-  it('are taken in order, and deleted together a little later', async () => {
-    const { instances, letters, join, pass } = createFixture();
-    await join();
-    instances.deliver(letter(1), letter(2));
-    await pass(20);
-    instances.deliver(letter(3));
-    await pass(20);
-    expect([letters, instances.discarded]).toEqual([['1', '2', '3'], []]);
-    await pass(20);
-    expect(instances.discarded).toEqual(['1']);
-    instances.deliver(letter(4), letter(5));
-    await pass(50);
-    expect(instances.discarded).toEqual(['1', '2']);
-  });
-
-  it('[P8] that fill a sixteenth of the mailbox are deleted at once', async () => {
-    const { instances, join, pass } = createFixture();
-    await join();
-    instances.deliver({ ...letter(1), content: Buffer.alloc(99) });
-    await pass();
-    expect(instances.discarded).toEqual([]);
-    instances.deliver(letter(2));
-    await pass();
-    expect(instances.discarded).toEqual(['1']);
-    await pass(50);
-    expect(instances.discarded).toEqual(['1']);
-  });
-
-  it('that cannot be read do not end the read loop, and with it the lease', async () => {
-    const { lease, instances, onLetter, letters, failures, join, pass } = createFixture();
-    instances.automatic.renewal = held();
-    await join();
-    const cause = new Error('unreadable');
-    onLetter.mockImplementationOnce(() => {
-      throw cause;
-    });
-    instances.deliver(letter(1), letter(2));
-    await pass(3 * leaseMs);
-    expect([letters, failures, lease.isHeld]).toEqual([['2'], [cause], true]);
-  });
-
-  it('[P6] wait while the lease is uncertain, and are taken once it is held', async () => {
-    const { lease, instances, letters, settle, join, pass } = createFixture();
-    await join();
-    await pass(leaseMs - marginMs); // the renewal has no answer
-    expect(lease.isHeld).toBe(false);
-    instances.deliver(letter(1));
-    await pass(100);
-    expect(letters).toEqual([]);
-    await settle(instances.renewals.at(-1));
-    await pass(200);
-    expect([lease.isHeld, letters]).toEqual([true, ['1']]);
-  });
-
-  it('[P6] to a name that was declared dead are ignored', async () => {
-    const { instances, letters, settle, join, pass } = createFixture();
-    await join();
-    await pass(leaseMs);
-    instances.deliver(letter(1));
-    await pass(100);
-    await settle(instances.renewals.at(-1), held({ held: false }));
-    await pass(renewMs);
-    await settle(instances.joins[1]);
-    instances.deliver(letter(2));
-    await pass();
-    expect(letters).toEqual(['2']);
-  });
-});
-
 describe('an instance that stops and has a lease', () => {
-  it('releases its lease after its mailbox is empty', async () => {
-    const { lease, instances, letters, join, pass } = createFixture();
+  it('releases its lease at once', async () => {
+    const { lease, instances, join, pass } = createFixture();
     await join();
-    const closed = lease.close();
-    instances.deliver(letter(1), letter(2));
-    await pass(10);
-    await closed;
-    expect([lease.isHeld, instances.left, letters]).toEqual([false, [lease.name], ['1', '2']]);
+    await lease.close();
+    expect([lease.isHeld, instances.left]).toEqual([false, [lease.name]]);
     await pass(10 * renewMs);
     expect(instances.renewals.length).toBeLessThanOrEqual(1);
   });

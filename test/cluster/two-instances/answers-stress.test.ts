@@ -77,7 +77,7 @@ function faultsOf(call: Called, wasRun: boolean): string[] {
   ].map((fault) => `${call.id}: ${fault}`);
 }
 
-describe('[P3] [P4] calls of sessions on two instances, through cuts, lost messages and lost connections,', () => {
+describe('[P3] [P4] calls of sessions on two instances, through cuts, partitions and lost connections,', () => {
   it.each([1_000, 8])(
     `[U-02] [U-04] have one response each, and none is false, in ${sessions} sessions, with %i events kept`,
     async (maxEvents) => {
@@ -89,9 +89,7 @@ describe('[P3] [P4] calls of sessions on two instances, through cuts, lost messa
       const wasRun = (id: string): boolean =>
         instances.some(({ fake }) => fake.opened.some(({ sent }) => sent.items.some((message) => message.id === id)));
       const found: string[] = [];
-      // A letter that is lost shows when its sender writes again, as it does when its store is back.
       const mendAll = (): void => {
-        for (const { line } of instances) line.lose(0);
         for (const { line } of instances) line.mend();
       };
       for (let n = 0; n < sessions; n++) {
@@ -124,7 +122,8 @@ describe('[P3] [P4] calls of sessions on two instances, through cuts, lost messa
           () => pick(instances).line.cut(),
           () => random() < 0.2 && pick(instances).remove(session),
           () => pick(instances).line.mend(),
-          () => pick(instances).line.lose(1 + Math.floor(2 * random())),
+          () => pick(instances).peers.break(),
+          () => pick(instances).peers.cut(),
         ];
         actions[0]?.();
         for (let step = 0; step < steps; step++) {

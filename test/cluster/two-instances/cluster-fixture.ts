@@ -11,6 +11,7 @@ import { createServer, createTelemetry, initialize, never, nobody, wideLimits } 
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { createMemoryClusterStore } from '../../support/memory-cluster/memory-cluster-store.ts';
+import { PeerBus, type PeerLine } from '../../support/peer-exchange.ts';
 
 export const leaseMs = 6_000;
 /** After this time without a sign of life an owner has been replaced, whatever came first. */
@@ -22,30 +23,20 @@ export const cluster = {
   leaseRenewMs: 2_000,
   leaseMarginMs: 1_000,
   storeWaitMs: 1_000,
-  mailboxMaxBytes: 10_000_000,
 };
 
-/** What stands between an instance and the store. */
+/** What stands between an instance and the store, and the other instances. */
 export interface Line {
   /** Nothing gets through any more, in either way. */
   cut(): void;
   /** Everything gets through again, but for this method of the store. */
   mend(except?: string): void;
-  /** The next so many letters that this instance posts do not arrive, and it does not notice. */
-  lose(letters: number): void;
-  /** Changes the bytes of the letters that this instance posts from now on. */
-  rewrite(change: (content: Buffer) => Buffer): void;
-  /** How many letters were posted. */
-  readonly posted: number;
 }
 
 /** The shared store over a line of its own. */
-function overLine(store: ClusterStore): { store: ClusterStore; line: Line } {
+function overLine(store: ClusterStore, peers: PeerLine): { store: ClusterStore; line: Line } {
   let isCut = false;
   let healthySince = Number.NEGATIVE_INFINITY;
-  let toLose = 0;
-  let posted = 0;
-  let rewritten = (content: Buffer): Buffer => content;
   let refused: string | undefined;
   const recovered: (() => void)[] = [];
   const guarded = <T extends object>(part: T): T =>
@@ -53,14 +44,6 @@ function overLine(store: ClusterStore): { store: ClusterStore; line: Line } {
       get(target, name) {
         const method = target[name as keyof T] as (...args: unknown[]) => Promise<unknown>;
         return async (...args: unknown[]) => {
-          if (!isCut && name === 'enqueue') {
-            posted += 1;
-            args[3] = (args[3] as Buffer[]).map(rewritten);
-            if (toLose > 0) {
-              toLose -= 1;
-              return 'posted';
-            }
-          }
           if (name === refused) throw new StoreUnavailable('unreachable');
           const answer = isCut ? undefined : await method.apply(target, args);
           if (isCut) throw new StoreUnavailable('unreachable');
@@ -71,21 +54,14 @@ function overLine(store: ClusterStore): { store: ClusterStore; line: Line } {
   const line: Line = {
     cut() {
       isCut = true;
+      peers.cut();
     },
     mend(except) {
       isCut = false;
       refused = except;
       healthySince = performance.now();
+      peers.mend();
       for (const listener of recovered) listener();
-    },
-    lose(letters) {
-      toLose = letters;
-    },
-    rewrite(change) {
-      rewritten = change;
-    },
-    get posted() {
-      return posted;
     },
   };
   return {
@@ -105,8 +81,14 @@ function overLine(store: ClusterStore): { store: ClusterStore; line: Line } {
 }
 
 /** One gateway of the cluster. */
-function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>, fields: Partial<Server>) {
-  const { store, line } = overLine(shared);
+function createInstance(
+  shared: ClusterStore,
+  bus: PeerBus,
+  options: Partial<SessionsOptions>,
+  fields: Partial<Server>,
+) {
+  const peers = bus.transport();
+  const { store, line } = overLine(shared, peers.line);
   const { server, fake } = createServer(fields);
   const telemetry = createTelemetry();
   const sessions = new Sessions({
@@ -121,7 +103,7 @@ function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>,
       sseOpenMs: 60_000,
       connections: { store: createMemoryStore({ ...wideLimits.logLimits, maxAgeMs: never }), maxEventBytes: 10_000 },
     },
-    cluster: { store, limits: cluster },
+    cluster: { store, limits: cluster, peers },
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
@@ -130,7 +112,7 @@ function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>,
     return session;
   };
   return {
-    ...{ sessions, server, fake, telemetry, line, at },
+    ...{ sessions, server, fake, telemetry, line, at, peers: peers.line },
     post(id: string, message: unknown, reply = createFakeReply()): FakeReply {
       at(id).post({ messages: [readMessage(message)], isBatch: false }, reply);
       return reply;
@@ -165,7 +147,8 @@ export async function createCluster(
   });
   onTestFinished(() => void vi.useRealTimers());
   const store = createMemoryClusterStore({ maxEvents, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
-  const [a, b] = [createInstance(store, options, fields), createInstance(store, options, fields)];
+  const bus = new PeerBus();
+  const [a, b] = [createInstance(store, bus, options, fields), createInstance(store, bus, options, fields)];
   const instances = [a, b];
   const pass = async (ms = 300): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
   await pass(takeoverMs);
@@ -189,10 +172,10 @@ export async function createCluster(
   };
   /** One more, that cannot reach the store yet. */
   const join = (): Instance => {
-    const late = createInstance(store, options, fields);
+    const late = createInstance(store, bus, options, fields);
     late.line.cut();
     instances.push(late);
     return late;
   };
-  return { a, b, store, pass, open, join };
+  return { a, b, store, bus, pass, open, join };
 }

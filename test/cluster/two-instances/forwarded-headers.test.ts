@@ -152,7 +152,7 @@ describe('a session that is taken over', () => {
     await pass();
     b.post(id, note('x'), bringing(token('new')));
     await pass();
-    a.line.lose(1);
+    a.peers.break();
     a.fake.backend.says(note(2));
     await pass();
     a.fake.backend.says(note(3));

@@ -2,11 +2,10 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keyFromId } from '../../../src/session/session-key.ts';
 import type { PendingCall } from '../../../src/store/event-log.ts';
 import type { ClusterStore } from '../../../src/store/store.ts';
-import { reportFaultsTo } from '../../../src/util/boundary.ts';
 import { handshake, note, request, response } from '../../session/session-fixture.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
-import { cluster, createCluster } from './cluster-fixture.ts';
+import { cluster, createCluster, takeoverMs } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
@@ -22,60 +21,19 @@ async function pendingAfter({ sessions }: ClusterStore, id: string): Promise<rea
 
 const list = (id: string | number) => request(id, 'tools/list', {});
 
-/** An instance that is cut off for so long is taken for dead, and has not sent its clients away yet. */
-const deadMs = cluster.leaseMs - 200;
-
 describe('a session that is used through an instance that does not hold it', () => {
-  it('answers a request with JSON, by one message each way', async () => {
-    const { a, b, open, pass } = await createCluster();
+  it('answers a request with JSON, by one request to its owner', async () => {
+    const { a, b, bus, open, pass } = await createCluster();
     const id = await open(a);
-    const before = [a.line.posted, b.line.posted];
+    const before = bus.sent;
     const reply = b.post(id, request('r'));
     await pass();
     expect([reply.given, a.fake.backend.sent.items.at(-1)]).toEqual([undefined, request('r')]);
     a.fake.backend.says(response('r', { n: 1 }));
     await pass();
     expect(reply.given).toMatchObject({ kind: 'json', json: response('r', { n: 1 }) });
-    expect([a.line.posted, b.line.posted].map((posted, index) => posted - (before[index] ?? 0))).toEqual([1, 1]);
+    expect(bus.sent - before).toBe(1);
     expect(b.fake.opened).toEqual([]);
-  });
-
-  it('[C-10] answers a request that its owner cannot decode, and later ones as usual', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":2', '"v":9'), 'latin1'));
-    const newer = b.post(id, request('r'));
-    await pass();
-    expect(newer.given).toMatchObject({ kind: 'fault', reason: 'instances_differ', id: 'r' });
-    b.line.rewrite((content) => content);
-    const next = b.post(id, request('s'));
-    await pass();
-    a.fake.backend.says(response('s', { n: 1 }));
-    await pass();
-    expect(next.given).toMatchObject({ kind: 'json', json: response('s', { n: 1 }) });
-  });
-
-  it('[C-10] answers a request whose body reaches its owner as no valid message', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    const reported: unknown[] = [];
-    onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
-    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('tools/call', 'tools"call'), 'latin1'));
-    const reply = b.post(id, request('r'));
-    await pass();
-    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'internal', id: 'r' });
-    expect(reported).toEqual(['cluster']);
-  });
-
-  it('[C-10] reports an unknown outcome if the owner’s answer cannot be decoded', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    a.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":2', '"v":9'), 'latin1'));
-    const reply = b.post(id, request('r'));
-    await pass();
-    a.fake.backend.says(response('r', { n: 1 }));
-    await pass();
-    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown', id: 'r' });
   });
 
   it('answers a request with a stream, whose events have the ids of its log', async () => {
@@ -263,152 +221,79 @@ describe('a session that is used through an instance that does not hold it', () 
   });
 });
 
-describe('peer messages that are lost', () => {
-  it('[P4] on the way back have their events delivered once a later message arrives', async () => {
+describe('a connection between two instances that is lost during a call', () => {
+  const question = { jsonrpc: '2.0', id: 's1', method: 'elicitation/create', params: {} };
+
+  it('[P3] [P4] has the stream continue after its last event, on the client’s connection', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const reply = b.post(id, request('r'));
     await pass();
     a.fake.backend.says(note(1));
     await pass();
-    a.line.lose(1);
-    a.fake.backend.says(note(2));
-    await pass();
-    expect(reply.sink.messages).toEqual([note(1)]);
-    a.fake.backend.says(note(3));
+    b.peers.break();
+    a.fake.backend.says(note(2), question);
     await pass(1_000);
-    a.fake.backend.says(note(4), response('r'));
+    a.fake.backend.says(note(3), response('r'));
     await pass();
     expect([reply.sink.messages, reply.sink.state]).toEqual([
-      [1, 2, 3, 4].map(note).concat(response('r') as never),
+      [note(1), note(2), question, note(3), response('r')],
       'ended',
     ]);
+    expect(a.fake.backend.sent.items.filter((message) => message.id === 'r')).toHaveLength(1);
   });
 
-  it('[P3] [P4] with a JSON answer are answered again by the owner, which runs no call a second time', async () => {
+  it('[P3] [P4] has the GET stream continue after its last event', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
-    const [call, read, other] = [b.post(id, request('c')), b.post(id, list('l')), b.post(id, request('o'))];
-    await pass();
-    a.line.lose(1);
-    a.fake.backend.says(response('c'), response('l'));
-    await pass();
-    a.fake.backend.says(response('o', 'done'));
-    await pass(1_000);
-    for (const [name, reply] of Object.entries({ c: call, l: read })) {
-      expect(reply.given).toMatchObject({ kind: 'json', json: response(name) });
-      expect(a.fake.backend.sent.items.filter((message) => message.id === name)).toHaveLength(1);
-    }
-    expect(other.given?.kind).toMatch(/json|fault/);
-  });
-
-  it('[P3] while a call runs do not prevent its answer', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    const call = b.post(id, request('c'));
     const get = b.get(id);
     await pass();
-    a.line.lose(1);
-    a.fake.backend.says({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+    a.fake.backend.says(note(1));
     await pass();
-    const listing = b.post(id, list('l'));
+    b.peers.break();
+    a.fake.backend.says(note(2));
+    await pass(1_000);
+    a.fake.backend.says(note(3));
     await pass();
-    a.fake.backend.says(response('l'));
-    await pass(1_000);
-    a.fake.backend.says(response('c', 'done'));
-    await pass(1_000);
-    const messages =
-      call.given?.kind === 'stream' ? call.sink.messages : [call.given?.kind === 'json' && call.given.json];
-    expect(messages.at(-1)).toEqual(response('c', 'done'));
-    expect([listing.given?.kind, get.isGone]).toEqual([expect.stringMatching(/json|stream/), false]);
-    expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+    expect([get.sink.messages, get.sink.state]).toEqual([[1, 2, 3].map(note), 'open']);
   });
 
-  it('[P3] [P7] while a call runs and its owner is uncertain of the store never make it reported as not run', async () => {
+  it('[P3] [P7] before its first event: what only reads is answered once, anything else has an unknown outcome', async () => {
+    const { a, b, open, pass, store } = await createCluster();
+    const id = await open(a);
+    const [call, read] = [b.post(id, request('c')), b.post(id, list('l'))];
+    await pass();
+    b.peers.break();
+    await pass(1_000);
+    expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
+    a.fake.backend.says(response('c', 'late'), response('l', 'once'));
+    await pass();
+    expect(read.given).toMatchObject({ kind: 'json', json: response('l', 'once') });
+    const ran = a.fake.backend.sent.items.filter(({ method }) => method.startsWith('tools/'));
+    expect(ran).toEqual([request('c'), list('l')]);
+    expect(await pendingAfter(store, id)).toEqual([]); // nothing is left for the next owner
+  });
+
+  it('[P3] [P7] while its owner is uncertain of the store: the call is never reported as not run', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const call = b.post(id, request('c'), createFakeReply(acceptsJson));
     await pass();
-    // Both were cut off for a moment: the one asks again, the other has to register the session first.
     a.line.mend('register');
-    b.line.mend();
+    b.peers.break();
     await pass(cluster.storeWaitMs + 1_000);
     expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
     expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
   });
-});
 
-describe('a link between two instances that is lost during a call', () => {
-  const question = { jsonrpc: '2.0', id: 's1', method: 'elicitation/create', params: {} };
-
-  it('[P3] [P4] keeps questions, progress and the answer for the client that still waits', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    const [asked, answered] = [b.post(id, request('asked')), b.post(id, request('answered'))];
-    await pass();
-    b.line.cut();
-    await pass(deadMs); // the other one is taken for dead
-    a.fake.backend.says(response('answered', 'kept'), question, note(1));
-    await pass();
-    expect([asked.given, answered.given]).toEqual([undefined, undefined]);
-    b.line.mend();
-    await pass(1_000);
-    expect([answered.sink.messages, answered.sink.state]).toEqual([[response('answered', 'kept')], 'ended']);
-    expect(asked.sink.messages).toEqual([question, note(1)]);
-    b.post(id, response('s1', { action: 'accept' }));
-    await pass();
-    expect(a.fake.backend.sent.items.at(-1)).toEqual(response('s1', { action: 'accept' }));
-    a.fake.backend.says(response('asked', 'done'));
-    await pass();
-    expect([asked.sink.messages.at(-1), asked.sink.state]).toEqual([response('asked', 'done'), 'ended']);
-    expect(a.telemetry.drops).toEqual([]);
-    expect(a.fake.backend.sent.items.filter((message) => message.method === 'tools/call')).toHaveLength(2);
-  });
-
-  it('has a question delivered to any listener, since the client may be lost with its instance', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    const get = a.get(id);
-    const call = b.post(id, request('c'));
-    await pass();
-    b.line.cut();
-    await pass(deadMs);
-    a.fake.backend.says(question);
-    await pass();
-    expect([get.sink.messages, call.given]).toEqual([[question], undefined]);
-  });
-
-  it('[P3] does not count as lost for a call that its owner had not begun', async () => {
-    const { a, b, open, pass } = await createCluster();
-    const id = await open(a);
-    a.line.mend('register'); // what comes now waits until the session is registered
-    const call = b.post(id, request('c'));
-    await pass();
-    expect(a.fake.backend.sent.items.some((message) => message.id === 'c')).toBe(false);
-    b.line.mend(); // asks again
-    await pass();
-    a.line.mend();
-    await pass(1_000);
-    a.fake.backend.says(response('c', 'done'));
-    await pass();
-    const messages =
-      call.given?.kind === 'stream' ? call.sink.messages : [call.given?.kind === 'json' && call.given.json];
-    expect(messages).toEqual([response('c', 'done')]);
-    expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
-  });
-
-  it.each([
-    ['before its stream', 60, 20],
-    ['in the time of its stream', 60, 60],
-    ['long after', 60, 20_000],
-  ])('[P3] leaves no abandoned stream even if the link is lost twice, %s', async (_, first, second) => {
-    const { a, b, open, pass, store } = await createCluster({ streamAfterMs: 100 });
+  it.each([60, 20_000])('[P3] leaves no abandoned stream, %i ms after its beginning', async (ms) => {
+    const { a, b, open, pass, store } = await createCluster({ streamAfterMs: 10 });
     const id = await open(a);
     const call = b.post(id, request('c'));
-    await pass(first);
-    b.line.mend();
-    await pass(second);
-    b.line.mend();
+    await pass(ms);
+    b.peers.break();
+    await pass(500);
+    b.peers.break();
     await pass(500);
     a.fake.backend.says(response('c', 'done'));
     await pass(500);
@@ -417,7 +302,7 @@ describe('a link between two instances that is lost during a call', () => {
   });
 
   it('[P3] keeps the earlier responses of a batch', async () => {
-    const { a, b, open, pass } = await createCluster({ streamAfterMs: 100 });
+    const { a, b, open, pass } = await createCluster({ streamAfterMs: 10 });
     const { protocolVersion } = handshake;
     onTestFinished(() => void Object.assign(handshake, { protocolVersion }));
     handshake.protocolVersion = '2025-03-26'; // the one revision with batches
@@ -428,41 +313,12 @@ describe('a link between two instances that is lost during a call', () => {
     await pass(20);
     a.fake.backend.says(response('p', 1));
     await pass(20);
-    b.line.mend();
+    b.peers.break();
     await pass(20);
     a.fake.backend.says(response('q', 2));
     await pass(500);
     expect([reply.sink.messages, reply.sink.state]).toEqual([[response('p', 1), response('q', 2)], 'ended']);
   });
-
-  it.each([
-    ['with a stream of it', deadMs - 100],
-    ['without', 2 ** 30],
-  ])(
-    '[P2] is lost for good after a while, %s, and then questions go to any waiting client',
-    async (_, streamAfterMs) => {
-      const { a, b, open, pass, store } = await createCluster({ streamAfterMs });
-      const id = await open(a);
-      const waiting = a.post(id, request('waits'));
-      const gone = b.post(id, request('gone'));
-      await pass();
-      b.line.cut();
-      await pass(deadMs);
-      a.fake.backend.says(question);
-      await pass();
-      expect(waiting.sink.messages).toEqual([question]);
-      a.fake.backend.says(response('waits'));
-      await pass(60_000);
-      a.fake.backend.says({ ...question, id: 's2' }, response('gone'));
-      await pass();
-      const get = a.get(id);
-      await pass();
-      expect(get.sink.messages).toEqual([{ ...question, id: 's2' }]);
-      expect(a.telemetry.drops).toEqual(['undeliverable']);
-      expect(gone.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'gone' });
-      expect(await pendingAfter(store, id)).toEqual([]);
-    },
-  );
 
   it('[P2] never gives a new call the answer of an earlier call with the same id', async () => {
     const { a, b, open, pass } = await createCluster();
@@ -472,12 +328,49 @@ describe('a link between two instances that is lost during a call', () => {
     a.fake.backend.says(note(1), response('c', 'first'));
     await pass();
     expect(first.sink.messages.at(-1)).toEqual(response('c', 'first'));
-    b.line.lose(1); // a is never asked for the second one
     const second = b.post(id, request('c'));
     await pass();
-    b.line.mend();
+    b.peers.break();
     await pass(1_000);
     expect(second.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
+  });
+});
+
+describe('two instances that reach the store but not each other', () => {
+  it('[P3] [P7] refuse a call before anything ran, and serve it once they reach each other', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    b.peers.cut();
+    const [call, get] = [b.post(id, request('c')), b.get(id)];
+    await pass(cluster.storeWaitMs);
+    expect(call.given).toBeUndefined();
+    await pass(2 * cluster.leaseMs);
+    expect(call.given).toEqual({ kind: 'fault', reason: 'owner_unreachable', id: 'c' });
+    expect(a.fake.backend.sent.items.some((message) => message.id === 'c')).toBe(false);
+    expect([get.sink.state, b.telemetry.adoptions]).toEqual(['open', []]);
+    b.peers.mend();
+    await pass(1_000);
+    const again = b.post(id, request('c'));
+    await pass();
+    a.fake.backend.says(response('c'), note(1));
+    await pass();
+    expect([again.given?.kind, get.sink.messages]).toEqual(['json', [note(1)]]);
+  });
+
+  it('[P3] [F01] go on with a session once its owner has lost its lease, too', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    b.peers.cut();
+    const refused = b.post(id, request('r'));
+    await pass(2 * cluster.leaseMs);
+    expect(refused.given).toMatchObject({ reason: 'owner_unreachable' });
+    a.line.cut();
+    await pass(takeoverMs);
+    const reply = b.post(id, request('r'));
+    await pass(1_000);
+    b.fake.backend.says(response('r'));
+    await pass();
+    expect([reply.given?.kind, b.telemetry.adoptions.length]).toEqual(['json', 1]);
   });
 });
 

@@ -86,7 +86,7 @@ describe('the stream of a group’s call', () => {
   });
 });
 
-it.each(['owner_busy', 'store_unavailable', 'draining'] as const)(
+it.each(['owner_unreachable', 'store_unavailable', 'draining'] as const)(
   '[P7] a call that runs is not said to have been refused if its stream cannot be resumed: %s',
   async (reason) => {
     const { failed } = createStream((reply) => reply.answer(faultAnswer(reason, null)));

@@ -32,8 +32,16 @@ describe('whether an instance is ready', () => {
   it('does not depend on what the clients of a required server met', () => {
     const last = { state: 'failed', at: new Date(), reason: 'exited', why: 'The server exited.' } as const;
     expect(readinessReport('ready', [server({ isRequired: true, last })])).toEqual({ status: 'ready', reasons: [] });
-    const peers = { direct: 1, store: 2 };
-    expect(readinessReport('ready', [], peers)).toEqual({ status: 'ready', reasons: [], peers });
+  });
+
+  it('counts the other instances, and says that one of them does not answer', () => {
+    const counts = { reachable: 1, unreachable: 0 };
+    expect(readinessReport('ready', [], { reachable: 1, unreachable: [] })).toEqual({
+      ...{ status: 'ready', reasons: [], peers: counts },
+    });
+    const report = readinessReport('ready', [], { reachable: 1, unreachable: [{ instance: 'i', address: 'a' }] });
+    expect([report.status, report.reasons.map(({ reason }) => reason)]).toEqual(['ready', ['instances_unreachable']]);
+    expect(report.peers).toEqual({ reachable: 1, unreachable: 1 });
   });
 
   it.each<[Readiness, Readiness, string[]]>([

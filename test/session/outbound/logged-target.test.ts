@@ -88,15 +88,6 @@ describe('a stream of an answer in the log', () => {
     ]);
   });
 
-  it('is opened for an attempt of another instance, and has no connection meanwhile', () => {
-    const { createAnswer, opened, attempts } = createStreams();
-    const more = { isObsolete: false, onGivenUp: () => undefined };
-    const attempt = { id: 'in 1', previousIds: [], isDetached: true, ...more };
-    createAnswer({ reply: Object.assign(createFakeReply(), { attempt }) }).message(asMessage(note));
-    expect(opened).toEqual([undefined]);
-    expect(attempts).toEqual([attempt]);
-  });
-
   it('[P4] reports a response that was lost with its connection', () => {
     const { createAnswer, added, telemetry } = createStreams();
     const reply = createFakeReply();

@@ -6,23 +6,21 @@ import type { ClusterStore } from '../../../src/store/store.ts';
 export interface MemoryClusterLimits extends MemoryLimits {
   /** The duration of a lease after a renewal; 6 s by default. */
   readonly leaseMs?: number;
-  /** How many bytes a mailbox may have unread (P8); 64 MiB by default. */
-  readonly mailboxMaxBytes?: number;
 }
 
 const sweepMs = 1_000;
 
 /**
  * Makes a store in memory that several gateways of this process can share, for tests. In production only Redis is
- * shared. Every call but `receive` has taken effect before it returns its promise.
+ * shared. Every call has taken effect before it returns its promise.
  * @param now milliseconds of a clock that never jumps
  */
 export function createMemoryClusterStore(
-  { leaseMs = 6_000, mailboxMaxBytes = 64 * 1024 * 1024, ...limits }: MemoryClusterLimits,
+  { leaseMs = 6_000, ...limits }: MemoryClusterLimits,
   now: () => number = () => performance.now(),
 ): ClusterStore {
   const store = createMemoryStore(limits, now);
-  const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
+  const instances = createMemoryInstances({ leaseMs, now });
   const sweep = setInterval(() => instances.sweep(), sweepMs);
   sweep.unref();
   return {
@@ -30,7 +28,6 @@ export function createMemoryClusterStore(
     instances,
     async close() {
       clearInterval(sweep);
-      instances.clear();
       await store.close();
     },
   };

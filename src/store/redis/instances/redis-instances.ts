@@ -66,6 +66,8 @@ export function createRedisInstances(parts: RedisInstancesParts): Instances {
     areAlive,
 
     async publishAddress(name, address) {
+      // A full Redis accepts the first one, which keeps what is known.
+      await run((client) => client.pexpire(keys.addresses, lifetimes.addressesMs));
       await run((client) => client.hset(keys.addresses, name, address));
       await run((client) => client.pexpire(keys.addresses, lifetimes.addressesMs));
     },

@@ -1,12 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { advertisedLink, directLinkOf } from '../../../src/app/addresses/direct-link.ts';
+import { advertisedLink, peerAddressesOf } from '../../../src/app/addresses/peer-addresses.ts';
 import type { GatewayConfig } from '../../../src/config/config.ts';
 
-const keys = { all: async () => [Buffer.alloc(32)] as const, reread: async () => [] };
 const usual = { host: 'local', port: 0, address: undefined };
 const linkTo = (link: Partial<{ host: string; port: number; address: string | undefined }>) =>
   ({ cluster: { link: { ...usual, ...link } } }) as unknown as GatewayConfig;
@@ -21,21 +20,15 @@ describe('the directory for sockets of instances on this host', () => {
   const linkIn = (directory: string, host = 'local') => {
     const notes: string[] = [];
     const sockets = { directory, onUnable: (detail: string) => void notes.push(detail) };
-    return { link: directLinkOf(linkTo({ host }), keys, sockets), notes };
+    return { addresses: peerAddressesOf(linkTo({ host }), sockets), notes };
   };
 
   it('is made for this user alone, whatever the host', () => {
     const directory = join(temporary(), 'link');
-    expect(linkIn(directory).link?.addresses).toEqual({ directory, network: undefined });
+    expect(linkIn(directory).addresses).toEqual({ directory, network: undefined });
     expect(statSync(directory).mode & 0o777).toBe(0o700);
     const network = { host: '10.1.2.3', port: 0, advertised: '10.1.2.3' };
-    expect(linkIn(directory, '10.1.2.3').link?.addresses).toEqual({ directory, network });
-  });
-
-  it('is not made, and nothing is listened on, if the operator wants no direct connections', () => {
-    const directory = join(temporary(), 'link');
-    expect(linkIn(directory, 'none').link).toBeUndefined();
-    expect(existsSync(directory)).toBe(false);
+    expect(linkIn(directory, '10.1.2.3').addresses).toEqual({ directory, network });
   });
 
   it.each([
@@ -46,15 +39,15 @@ describe('the directory for sockets of instances on this host', () => {
   ])('is not used if it is %s', (_, prepare, suffix) => {
     const path = join(temporary(), 'link');
     prepare(path);
-    const { link, notes } = linkIn(path + suffix);
-    expect(link).toBeUndefined();
+    const { addresses, notes } = linkIn(path + suffix);
+    expect(addresses).toEqual({ directory: undefined, network: undefined });
     expect(notes).toHaveLength(1);
   });
 });
 
-describe('the address for direct connections of other hosts', () => {
-  it.each(['local', 'none'])('is none if the host is %s', (host) => {
-    expect(advertisedLink(linkTo({ host, port: 9465, address: 'gateway-1' }))).toBeUndefined();
+describe('the address for requests of other hosts', () => {
+  it('is none if only instances of this host are accepted', () => {
+    expect(advertisedLink(linkTo({ host: 'local', port: 9465, address: 'gateway-1' }))).toBeUndefined();
   });
 
   it.each([
