@@ -35,21 +35,6 @@ describe('a message that the server sent beside requests', () => {
     expect(calls.attribute(readMessage(sampling), false, [1, 2])).toBe(second);
   });
 
-  it('[P2] with a question goes to the GET stream, if that is open, where its client may never come for the answer', () => {
-    const parted = aCall(1, { token: 't' });
-    Object.defineProperty(parted.answer, 'isDetached', { value: true });
-    const calls = set(parted);
-    expect([true, false].map((hasGet) => calls.attribute(readMessage(sampling), hasGet))).toEqual(['get', parted]);
-    expect(calls.attribute(readMessage(progress('t')), true)).toBe(parted);
-  });
-
-  it('[P2] that names no call goes to the GET stream, if that is open, where the only call may have lost its client', () => {
-    const parted = aCall(1);
-    Object.defineProperty(parted.answer, 'isDetached', { value: true });
-    const calls = set(parted);
-    expect([true, false].map((hasGet) => calls.attribute(readMessage(log), hasGet))).toEqual(['get', parted]);
-  });
-
   it('goes where its token says all the same', () => {
     const known = aCall(2, { token: 't' });
     expect(set(aCall(1), known).attribute(readMessage(progress('t')), true, [1])).toBe(known);

@@ -42,7 +42,7 @@ export function leasesContract(name: string, { open }: Fixture): void {
       expect(await other.instances.addressOf('b')).toBeUndefined();
     });
 
-    it('knows the addresses of all that hold a lease, and of nobody else', async () => {
+    it('[C-11] knows the addresses of all that hold a lease, and of nobody else', async () => {
       const { store, other, advance } = await open({ leaseMs: 300 });
       for (const name of ['a', 'b', 'left']) {
         await store.instances.join(name);

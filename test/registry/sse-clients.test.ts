@@ -53,13 +53,10 @@ function createFixture(options: Partial<SessionsOptions> = {}, answersTo?: reado
     if (refused !== undefined) reply.answer(faultAnswer(refused, null));
     return reply;
   };
-  /** @param attempts the ids of this attempt and of earlier ones, newest first */
-  const post = (message: unknown, again = false, attempts: readonly string[] = [], key?: string): FakeReply => {
-    const [id, ...previousIds] = attempts;
-    const others = { isDetached: false, isObsolete: false, onGivenUp: () => undefined };
-    const reply = Object.assign(createFakeReply(), id !== undefined && { attempt: { id, previousIds, ...others } });
+  const post = (message: unknown, key?: string): FakeReply => {
+    const reply = createFakeReply();
     const messages = [message].flat().map(readMessage);
-    sessions.sse.post(lookupOf(key), { messages, isBatch: Array.isArray(message), again }, reply);
+    sessions.sse.post(lookupOf(key), { messages, isBatch: Array.isArray(message) }, reply);
     return reply;
   };
   return { server, fake, telemetry, sessions, connect, post };
@@ -105,19 +102,6 @@ describe('a client of HTTP+SSE', () => {
     await waitFor(() => sink.messages.length === 6);
     expect(sink.messages.slice(1)).toEqual([note('a'), response('1'), note('b'), response(1), note('c')]);
     expect(sink.state).toBe('open');
-  });
-
-  it('gets one answer to a request that another instance has passed on twice', async () => {
-    const { sink, post, fake } = await opened();
-    await post(request(7), false, ['a1']).answered();
-    expect(await post(request(7), true, ['a2', 'a1']).answered()).toEqual({ kind: 'accepted' });
-    fake.backend.says(response(7));
-    await waitFor(() => sink.messages.length === 2);
-    expect(await post(request(7), true, ['a3', 'a1']).answered()).toEqual({ kind: 'accepted' });
-    const unknown = { kind: 'fault', reason: 'outcome_unknown' };
-    expect(await post(request(8), true, ['b2', 'b1']).answered()).toMatchObject(unknown);
-    expect(fake.backend.sent.items.filter(({ id }) => id === 7)).toHaveLength(1);
-    expect(sink.messages).toHaveLength(2);
   });
 
   it('learns on its stream of a call that ends with an error of the gateway', async () => {
@@ -200,7 +184,7 @@ describe('a client of HTTP+SSE', () => {
   it('[P11] is unknown under another key, and at another server', async () => {
     const { sessions, server, post } = await opened();
     const unknown = { kind: 'fault', reason: 'unknown_session', id: 1 };
-    expect(await post(request(1), false, [], 'other').answered()).toEqual(unknown);
+    expect(await post(request(1), 'other').answered()).toEqual(unknown);
     const reply = createFakeReply();
     const lookup = { key: 'k', server: { ...server, name: 'other' }, principal: nobody };
     sessions.sse.post(lookup, { messages: [readMessage(request(1))], isBatch: false }, reply);

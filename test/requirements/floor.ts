@@ -103,7 +103,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'C-10',
-    text: 'A message from another instance that cannot be decoded gets an answer. Messages between instances have a version.',
+    text: 'A request of another instance that cannot be read gets an answer. Requests between instances have a version.',
   },
   {
     id: 'C-11',

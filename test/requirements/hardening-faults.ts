@@ -16,7 +16,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F04',
-    text: "If an owner's mailbox loop dies, the owner loses its lease and is replaced.",
+    text: 'If an owner cannot renew its lease, the owner loses it and is replaced.',
   },
   {
     id: 'F05',

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { faultAnswer } from '../../reply/reply.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import type { ClientReply } from './client-reply.ts';
-import type { ForwardedRequest } from './forwarded-request.ts';
 
 /** Options of `retryLookup`. */
 export interface RetryLookupOptions {
@@ -11,6 +10,15 @@ export interface RetryLookupOptions {
   readonly waitMs: number;
   /** True once the instance has stopped. */
   isClosed(): boolean;
+}
+
+/** The request that waits. `ForwardedRequest` implements it. */
+interface WaitingRequest {
+  readonly awaitsAnswer: boolean;
+  readonly listens: boolean;
+  readonly requestId: RequestId | null;
+  mayWaitUntil(waitMs: number): number;
+  endUnknown(): void;
 }
 
 /** A fault, which may be `isPassing`: see `SessionLocation`. */
@@ -28,7 +36,7 @@ export const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5, spread
  */
 export async function retryLookup<T extends object | string>(
   find: () => Promise<T | Refusal | 'later'>,
-  request: ForwardedRequest,
+  request: WaitingRequest,
   reply: ClientReply,
   { waitMs, isClosed }: RetryLookupOptions,
 ): Promise<T | undefined> {

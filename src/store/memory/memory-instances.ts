@@ -74,7 +74,7 @@ export function createMemoryInstances(options: MemoryInstancesOptions): MemoryIn
       if (instance !== undefined) instance.address = address;
     },
     async addressOf(name) {
-      return instances.get(name)?.address;
+      return findAlive(name)?.address;
     },
     async declareDead(name) {
       if (findAlive(name) !== undefined) return false;

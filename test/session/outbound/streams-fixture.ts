@@ -174,9 +174,9 @@ export async function createStreamsFixture({
         await new Promise((resolve) => setImmediate(resolve));
       } while (waiting.length + underWay > 0);
     },
-    /** Opens the GET stream. @param attempt of another instance, with the ids of its earlier ones */
-    get(attempt?: { readonly id: string; readonly previousIds: readonly string[] }): FakeSink {
-      const reply = attempt === undefined ? aReply() : Object.assign(aReply(), { attempt });
+    /** Opens the GET stream. */
+    get(): FakeSink {
+      const reply = aReply();
       streams.listen(reply);
       writer.flush();
       return reply.sink;

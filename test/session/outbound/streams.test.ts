@@ -80,30 +80,6 @@ describe('a GET stream', () => {
     },
   );
 
-  it('[P4] that another instance asks for again, since nothing reached its client, begins where it began', async () => {
-    const { get, emit } = await createStreamsFixture({ isPriming: false });
-    const before = get();
-    emit(getStream, 1);
-    await settled();
-    before.leave();
-    const lost = get({ id: 'o 1', previousIds: [] });
-    await settled();
-    emit(getStream, 2);
-    await settled();
-    lost.leave();
-    const again = get({ id: 'o 3', previousIds: ['o 1', 'o 2'] });
-    await settled();
-    expect([lost.messages, again.messages]).toEqual([
-      [2, 3],
-      [2, 3],
-    ]);
-    again.leave();
-    const other = get({ id: 'o 9', previousIds: ['o 8'] });
-    emit(getStream, 1);
-    await settled();
-    expect(other.messages).toEqual([4]);
-  });
-
   it('is taken over by the newest connection, which gets the remaining events', async () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
