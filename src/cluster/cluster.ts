@@ -203,9 +203,9 @@ export class Cluster {
     this.#requests.postTo(() => this.homes.find(home), lookup, post, reply);
   }
 
-  /** One of the instances that answer, which can take sessions over in place of this one; undefined if there is none. */
+  /** One of the other instances, which can take sessions over in place of this one; undefined if there is none. */
   async findSuccessor(): Promise<string | undefined> {
-    const peers = this.#peers.reached;
+    const peers = this.#peers.names;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => []);
     const living = peers.filter((_, index) => alive[index] === true);
     return living[Math.floor(Math.random() * living.length)];
@@ -271,7 +271,7 @@ const nobody: PeerTransport = {
     return { isSent: false, resume: () => undefined, abort: () => undefined };
   },
   states: { reachable: 0, unreachable: [] },
-  reached: [],
+  names: [],
   publish: () => undefined,
   isRenamed: () => false,
   forget: () => undefined,

@@ -926,7 +926,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'The instances of this gateway run incompatible versions. This request did not reach the MCP server. Retry.',
+      'The instances of this gateway run incompatible versions, or have different secrets. This request did not reach the MCP server. Retry.',
     retryAfterS: 2,
   },
   internal: {

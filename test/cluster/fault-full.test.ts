@@ -96,7 +96,6 @@ describe.each(['the owner', 'the other instance'] as const)('Redis is full, and 
 test.each(['the owner', 'the other instance'] as const)(
   '[F09] [P3] a client of HTTP+SSE at %s gets the answer to its call while Redis is full, and each message once',
   async (ingress) => {
-    // A full Redis refuses messages between instances, so they need a direct connection.
     const options = { instances: 2, link: 'local', command: trafficServer(), args: faultArgs } as const;
     const cluster = await startCluster(options);
     await mayTakeOver(cluster);

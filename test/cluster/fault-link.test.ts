@@ -12,7 +12,7 @@ import { countOutcomes } from '../support/traffic.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Busy, isFullSize, startBusy, statusesIn } from './busy.ts';
-import { leaseMs, untilPassed, urlOf } from './patience.ts';
+import { faultArgs, leaseMs, untilPassed, urlOf } from './patience.ts';
 
 /** One for all. */
 let redis: RedisServer;
@@ -22,20 +22,20 @@ beforeAll(async () => {
 afterAll(() => redis?.stop());
 
 interface Peers {
-  readonly direct: number;
-  readonly store: number;
+  readonly reachable: number;
+  readonly unreachable: number;
 }
 
-/** How an instance reaches its peers, as `/readyz` says. */
+/** Which of its peers an instance reaches, as `/readyz` says. */
 async function peersOf({ instances }: Cluster, instance: number): Promise<Peers | undefined> {
   const response = await fetch(`${instances[instance]?.baseUrl}/readyz`);
   return ((await response.json()) as { peers?: Peers }).peers;
 }
 
-/** Resolves when messages between the two instances go directly. */
+/** Resolves when the two instances reach each other. */
 const linked = (cluster: Cluster) =>
-  waitFor(async () => (await peersOf(cluster, 0))?.direct === 1 && (await peersOf(cluster, 1))?.direct === 1, {
-    what: 'a direct link',
+  waitFor(async () => (await peersOf(cluster, 0))?.reachable === 1 && (await peersOf(cluster, 1))?.reachable === 1, {
+    what: 'a connection',
     deadlineMs: 25_000,
     intervalMs: 50,
   });
@@ -59,13 +59,15 @@ const startLinked = async (link: LinkKind = 'proxied'): Promise<Busy> => {
   return busy;
 };
 
-/** Both instances live, so every call gets its answer, whatever becomes of the link. */
-const answered = ['answered', 'broken']; // clients break connections, too
-const ofLostOwner = ['answered', 'broken', 'outcome_unknown', 'store_unavailable'];
+/** Where nothing is lost. Clients break connections, too. */
+const answered = ['answered', 'broken'];
+/** A call that was under way has an unknown outcome, and a later one is refused before it runs. */
+const ofLostLink = [...answered, 'outcome_unknown', 'owner_unreachable'];
+const ofLostOwner = [...ofLostLink, 'store_unavailable'];
 
-describe('a direct link', () => {
+describe('the connection between two instances', () => {
   test.each([1, 30, 1_000, 5_000, ...(isFullSize ? [60_000] : [])])(
-    '[P3] [P4] that is cut for %i ms: every call is answered once and in order, and the link is used again',
+    '[P3] [P4] [P7] that is cut for %i ms: no call is lost, repeated or reordered, and all is well afterwards',
     async (ms) => {
       const busy = await startLinked();
       for (const proxy of bothOf(busy.cluster)) {
@@ -74,9 +76,9 @@ describe('a direct link', () => {
       }
       await untilPassed(performance.now(), ms);
       for (const proxy of bothOf(busy.cluster)) await proxy.accept();
-      await busy.more();
       await linked(busy.cluster);
-      await expectAllWell(busy, answered);
+      await busy.more();
+      await expectAllWell(busy, ofLostLink);
     },
     180_000,
   );
@@ -88,7 +90,7 @@ describe('a direct link', () => {
       await untilPassed(performance.now(), Math.random() * 100);
       for (const proxy of bothOf(busy.cluster)) proxy.resetAll();
     }
-    await expectAllWell(busy, answered);
+    await expectAllWell(busy, ofLostLink);
   }, 300_000);
 
   test.each([[undefined], ['toServer'], ['toClient']] as const)(
@@ -98,17 +100,17 @@ describe('a direct link', () => {
       for (const proxy of bothOf(busy.cluster)) proxy.blackHoleAll(direction);
       await busy.more();
       await linked(busy.cluster);
-      await expectAllWell(busy, answered);
+      await expectAllWell(busy, ofLostLink);
     },
     120_000,
   );
 
-  test('[P3] [P4] that holds bytes back for as long as a lease: late messages are repeats', async () => {
+  test('[P3] [P4] that holds bytes back for as long as a lease: what comes late does not count', async () => {
     const busy = await startLinked();
     for (const proxy of bothOf(busy.cluster)) proxy.set({ toServer: { isHeld: true }, toClient: { isHeld: true } });
     await untilPassed(performance.now(), leaseMs);
     for (const proxy of bothOf(busy.cluster)) proxy.set({});
-    await expectAllWell(busy, answered);
+    await expectAllWell(busy, ofLostLink);
   }, 120_000);
 
   test('[P3] that passes 64 kB/s: every call is answered', async () => {
@@ -152,64 +154,71 @@ describe('a direct link', () => {
     120_000,
   );
 
-  test.each(['local', 'direct'] as const)(
-    '[P3] [P4] is not made to an instance with a later version of the link (%s): calls go through Redis, until both have it',
-    async (link) => {
-      const later = await programWithLaterLink();
-      const hasLater = new Set([1]);
-      const programOf = (instance: number) => (hasLater.has(instance) ? later : undefined);
-      const busy = await startBusy({ redis, instances: 2, link, programOf });
-      await busy.more();
-      const apart = { direct: 0, store: 1 };
-      expect([await peersOf(busy.cluster, 0), await peersOf(busy.cluster, 1)]).toEqual([apart, apart]);
-      hasLater.add(0);
-      busy.cluster.balancer.setInRotation(0, false);
-      await busy.cluster.restart(0);
-      await busy.more();
-      await linked(busy.cluster);
-      await expectAllWell(busy, ofLostOwner);
-    },
-    120_000,
-  );
+  test('[P3] [P4] [P9] in an upgrade to the next version, one instance after the other: nothing is lost or doubled', async () => {
+    const later = await programWithLink({ newest: 4, oldest: 3 });
+    const hasLater = new Set([1]);
+    const programOf = (instance: number) => (hasLater.has(instance) ? later : undefined);
+    const busy = await startBusy({ redis, instances: 2, link: 'local', programOf });
+    await busy.more();
+    await linked(busy.cluster);
+    hasLater.add(0);
+    busy.cluster.balancer.setInRotation(0, false);
+    await busy.cluster.restart(0);
+    await busy.more();
+    await linked(busy.cluster);
+    await expectAllWell(busy, answered);
+  }, 120_000);
 
-  test('is not used between instances with different secrets, until they share one', async () => {
+  /** Which answer each instance gives to a session of the other one: a result, or the reason of a fault. */
+  const answersBothWays = (cluster: Cluster): Promise<unknown[]> =>
+    Promise.all(
+      [0, 1].map(async (owner) => {
+        const session = await initialize(urlOf(cluster, owner));
+        const { json } = await session.at(urlOf(cluster, 1 - owner)).request('ping');
+        return json.result === undefined ? json.error.data.reason : 'result';
+      }),
+    );
+  const apart = { reachable: 0, unreachable: 1 };
+
+  test('[P7] between versions that have nothing in common is refused on both sides, and the log says why', async () => {
+    const later = await programWithLink({ newest: 4, oldest: 4 });
+    const programOf = (instance: number) => (instance === 1 ? later : undefined);
+    const cluster = await startCluster({ redis, instances: 2, link: 'local', programOf, ...withCounting() });
+    expect(await answersBothWays(cluster)).toEqual(['instances_differ', 'instances_differ']);
+    expect([await peersOf(cluster, 0), await peersOf(cluster, 1)]).toEqual([apart, apart]);
+    for (const gateway of cluster.instances)
+      expect(gateway.logs()).toContainEqual(
+        expect.objectContaining({ level: 'warn', detail: expect.stringContaining('incompatible version') }),
+      );
+  }, 60_000);
+
+  test('between instances with different secrets is refused, until they share one', async () => {
     const [old, fresh] = ['o', 'n'].map((letter) => letter.repeat(32)) as [string, string];
     const keys: string[][] = [[old], [fresh]];
     const cluster = await startCluster({
       redis,
       instances: 2,
-      link: 'direct',
+      link: 'local',
       ...withCounting(),
       args: (instance) => [
+        ...faultArgs,
         '--timeouts.drain',
         '0',
         ...(keys[instance] ?? []).flatMap((key) => ['--cluster.stateKeys', key]),
       ],
     });
-    const answersBothWays = async (): Promise<void> => {
-      for (const [owner, other] of [
-        [0, 1],
-        [1, 0],
-      ] as const) {
-        const session = await initialize(urlOf(cluster, owner));
-        const answer = await session.at(urlOf(cluster, other)).request('ping');
-        expect(answer.json).toHaveProperty('result');
-      }
-    };
-    for (let n = 0; n < 3; n += 1) await answersBothWays();
-    expect([await peersOf(cluster, 0), await peersOf(cluster, 1)]).toEqual([
-      { direct: 0, store: 1 },
-      { direct: 0, store: 1 },
-    ]);
+    expect(await answersBothWays(cluster)).toEqual(['instances_differ', 'instances_differ']);
+    expect([await peersOf(cluster, 0), await peersOf(cluster, 1)]).toEqual([apart, apart]);
     keys[1] = [fresh, old];
     await cluster.restart(1);
-    await answersBothWays();
+    keys[0] = [fresh, old];
+    await cluster.restart(0);
     await linked(cluster);
-    await answersBothWays();
+    expect(await answersBothWays(cluster)).toEqual(['result', 'result']);
   }, 60_000);
 
   test.each(['local', 'direct'] as const)(
-    '[P5] carries large messages, and floods of events, without Redis but for the log (%s)',
+    '[P5] carries large messages, and floods of events (%s)',
     async (link) => {
       const cluster = await startCluster({
         redis,
@@ -226,7 +235,6 @@ describe('a direct link', () => {
       await answersLarge(1);
       await linked(cluster);
       await answersLarge(1);
-      const before = await mailboxTraffic();
       for (let calls = 0; calls < 10; calls += 1) await answersLarge(1024 * 1024);
       const flood = session.listen(
         { body: call('flood', 'test/count', { count: floodEvents, burst: 100 }) },
@@ -234,7 +242,6 @@ describe('a direct link', () => {
       );
       const { events } = await flood.ended;
       expect(textsOf(events)).toEqual(answerTexts('flood', floodEvents));
-      expect(await mailboxTraffic()).toEqual(before);
     },
     60_000,
   );
@@ -242,20 +249,8 @@ describe('a direct link', () => {
 
 const floodEvents = 5_000;
 
-/** The bytes that were ever put into mailboxes, and the messages that lie in them. */
-async function mailboxTraffic(): Promise<readonly string[]> {
-  const keysLike = async (pattern: string): Promise<readonly string[]> =>
-    (await redis.cli('KEYS', pattern))
-      .split('\n')
-      .filter((key) => key !== '')
-      .sort();
-  const posted = (await keysLike('*:posted')).map((key) => redis.cli('GET', key));
-  const lying = (await keysLike('*:mailbox')).map((key) => redis.cli('XLEN', key));
-  return Promise.all([...posted, ...lying]);
-}
-
-/** A gateway whose link has another version, as in a rolling update. */
-async function programWithLaterLink(): Promise<readonly string[]> {
+/** A gateway that speaks other versions with other instances, as the next build does. */
+async function programWithLink(versions: { readonly newest: number; readonly oldest: number }) {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-later-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await cp(`${root}dist`, join(folder, 'dist'), { recursive: true });
@@ -264,8 +259,8 @@ async function programWithLaterLink(): Promise<readonly string[]> {
   for (const name of await readdir(join(folder, 'dist'))) {
     const file = join(folder, 'dist', name);
     const code = name.endsWith('.js') ? await readFile(file, 'utf8') : '';
-    if (!code.includes('linkVersion=1')) continue;
-    await writeFile(file, code.replace('linkVersion=1', 'linkVersion=2'));
+    if (!code.includes('newest:3,oldest:3')) continue;
+    await writeFile(file, code.replace('newest:3,oldest:3', `newest:${versions.newest},oldest:${versions.oldest}`));
     changes += 1;
   }
   expect(changes).toBe(1);

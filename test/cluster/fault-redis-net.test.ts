@@ -9,7 +9,7 @@ import { answerOn, createNotes, openHeld } from './held.ts';
 import { faultArgs, healthOf, leaseMs, mayTakeOver, urlOf } from './patience.ts';
 
 /** What calls may end in while Redis does not answer; never `none` (a hang), `unknown_session` or `internal`. */
-const outcomes = ['answered', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'];
+const outcomes = ['answered', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_unreachable'];
 
 /** One for all. */
 let redis: RedisServer;

@@ -6,7 +6,7 @@ import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { shortLeases } from './fast.ts';
 
-test('tell of Redis, of mail, of what another instance left, and of a Redis that is away', async () => {
+test('tell of Redis, of other instances, of what another instance left, and of a Redis that is away', async () => {
   await using redis = await startRedis();
   const args = ['--redis', redis.url, ...shortLeases];
   const lost = await startGateway({ args, command: everythingFixture });
@@ -19,8 +19,8 @@ test('tell of Redis, of mail, of what another instance left, and of a Redis that
   expect(before.value('mcp_gangway_redis_up')).toBe(1);
   expect(before.value('mcp_gangway_redis_command_seconds_count')).toBeGreaterThan(3);
   expect(before.value('mcp_gangway_redis_command_seconds_sum')).toBeGreaterThan(0);
-  expect(before.value('mcp_gangway_mailbox_bytes')).toBe(0);
-  expect(before.value('mcp_gangway_mailbox_oldest_seconds')).toBe(0);
+  expect(before.value('mcp_gangway_peers', { state: 'reachable' })).toBe(1);
+  expect(before.value('mcp_gangway_peers', { state: 'unreachable' })).toBe(0);
   // The owner tells of the call.
   expect(before.value('mcp_gangway_requests_total', { method: 'tools/call' })).toBe(0);
   expect(before.value('mcp_gangway_session_takeovers_total', { server })).toBe(0);

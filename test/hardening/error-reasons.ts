@@ -24,7 +24,6 @@ export function expectFromCatalogue(error: Message, status: number): Reason {
 
 /** Reasons that need more than `errors.test.ts` has, by the test that provokes them or asserts when they are said. */
 export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
-  'cluster/partition': ['owner_unreachable'],
   'era/modern-on-legacy/store-away': ['input_not_taken'],
   'era/legacy-on-modern/rounds': ['input_too_large', 'too_many_rounds', 'unserved_result'],
   'era/legacy-on-modern/translator': ['method_of_other_era', 'bad_log_level', 'bad_uri', 'slow_reader'],
@@ -69,7 +68,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'session/outbound/logged-target': ['event_too_large'],
   'cluster/ownership/directory': ['other_configuration', 'takeover_paused'],
   'cluster/forward/forwarded-request': ['internal'],
-  'cluster/two-instances/two-instances': ['instances_differ', 'server_busy', 'session_ended'],
+  'cluster/two-instances/two-instances': ['instances_differ', 'server_busy', 'session_ended', 'owner_unreachable'],
   'session/session': ['handshake_too_large', 'initialize_too_large'],
   'session/outbound/server-requests': ['server_request_refused'],
   'session/group/input-gate': ['group_busy'],

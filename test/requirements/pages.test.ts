@@ -173,7 +173,6 @@ const tables: readonly (readonly string[])[] = [
   ['URL elicitations of a shared process, or of a view', '256', '1 KiB', '64 KiB', 'drops the oldest'],
   ['progress tokens of answered requests', '64', '256 bytes', '', 'drops the oldest'],
   ['kept lists of a server', '1,000', '1 MiB', '16 MiB', 'drops the oldest'],
-  ['messages to another instance', '', '', '64 MiB', 'refuses: `owner_busy`'],
   ['requests of other instances that wait for takeovers of their sessions', '', '', '64 MiB', 'refuses: `server_busy`'],
   ['records of sessions of other instances', '10,000', '64 KiB', '16 MiB', 'drops the oldest'],
   ['replies that lost the connection to the instance of their client', '1,024', '16 KiB', '', 'drops the oldest'],

@@ -128,7 +128,7 @@ export class SimulatedNetwork {
       get states() {
         return { reachable: others().length, unreachable: [] };
       },
-      get reached() {
+      get names() {
         return others().map((each) => each.name());
       },
       publish: () => void (host && this.#machines.set(host.name(), own)),

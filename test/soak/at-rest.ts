@@ -15,8 +15,8 @@ const ofSessions = ({ redis }: Sample): number =>
     .filter(([kind]) => kind.startsWith('session') && !lasting.has(kind))
     .reduce((sum, [, count]) => sum + count, 0);
 
-/** The mailbox of an instance that was killed lives for two minutes after its last renewal. */
-const mailboxMs = 120_000;
+/** What Redis keeps of an instance that was killed is gone within two minutes. */
+const instanceMs = 120_000;
 
 /** How many keys of a kind there may be at the end. A busy machine may have no lease at first, but each instance has one. */
 const mayBe = ({ redis, gateways }: Sample, kind: string): number =>
@@ -36,7 +36,7 @@ export async function comeToRest(
   { samples }: ReturnType<typeof createSampler>,
   base: Sample,
 ): Promise<void> {
-  const until = performance.now() + Math.max(2 * idleMs + keptMs, mailboxMs) + 30_000;
+  const until = performance.now() + Math.max(2 * idleMs + keptMs, instanceMs) + 30_000;
   const isAtRest = async (): Promise<boolean> => {
     const last = samples.at(-1);
     if (last?.redis === undefined || ofSessions(last) > ofSessions(base)) return false;

@@ -219,7 +219,7 @@ export class PeerBus {
       get states() {
         return { reachable: isOff() ? 0 : others().length, unreachable: [] };
       },
-      get reached() {
+      get names() {
         return isOff() ? [] : others().map((host) => host.name());
       },
       publish: () => undefined,

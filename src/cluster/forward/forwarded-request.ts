@@ -37,6 +37,8 @@ export class ForwardedRequest implements PeerListener {
   readonly #cutter = new EventCutter();
   #sink: EventSink | undefined;
   #cursor: EventId | undefined;
+  /** True once an event of the current owner has named the requests. An owner may not know them. */
+  #areRequestsNamed = false;
   /** The client does not read, so the owner waits. */
   #isPaused = false;
   /** True once events of a stream were passed on. */
@@ -229,6 +231,7 @@ export class ForwardedRequest implements PeerListener {
     this.#owner = owner;
     this.#cutter.clear();
     this.#isPaused = false;
+    this.#areRequestsNamed = false;
     const request = peerRequestOf(this.key, this.#operation, this.#reply, adopts);
     const why = await new Promise<AttemptEnd>((resolve) => {
       this.#settleAttempt = resolve;
@@ -250,11 +253,18 @@ export class ForwardedRequest implements PeerListener {
     if (id !== undefined) this.#advance({ ...id, ...this.#requestNames });
     this.#hasWritten = true;
     if (this.#sink?.write(batch) === false) this.#isPaused = true;
-    // The id of the event that ends a stream names no request. If the end itself is lost, a question for later events
-    // could find that the log has dropped the whole stream.
-    if (id === undefined || id.requests !== undefined || this.#requestNames.requests === undefined) return;
+    if (!this.#isLast(batch)) return;
+    // If the end itself is lost, a question for later events could find that the log has dropped the whole stream.
     this.#finish();
     this.#endAttempt('answered');
+  }
+
+  /** All ids of a stream name its requests, but for that of the event that ends the stream; see `EventBatch`. */
+  #isLast(batch: ReceivedBatch): boolean {
+    const { requests } = this.#requestNames;
+    if (requests === undefined || batch.id === undefined) return false;
+    this.#areRequestsNamed ||= batch.names(requests);
+    return this.#areRequestsNamed && batch.id.requests === undefined;
   }
 
   /** The client now has an event id, with which the client or the next owner continues. */

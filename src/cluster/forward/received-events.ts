@@ -26,6 +26,11 @@ export class ReceivedBatch extends EventBatch {
     return this.id && { stream: this.id.stream, epoch: this.id.epoch, seq: this.id.seq };
   }
 
+  /** True if an event id in the text names these requests. Only an id can be followed by the end of its line. */
+  names(requests: string): boolean {
+    return this.#received.includes(`${requests}\n`);
+  }
+
   /** Throws if the text is not a sequence of events, which would be a fault of an instance. */
   get events(): readonly SseEvent[] {
     this.#events ??= decodeEvents(this.#received);

@@ -6,7 +6,15 @@ import type { Instances } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
-import { findPeerKey, type PeerRefusal, ProofReader, peerCredential, peerVersion, signRequest } from './peer-proof.ts';
+import {
+  commonVersion,
+  findPeerKey,
+  ownVersions,
+  type PeerRefusal,
+  ProofReader,
+  peerCredential,
+  signRequest,
+} from './peer-proof.ts';
 import type {
   PeerCall,
   PeerHost,
@@ -66,12 +74,12 @@ const origin = 'http://instance';
 
 /** Why a peer does not answer, for the operator. */
 const otherVersion = (address: string): string =>
-  `It runs another version of the gateway (${address.split(' ')[0]} instead of v${peerVersion}).`;
+  `It runs an incompatible version of the gateway (${address.split(' ')[0]}, and this one is ${ownVersions}).`;
 const silent = 'It does not answer at its address.';
 
 /** What an instance says about all requests of this one. */
 const helpForRefusal: ReadonlyMap<string, string> = new Map([
-  ['version', 'It runs another version of the gateway.'],
+  ['version', 'It runs an incompatible version of the gateway.'],
   ['stranger', 'It does not know the secret of this instance. Use the same cluster.stateKeys for all instances.'],
   ['clock', 'Its clock differs by more than a minute. Synchronise the clocks of all hosts.'],
 ]);
@@ -80,6 +88,7 @@ const helpForRefusal: ReadonlyMap<string, string> = new Map([
 class Peer {
   readonly name: string;
   readonly address: string;
+  readonly version: number;
   readonly pool: Pool;
   readonly calls = new Set<ResponseReader>();
   heardAt = performance.now();
@@ -95,7 +104,9 @@ class Peer {
     this.name = name;
     this.address = address;
     this.pool = pool;
-    if (!address.startsWith(`v${peerVersion} `)) this.refusal = otherVersion(address);
+    const version = commonVersion(address);
+    this.version = version ?? 0;
+    if (version === undefined) this.refusal = otherVersion(address);
   }
 
   close(): void {
@@ -167,8 +178,8 @@ export class HttpPeers implements PeerTransport {
     };
   }
 
-  get reached(): readonly string[] {
-    return [...this.#peers.values()].filter((peer) => this.#answers(peer)).map(({ name }) => name);
+  get names(): readonly string[] {
+    return [...this.#peers.values()].filter(({ refusal }) => refusal === undefined).map(({ name }) => name);
   }
 
   ask(to: string, request: PeerRequest, body: Buffer | undefined, listener: PeerListener): PeerCall {
@@ -242,9 +253,9 @@ export class HttpPeers implements PeerTransport {
       queueMicrotask(() => reader.fail(peer.refusal === undefined ? 'unsent' : 'refused'));
       return;
     }
-    const names = { from: this.#name, to: peer.name };
+    const pair = { from: this.#name, to: peer.name, version: peer.version };
     this.#number += 1;
-    const headers = { [requestHeader]: signRequest(secret, names, this.#number, request) };
+    const headers = { [requestHeader]: signRequest(secret, pair, this.#number, request) };
     peer.calls.add(reader);
     reader.onOver = () => peer.calls.delete(reader);
     const options = { path: '/', method: 'POST', headers, body: body ?? null } as const;
@@ -275,7 +286,8 @@ export class HttpPeers implements PeerTransport {
       if (scheme === 'unix' && directory !== undefined && socketName.test(where))
         return [() => connectPlain({ path: join(directory, where) })];
       if (scheme !== 'tcp' || secret === undefined) return [];
-      const credential = peerCredential(secret, { from: this.#name, to: name });
+      const version = commonVersion(published) ?? 0;
+      const credential = peerCredential(secret, { from: this.#name, to: name, version });
       const at = where.lastIndexOf(':');
       return [
         () =>

@@ -3,15 +3,27 @@ import { BoundedMap } from '../../util/bounded-map.ts';
 import type { PeerRequest } from './peer-request.ts';
 
 /**
- * The version of all that instances say to each other, and of the records that they share. It rises with each change
- * that an older instance would misread. Instances of different versions refuse each other's requests, and say why.
+ * The version of all that instances say to each other. It rises with each change that an older instance would misread.
+ * For a rolling upgrade, an instance also speaks the version before. Instances without a common version refuse each
+ * other's requests, and say why.
  */
-export const peerVersion = 3;
+const versions = { newest: 3, oldest: 3 };
 
-/** The two instances of a request. Each name is used once, so a proof belongs to one lease. */
-export interface PeerNames {
+/** The versions of this instance, as it publishes them: the first word of its address. */
+export const ownVersions = `v${versions.oldest}-${versions.newest}`;
+
+/** The newest version that this instance has in common with one that has published this address. */
+export function commonVersion(address: string): number | undefined {
+  const [, oldest, newest] = /^v(\d+)-(\d+) /.exec(address) ?? [];
+  const common = Math.min(versions.newest, Number(newest));
+  return common >= Math.max(versions.oldest, Number(oldest)) ? common : undefined;
+}
+
+/** The two instances of a request, and the version that they speak. A name is used once, so a proof is for one lease. */
+export interface PeerPair {
   readonly from: string;
   readonly to: string;
+  readonly version: number;
 }
 
 /** The identity that the asking instance names in the TLS handshake, and the key that proves it. */
@@ -34,9 +46,9 @@ const credentials = new BoundedMap<string, PeerCredential>(maxCredentials);
  * Makes the credential of a pair of instances. Its key is derived from the secret, the version and both names. A recorded
  * identity is therefore useless to a stranger, and a key fits no other pair.
  */
-export function peerCredential(secret: Buffer, { from, to }: PeerNames): PeerCredential {
+export function peerCredential(secret: Buffer, { from, to, version }: PeerPair): PeerCredential {
   const mark = createHash('sha256').update('mcp-gangway link mark').update(secret).digest().subarray(0, markBytes);
-  const identity = `gangway-peer ${peerVersion} ${mark.toString('hex')} ${from} ${to}`;
+  const identity = `gangway-peer ${version} ${mark.toString('hex')} ${from} ${to}`;
   const known = credentials.get(identity);
   if (known !== undefined) return known;
   const made = { identity, psk: Buffer.from(hkdfSync('sha256', secret, '', identity, keyBytes)) };
@@ -46,24 +58,24 @@ export function peerCredential(secret: Buffer, { from, to }: PeerNames): PeerCre
 
 /** Finds the key for an identity that a connecting peer names. Undefined for anything but a peer of this instance. */
 export function findPeerKey(identity: string, to: string, secrets: readonly Buffer[]): Buffer | undefined {
-  const from = identity.split(' ')[3] ?? '';
+  const [, version, , from = ''] = identity.split(' ');
   if (from === '' || from === to) return undefined;
   return secrets
-    .map((secret) => peerCredential(secret, { from, to }))
+    .map((secret) => peerCredential(secret, { from, to, version: Number(version) }))
     .find((credential) => credential.identity === identity)?.psk;
 }
 
 const macOf = (psk: Buffer, text: string): Buffer => createHmac('sha256', psk).update(text).digest();
 
 /** Writes a request as one signed header: version, names, time, number, contents and proof. */
-export function signRequest(secret: Buffer, names: PeerNames, number: number, request: PeerRequest | 'ping'): string {
+export function signRequest(secret: Buffer, pair: PeerPair, number: number, request: PeerRequest | 'ping'): string {
   const contents = Buffer.from(JSON.stringify(request)).toString('base64');
-  const text = `${peerVersion} ${names.from} ${names.to} ${Date.now()} ${number} ${contents}`;
-  return `${text} ${macOf(peerCredential(secret, names).psk, text).toString('base64')}`;
+  const text = `${pair.version} ${pair.from} ${pair.to} ${Date.now()} ${number} ${contents}`;
+  return `${text} ${macOf(peerCredential(secret, pair).psk, text).toString('base64')}`;
 }
 
 /** A request with a valid proof. */
-export interface ProvenRequest extends PeerNames {
+export interface ProvenRequest extends PeerPair {
   readonly request: PeerRequest | 'ping';
 }
 
@@ -80,13 +92,14 @@ export class ProofReader {
   read(header: string, secrets: readonly Buffer[]): ProvenRequest | PeerRefusal {
     const end = header.lastIndexOf(' ');
     const text = header.slice(0, Math.max(0, end));
-    const [version = '', from = '', to = '', sentMs = '', number = '', contents] = text.split(' ');
-    if (!/^\d+$/.test(version)) return 'malformed';
-    if (Number(version) !== peerVersion) return 'version';
+    const [versionText = '', from = '', to = '', sentMs = '', number = '', contents] = text.split(' ');
+    if (!/^\d{1,9}$/.test(versionText)) return 'malformed';
+    const version = Number(versionText);
+    if (version > versions.newest || version < versions.oldest) return 'version';
     if (contents === undefined) return 'malformed';
     const proof = Buffer.from(header.slice(end + 1), 'base64');
     const isProven = secrets.some((secret) => {
-      const expected = macOf(peerCredential(secret, { from, to }).psk, text);
+      const expected = macOf(peerCredential(secret, { from, to, version }).psk, text);
       return proof.length === expected.length && timingSafeEqual(proof, expected);
     });
     if (!isProven) return 'stranger';
@@ -94,7 +107,7 @@ export class ProofReader {
     const seen = this.#seen.get(`${from} ${to}`) ?? new SeenNumbers();
     this.#seen.set(`${from} ${to}`, seen);
     if (!seen.take(Number(number))) return 'replay';
-    return { from, to, request: JSON.parse(Buffer.from(contents, 'base64').toString()) };
+    return { from, to, version, request: JSON.parse(Buffer.from(contents, 'base64').toString()) };
   }
 }
 

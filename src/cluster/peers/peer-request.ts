@@ -103,8 +103,8 @@ export interface PeerTransport {
   ask(to: string, request: PeerRequest, body: Buffer | undefined, listener: PeerListener): PeerCall;
   /** The other instances that hold a lease. */
   readonly states: PeerStates;
-  /** The names of those that answer. */
-  readonly reached: readonly string[];
+  /** The names of those that this instance can ask, as far as it knows. */
+  readonly names: readonly string[];
   /** The instance has a name, or another one: others find it under that name from now on. */
   publish(): void;
   /**

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { type PeerRefusal, type ProofReader, peerVersion } from './peer-proof.ts';
+import { ownVersions, type PeerRefusal, type ProofReader } from './peer-proof.ts';
 import type { PeerHost } from './peer-request.ts';
 import { HttpPeerReply, refusePeer } from './peer-response.ts';
 
@@ -85,7 +85,7 @@ export class PeerServer {
   /** Listens, and resolves with the addresses for other instances: the preferred one first. */
   async listen(): Promise<string> {
     const { directory, network } = this.#options.addresses;
-    const addresses = [`v${peerVersion}`];
+    const addresses = [ownVersions];
     if (directory !== undefined) {
       const name = `${randomBytes(8).toString('hex')}.sock`;
       await this.#listen(createServer(serverOptions), { path: join(directory, name) });

@@ -303,6 +303,7 @@ describe('a forwarded request whose owner is lost', () => {
     ]);
     newest().owner.opened(undefined);
     newest().owner.received(eventText(response('a'), '3.9-1'));
+    newest().owner.ended(false);
     await done;
     expect([reply.sink.messages, reply.sink.state, sent.length]).toEqual([
       [note(1), note(2), response('a')],
@@ -334,9 +335,21 @@ describe('a forwarded request whose owner is lost', () => {
     const { newest, reply, sent, begin } = createForwarded(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const { done } = await begin();
     newest().owner.opened(undefined);
-    newest().owner.received(eventText(response('a'), '3.5-1', requests, true)); // and no end of the response
+    const texts = [eventText(note(1), '3.5-1', requests), eventText(response('a'), '3.5-2', requests, true)];
+    newest().owner.received(Buffer.concat(texts)); // and no end of the response
     await done;
-    expect([reply.sink.messages, reply.sink.state, sent.length]).toEqual([[response('a')], 'ended', 1]);
+    expect([reply.sink.messages, reply.sink.state, sent.length]).toEqual([[note(1), response('a')], 'ended', 1]);
+  });
+
+  it('[P3] waits for the end of a stream whose owner does not know the requests, and so names none', async () => {
+    const { newest, reply, begin } = createForwarded(postOf([request('a')]));
+    const { done } = await begin();
+    newest().owner.opened(undefined);
+    for (const seq of [1, 2]) newest().owner.received(eventText(note(seq), `3.5-${seq}`));
+    newest().owner.received(eventText(response('a'), '3.5-3'));
+    newest().owner.ended(false);
+    await done;
+    expect(reply.sink.messages).toEqual([note(1), note(2), response('a')]);
   });
 });
 

@@ -75,7 +75,7 @@ describe('an instance lease', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('[P6] lapses without an answer in time, and is held again with one that came in time', async () => {
+  it('[F04] [P6] lapses without an answer in time, and is held again with one that came in time', async () => {
     const { lease, instances, told, settle, join, pass } = createFixture();
     await join();
     await pass(leaseMs - marginMs);

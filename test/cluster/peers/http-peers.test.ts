@@ -143,7 +143,7 @@ function ask(socketPath: string, header?: string): Promise<string> {
 }
 
 describe('[P11] who is no instance of the cluster', () => {
-  const names = { from: 'b', to: 'a' };
+  const names = { from: 'b', to: 'a', version: 3 };
 
   it('is refused, and counted: strangers, replays, wrong keys, old clocks, other versions', async () => {
     const { instances, directory, join: join_ } = await createPeers('unix');
@@ -217,7 +217,7 @@ describe('[P11] who is no instance of the cluster', () => {
     await instances.publishAddress('old', 'unix:0123456789abcdef.sock');
     const a = await join_('a');
     await waitFor(() => a.events.length > 0, { what: 'the report' });
-    expect(a.events[0]).toMatch(/^unreachable old: It runs another version of the gateway/);
+    expect(a.events[0]).toMatch(/^unreachable old: It runs an incompatible version of the gateway/);
     expect(await a.ask('old').over).toBe('failed refused');
     expect(a.peers.states.unreachable).toEqual([{ instance: 'old', address: 'unix:0123456789abcdef.sock' }]);
   });
