@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Answer, type AnswerOptions, legacyPolicy } from '../../../src/call/answer.ts';
 import type { RequestId } from '../../../src/protocol/faults.ts';
-import type { EventSink, RequestAttempt } from '../../../src/reply/reply.ts';
+import type { EventSink } from '../../../src/reply/reply.ts';
 import { answerOnStream, LoggedTarget } from '../../../src/session/outbound/logged-target.ts';
 import type { EventEffects, SessionLog } from '../../../src/session/outbound/session-log.ts';
 import { asMessage } from '../../support/as-message.ts';
@@ -23,7 +23,6 @@ function createStreams({ primes = false, maxEventBytes = 300 } = {}) {
   session.protocolVersion = primes ? '2025-11-25' : '2025-06-18';
   const added: Added[] = [];
   const opened: (EventSink | undefined)[] = [];
-  const attempts: RequestAttempt[] = [];
   const delivery = {
     add(stream: number, data: Buffer, last: boolean, { opens, settles }: EventEffects = {}) {
       const message = data.length === 0 ? '' : JSON.parse(data.toString());
@@ -32,8 +31,7 @@ function createStreams({ primes = false, maxEventBytes = 300 } = {}) {
     },
     flush: () => undefined,
     streams: {
-      open(sink: EventSink | undefined, _: readonly RequestId[], attempt: RequestAttempt | undefined) {
-        if (attempt !== undefined) attempts.push(attempt);
+      open(sink: EventSink | undefined) {
         return opened.push(sink) + 4;
       },
     },
@@ -55,7 +53,7 @@ function createStreams({ primes = false, maxEventBytes = 300 } = {}) {
       ...options,
     });
   const adopt = (ids: readonly RequestId[]) => answerOnStream(session, log, 5, { ids });
-  return { session, adopt, createAnswer, call, added, opened, attempts, telemetry };
+  return { session, adopt, createAnswer, call, added, opened, telemetry };
 }
 
 const response = (id: RequestId, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });

@@ -305,14 +305,6 @@ describe('the event stream of a POST', () => {
     expect([reply.sink.state, failures.length]).toEqual(['ended', 1]);
   });
 
-  it('is found by a later attempt of the same request, and by no other one', async () => {
-    const { streams } = await createStreamsFixture();
-    const more = { isDetached: false, isObsolete: false, onGivenUp: () => undefined };
-    const stream = streams.open(undefined, ['r'], { id: 'in 1', previousIds: [], ...more });
-    expect(streams.streamOf({ id: 'in 2', previousIds: ['in 1'], ...more })).toBe(stream);
-    expect(streams.streamOf({ id: 'in 3', previousIds: ['in 2'], ...more })).toBeUndefined();
-  });
-
   it('[P7] is not refused while the store is away: its client comes back with the same event id', async () => {
     const read = () => Promise.reject(new StoreUnavailable('unreachable'));
     const log: EventLog = { append: async () => ({ outcome: 'fenced' }), read };

@@ -85,11 +85,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if include "gangway.hasRedis" . }}
 {{- $redis := default (printf "redis://%s-redis:6379" $name) .Values.redis.url }}
 {{- if .Values.redis.existingSecret }}{{ $redis = "${file:/etc/mcp-gangway-redis/redis-url}" }}{{ end }}
-{{- $cluster := dict "redis" $redis }}
-{{- if .Values.link.enabled }}
-{{- $_ := set $cluster "link" (dict "host" "0.0.0.0" "port" (int .Values.link.port)) }}
-{{- end }}
-{{- $_ := set $own "cluster" $cluster }}
+{{- $_ := set $own "cluster" (dict "redis" $redis "link" (dict "host" "0.0.0.0" "port" (int .Values.link.port))) }}
 {{- end }}
 {{- if .Values.auth.existingSecret }}
 {{- $_ := set $own "auth" (dict "required" true "apiKeysFile" (printf "/etc/mcp-gangway-secret/%s" .Values.auth.key)) }}
