@@ -38,9 +38,10 @@ export function peerRequestOf(
       return { kind: 'listen', ...(reply.isContinued && { continues: true }), ...position, ...context };
     }
     case 'post': {
-      const { group, opens } = operation;
+      const { isBatch, group, opens } = operation;
       return {
         kind: 'post',
+        ...(isBatch && { isBatch }),
         ...(reply.mayHaveRun && { again: true }),
         ...(group && { group }),
         ...(opens && { opens }),
@@ -50,11 +51,11 @@ export function peerRequestOf(
   }
 }
 
-/** The body of a POST as its client sent it: one message, or an array of them. A post of a group may have none. */
+/** The body of a POST: the one message, or an array. A post of a group may have several, or none. */
 export function bodyOf(operation: ClientOperation): Buffer | undefined {
   if (operation.kind !== 'post') return undefined;
   const { messages, isBatch } = operation;
-  if (!isBatch) return messages[0]?.text;
+  if (!isBatch && messages.length <= 1) return messages[0]?.text;
   return Buffer.concat([
     Buffer.from('['),
     ...messages.flatMap(({ text }, index) => (index === 0 ? [text] : [Buffer.from(','), text])),

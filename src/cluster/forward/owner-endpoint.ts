@@ -2,7 +2,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
 import { faultAnswer, type Reply } from '../../reply/reply.ts';
-import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
+import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import type { PeerReply, PeerRequest, RemoteOpening } from '../peers/peer-request.ts';
@@ -67,12 +67,12 @@ export class OwnerEndpoint {
     if (kind === 'remove') return session.remove(reply);
     if (kind === 'listen')
       return session.listen(request.after === undefined ? undefined : parseEventId(request.after), reply);
-    const { again = false, group } = request;
-    session.post({ ...readPost(body), again, ...(group && { group }) }, reply);
+    const { isBatch = false, again = false, group } = request;
+    session.post({ messages: readMessages(body), isBatch, again, ...(group && { group }) }, reply);
   }
 
   #open(key: string, opening: RemoteOpening, body: Buffer, reply: PeerReply): void {
-    const [initialize] = readPost(body).messages;
+    const [initialize] = readMessages(body);
     const open = initialize && this.#options.openerOf(key, opening, initialize);
     if (open === undefined) reply.deny('moved');
     else open(reply);
@@ -80,10 +80,10 @@ export class OwnerEndpoint {
 }
 
 /** Reads the messages that an ingress has already validated. A post of a group may have none. */
-function readPost(body: Buffer): Pick<ClientPost, 'messages' | 'isBatch'> {
-  if (body.length === 0) return { messages: [], isBatch: false };
+function readMessages(body: Buffer): readonly Message[] {
+  if (body.length === 0) return [];
   const read = readBody(body, Number.POSITIVE_INFINITY);
   const messages = (read.ok ? read.messages : []).flatMap((each) => (each.ok ? [each.message] : []));
   if (!read.ok || messages.length < read.messages.length) throw new Error('an instance passed on what is no message');
-  return { messages, isBatch: read.batch };
+  return messages;
 }

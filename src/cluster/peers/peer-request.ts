@@ -7,6 +7,8 @@ export type PeerRequest = PeerContext &
   (
     | {
         readonly kind: 'post';
+        /** The client has sent an array. */
+        readonly isBatch?: true;
         /** An earlier owner may have received the POST. */
         readonly again?: true;
         readonly group?: GroupRequestOptions;

@@ -23,14 +23,17 @@ describe('a request to a session of another instance', () => {
     expect(reply.given).toMatchObject({ kind: 'json', json: response('a'), headers: { h: 'x' } });
   });
 
-  it('goes as an array if its client sent one', async () => {
-    const texts = [request('a'), note(1)];
-    const { newest, begin } = createForwarded(postOf(texts, { isBatch: true }));
-    const { done } = await begin();
-    expect(newest().body).toBe(JSON.stringify(texts));
-    newest().owner.answered(accepted);
-    await done;
-  });
+  it.each([true, false])(
+    'goes as an array if it has several messages, as its client sent them or not: %s',
+    async (isBatch) => {
+      const texts = [request('a'), note(1)];
+      const { newest, begin } = createForwarded(postOf(texts, { isBatch }));
+      const { done } = await begin();
+      expect([newest().body, 'isBatch' in newest().request]).toEqual([JSON.stringify(texts), isBatch]);
+      newest().owner.answered(accepted);
+      await done;
+    },
+  );
 
   it.each([
     ['202', accepted, { kind: 'accepted' }],

@@ -102,12 +102,14 @@ describe('requests of other instances', () => {
   it('[P1] of a POST reach the session as they were sent, one message or an array of them', () => {
     const { posts, serve } = createFixture();
     const texts = [JSON.stringify(request('ü')), `{"jsonrpc": "2.0", "method":"x","params":{"n":1e400}}`];
-    serve({ kind: 'post', key: 'k', request: facts, again: true }, `[${texts.join()}]`);
+    serve({ kind: 'post', key: 'k', request: facts, again: true, isBatch: true }, `[${texts.join()}]`);
+    serve({ kind: 'post', key: 'k', request: facts, group: {} }, `[${texts.join()}]`);
     serve({ kind: 'post', key: 'k', request: facts, group: { endsUnused: true } });
     serve({ kind: 'post', key: 'k', request: facts }, JSON.stringify(note(1)));
     expect(posts.map(({ post: { messages, ...rest } }) => [messages.map(({ text }) => text.toString()), rest])).toEqual(
       [
         [texts, { isBatch: true, again: true }],
+        [texts, { isBatch: false, again: false, group: {} }],
         [[], { isBatch: false, again: false, group: { endsUnused: true } }],
         [[JSON.stringify(note(1))], { isBatch: false, again: false }],
       ],
