@@ -17,7 +17,7 @@ import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer } from '../http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../http/peer-address.ts';
 import { withoutSlash } from '../http/router.ts';
-import type { ConsoleHook } from '../ops/admin/console-hook.ts';
+import type { ConsoleHook, StoreState } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log/log.ts';
@@ -228,7 +228,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 
   const originRules = createOriginRules(originOptionsOf(config));
-  const storeState = storeStateOf(opened);
+  const storeItself = storeStateOf(opened);
+  const storeState = (): StoreState => {
+    const unreachable = sessions.peers?.unreachable.map(({ address }) => address) ?? [];
+    return { ...storeItself(), ...(unreachable.length > 0 && { unreachable }) };
+  };
   const readinessNow = () => {
     const { kind, isUp } = storeState();
     return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
 import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { isAtLeast } from '../support/log-levels.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -130,7 +131,7 @@ describe('Redis', () => {
     expect(other.code).toBe(0);
     expect(JSON.parse(other.stdout).redis).toEqual({
       ...{ ok: true, version: expect.stringMatching(/^\d+\.\d+/), latencyMs: expect.any(Number) },
-      ...{ memoryPolicy: 'allkeys-lru', instances: 0, link: 'local' },
+      ...{ memoryPolicy: 'allkeys-lru', instances: 0, link: 'local', unreachable: [] },
     });
     const same = await check('--redis', redis.url, '--cluster.prefix', 'mine', ...mini);
     expect(same.stdout).toMatch(
@@ -138,6 +139,24 @@ describe('Redis', () => {
     );
     expect(same.stdout).toMatch(/^NOTE {2}--redis: .*allkeys-lru.*noeviction/m);
     expect(same.stdout).toMatch(/^NOTE {2}--cluster.prefix: 1 running instance uses /m);
+  });
+
+  it('tells of running instances that cannot be reached from here, and of no others', async () => {
+    const redis = await startRedis();
+    const port = await findFreePort();
+    const link = ['--cluster.link.host', '127.0.0.1', '--cluster.link.port', `${port}`];
+    const away = ['--cluster.link.address', '127.0.0.1:9'];
+    await startGateway({ args: ['--redis', redis.url], command: mini.slice(1) });
+    expect(JSON.parse((await check('--json', '--redis', redis.url, ...mini)).stdout).redis).toMatchObject({
+      ...{ instances: 1, unreachable: [] },
+    });
+    const env = { XDG_RUNTIME_DIR: '/nowhere' };
+    await startGateway({ args: ['--redis', redis.url, ...link, ...away], command: mini.slice(1), env });
+    const { stdout, code } = await check('--redis', redis.url, ...mini);
+    expect(stdout).toMatch(
+      /^NOTE {2}--cluster.link.host: A running instance cannot be reached .*tcp:127\.0\.0\.1:9\./m,
+    );
+    expect(code).toBe(0);
   });
 
   it('[F09] that throws sessions away when it is full is warned of at the start of a gateway too, no other is', async () => {

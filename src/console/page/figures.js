@@ -121,6 +121,11 @@ export const figures = {
       return { value: 'Files cannot be written', detail: 'no new sessions; the log has the cause', mood: 'bad', href };
     }
     if (store.kind !== 'redis') return { value, detail, href };
+    if (store.unreachable !== undefined) {
+      const others = counted(store.unreachable.length, 'instance', 'instances');
+      const unreached = `${store.unreachable.join(', ')}: not reached from here, so their sessions are not served here`;
+      return { value: `${others} out of reach`, detail: unreached, mood: 'bad', href };
+    }
     const isSlow = (store.meanMs ?? 0) >= slowStore.meanMs || (store.longestMs ?? 0) >= slowStore.longestMs;
     return { value: `${value} is ${isSlow ? 'slow' : 'well'}`, detail, mood: isSlow ? 'warn' : 'good', href };
   },

@@ -70,6 +70,8 @@ export interface StoreState {
   readonly isUp: boolean;
   /** The directory of the store in files. */
   readonly directory?: string | undefined;
+  /** The addresses of other instances that share the store and do not answer this one. */
+  readonly unreachable?: readonly string[];
 }
 
 /** A configured server that is in use. */

@@ -11,6 +11,9 @@ test('Redis is well, slow or away', () => {
   expect(redis({ meanMs: 25, longestMs: 90 })).toMatchObject({ value: 'Redis is slow', mood: 'warn' });
   expect(redis({ meanMs: 2, longestMs: 1_000 })).toMatchObject({ value: 'Redis is slow' });
   expect(redis({ isUp: false })).toMatchObject({ value: 'Redis is away', mood: 'bad' });
+  expect(redis({ unreachable: ['tcp:10.0.0.2:9465'] })).toMatchObject({
+    ...{ value: '1 instance out of reach', mood: 'bad', detail: expect.stringContaining('tcp:10.0.0.2:9465') },
+  });
 });
 
 test('memory that grows fast is amber', () => {

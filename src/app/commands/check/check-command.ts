@@ -10,11 +10,13 @@ import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/peer-addresses.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
+import { linkDirectory } from '../../runtime-directory.ts';
 import { readTlsFiles } from '../../tls-files.ts';
 import { type Advice, advise } from './advice.ts';
 import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
+import { findUnreachable } from './reach-instances.ts';
 import { reportInOrder } from './report-in-order.ts';
 import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
 
@@ -30,8 +32,13 @@ export type CheckedServer =
 
 /** The result of checking Redis. */
 export type CheckedRedis =
-  /** `link`: from where other instances connect directly; undefined if all messages go through Redis. */
-  | { readonly isFine: true; readonly findings: RedisFindings; readonly link: string | undefined }
+  /** `link`: from where other instances reach this one. `unreachable`: the addresses of those that cannot be reached. */
+  | {
+      readonly isFine: true;
+      readonly findings: RedisFindings;
+      readonly link: string;
+      readonly unreachable: readonly string[];
+    }
   | { readonly isFine: false; readonly why: string };
 
 /** The callbacks for the results of a check, called as soon as a result is known. */
@@ -89,11 +96,11 @@ export async function check(
   });
   for (const server of config.servers)
     advice.push(...adviceOnView(server, found), ...adviceOnViewFilters(server, found));
-  const redis = await checkRedis(config);
+  const redis = await checkRedis(config, environment);
   if (redis !== undefined) {
     listener.onRedis(redis);
     isFine &&= redis.isFine;
-    if (redis.isFine) advice.push(...adviceOnRedis(redis.findings));
+    if (redis.isFine) advice.push(...adviceOnRedis(redis.findings), ...adviceOnInstances(redis.unreachable));
   }
   listener.onAdvice(advice);
   return isFine;
@@ -150,7 +157,7 @@ async function checkServer(
   }
 }
 
-async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefined> {
+async function checkRedis(config: GatewayConfig, environment: Environment): Promise<CheckedRedis | undefined> {
   const { redis: url, prefix } = config.cluster;
   const { redisTimeoutMs: commandTimeoutMs } = config.derived;
   if (url === undefined) return undefined;
@@ -170,7 +177,8 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
         why: `The Redis version is ${findings.version}, but the gateway needs ${oldest} or later. Upgrade Redis.`,
       };
     }
-    return { isFine: true, findings, link: describeLink(config) };
+    const unreachable = await findUnreachable(findings.addresses, linkDirectory(environment));
+    return { isFine: true, findings, link: describeLink(config), unreachable };
   } catch (error) {
     const { detail, help } = explainTrouble(error);
     return { isFine: false, why: `${detail} ${help}` };
@@ -218,6 +226,12 @@ function adviceOnViewFilters(view: ServerConfig, found: ReadonlyMap<string, Find
 
 const noiseAdvice = (line: string): string =>
   `The server writes lines to stdout that are not MCP messages, and the gateway drops them. The first line: ${JSON.stringify(line)}. Configure the server to log to stderr.`;
+
+const adviceOnInstances = (unreachable: readonly string[]): Advice[] =>
+  unreachable.map((address) => ({
+    about: flagOf('cluster.link.host'),
+    text: `A running instance cannot be reached from here at ${address}. Instances must reach each other. Check ${flagOf('cluster.link.host')} and ${flagOf('cluster.link.address')} there, and that no firewall or network policy is between the two.`,
+  }));
 
 const adviceOnRedis = ({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] =>
   advise([

@@ -72,7 +72,7 @@ function redisLine(checked: CheckedRedis): string {
   const { version: its = 'of an unknown version', latencyMs, memoryPolicy, instances } = checked.findings;
   const policy = memoryPolicy === undefined ? '' : `, maxmemory-policy ${memoryPolicy}`;
   const where = checked.link === 'local' ? 'only on this host' : checked.link;
-  const link = where === undefined ? '' : `${indent}direct connections of other instances: ${where}\n`;
+  const link = `${indent}other instances reach this one: ${where}\n`;
   return `OK    Redis: ${safe(its)}, answers in ${latencyMs} ms${policy}, ${instances} ${instances === 1 ? 'instance' : 'instances'}\n${link}`;
 }
 
@@ -120,5 +120,13 @@ function serverJson(checked: CheckedServer): object {
 function redisJson(checked: CheckedRedis): object {
   if (!checked.isFine) return { ok: false, why: checked.why };
   const { version: its = null, latencyMs, memoryPolicy = null, instances } = checked.findings;
-  return { ok: true, version: its, latencyMs, memoryPolicy, instances, link: checked.link ?? null };
+  return {
+    ok: true,
+    version: its,
+    latencyMs,
+    memoryPolicy,
+    instances,
+    link: checked.link,
+    unreachable: checked.unreachable,
+  };
 }

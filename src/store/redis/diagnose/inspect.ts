@@ -22,6 +22,8 @@ export interface RedisFindings {
   readonly memoryPolicy: string | undefined;
   /** How many instances hold a lease under this prefix now. */
   readonly instances: number;
+  /** Where the others reach each of them, as far as they have published that. */
+  readonly addresses: readonly string[];
 }
 
 const connectTimeoutMs = 5_000;
@@ -39,6 +41,7 @@ export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
     latencyMs: await measureLatencyMs(client),
     memoryPolicy: evictionPolicy(infos),
     instances: await countInstances(client, nodes, options.prefix),
+    addresses: await addressesOf(client, options.prefix),
   }));
 
 /** Finds only `RedisFindings.memoryPolicy`, which is cheap. Rejects like `inspectRedis`. */
@@ -95,6 +98,13 @@ async function measureLatencyMs(client: RedisClient): Promise<number> {
   }
   const median = times.sort((a, b) => a - b)[Math.floor(pings / 2)] as number;
   return Math.round(median * 100) / 100;
+}
+
+async function addressesOf(client: RedisClient, prefix: string): Promise<readonly string[]> {
+  const { addresses, lease } = createKeys(prefix);
+  const all = Object.entries(await client.hgetall(addresses));
+  const states = await Promise.all(all.map(([name]) => client.get(lease(name))));
+  return all.flatMap(([, address], index) => (states[index] === 'alive' ? [address] : []));
 }
 
 async function countInstances(client: RedisClient, nodes: readonly Redis[], prefix: string): Promise<number> {

@@ -7,8 +7,8 @@ function printCheck(notes: number, hasColors: boolean): string {
   const listener = textListener((text) => {
     printed += text;
   }, hasColors);
-  const findings = { version: '7.2.4', latencyMs: 1, memoryPolicy: 'noeviction', instances: 0 };
-  listener.onRedis({ isFine: true, findings, link: undefined });
+  const findings = { version: '7.2.4', latencyMs: 1, memoryPolicy: 'noeviction', instances: 0, addresses: [] };
+  listener.onRedis({ isFine: true, findings, link: 'local', unreachable: [] });
   listener.onRedis({ isFine: false, why: 'Nothing listens there: OK is what it is not.' });
   listener.onAdvice(Array.from({ length: notes }, () => ({ about: '--redis', text: 'FAIL is no word of a note.' })));
   return printed;
@@ -24,6 +24,7 @@ test('on a terminal, the first word of a line and the bad numbers have colours, 
   const [green, red, yellow, end] = ['\u001b[32m', '\u001b[31m', '\u001b[33m', '\u001b[0m'];
   expect(printCheck(1, true).split('\n')).toEqual([
     `${green}OK${end}    Redis: 7.2.4, answers in 1 ms, maxmemory-policy noeviction, 0 instances`,
+    '      other instances reach this one: only on this host',
     `${red}FAIL${end}  Redis: Nothing listens there: OK is what it is not.`,
     `${yellow}NOTE${end}  --redis: FAIL is no word of a note.`,
     `Checked 2: 1 OK, ${red}1 failed${end}, ${yellow}1 note${end}.`,
