@@ -173,18 +173,21 @@ export class ForwardedRequest implements PeerListener {
   }
 
   received(text: Buffer): boolean {
+    if (this.#settleAttempt === undefined) return true; // the stream was complete before
     const batch = this.#cutter.take(text);
     if (batch !== undefined) this.#write(batch);
     return !this.#isPaused;
   }
 
   ended(isMoved: boolean): void {
+    if (this.#settleAttempt === undefined) return;
     if (isMoved) return this.#endAttempt('moved');
     this.#finish();
     this.#endAttempt('answered');
   }
 
   failed(why: PeerFailure): void {
+    if (this.#settleAttempt === undefined) return;
     // The owner has given up a client that does not read. The client comes back by itself.
     if (why === 'lost' && this.#isPaused) {
       this.#reply.cutStream();
@@ -254,8 +257,10 @@ export class ForwardedRequest implements PeerListener {
     this.#hasWritten = true;
     if (this.#sink?.write(batch) === false) this.#isPaused = true;
     if (!this.#isLast(batch)) return;
-    // If the end itself is lost, a question for later events could find that the log has dropped the whole stream.
+    // If the end itself is lost, a question for later events could find that the log has dropped the whole stream. The
+    // connection is not cut off, since the owner's response ends right behind, and the connection is used again.
     this.#finish();
+    this.#call = undefined;
     this.#endAttempt('answered');
   }
 

@@ -49,8 +49,11 @@ export interface HttpPeersOptions {
   onFault(cause: unknown): void;
 }
 
-/** How often other instances are asked whether they answer, within a lease. */
+/** How often other instances are asked whether they answer, within a lease. A late answer counts, too. */
 const pingsPerLease = 6;
+
+/** So much of the time between two checks counts as silence at most: this instance may have stood still. */
+const countedIntervals = 2;
 
 /** An instance that has not answered for this part of a lease gets no new requests. */
 const silencesPerLease = 2;
@@ -91,8 +94,9 @@ class Peer {
   readonly version: number;
   readonly pool: Pool;
   readonly calls = new Set<ResponseReader>();
-  heardAt = performance.now();
-  isPinging = false;
+  /** The time since it was last heard, in milliseconds. */
+  silentMs = 0;
+  pings = 0;
   /** It answers under another name: it had lost its lease, and has a new one. */
   isRenamed = false;
   /** Set once the operator was told that it cannot be reached. */
@@ -126,6 +130,7 @@ export class HttpPeers implements PeerTransport {
   #secrets: readonly Buffer[] = [];
   #number = 0;
   #isChecking = false;
+  #checkedAt = performance.now();
   #isClosed = false;
 
   constructor(options: HttpPeersOptions) {
@@ -219,8 +224,8 @@ export class HttpPeers implements PeerTransport {
     return this.#host?.name() ?? '';
   }
 
-  #answers({ heardAt, refusal }: Peer): boolean {
-    return refusal === undefined && performance.now() - heardAt < this.#options.leaseMs / silencesPerLease;
+  #answers({ silentMs, refusal }: Peer): boolean {
+    return refusal === undefined && silentMs < this.#options.leaseMs / silencesPerLease;
   }
 
   /** Finds an instance that this one has not heard of. */
@@ -257,6 +262,9 @@ export class HttpPeers implements PeerTransport {
     this.#number += 1;
     const headers = { [requestHeader]: signRequest(secret, pair, this.#number, request) };
     peer.calls.add(reader);
+    reader.onHeard = () => {
+      peer.silentMs = 0;
+    };
     reader.onOver = () => peer.calls.delete(reader);
     const options = { path: '/', method: 'POST', headers, body: body ?? null } as const;
     // A stream stays open for long. It has a connection of its own, so that the pool has none to pass over.
@@ -330,6 +338,10 @@ export class HttpPeers implements PeerTransport {
   async #check(): Promise<void> {
     if (this.#isClosed || this.#address === undefined || this.#isChecking) return;
     this.#isChecking = true;
+    const now = performance.now();
+    const countedMs = Math.min(now - this.#checkedAt, (countedIntervals * this.#options.leaseMs) / pingsPerLease);
+    this.#checkedAt = now;
+    for (const peer of this.#peers.values()) peer.silentMs += countedMs;
     const known = new Set(this.#peers.values());
     const found = await this.#options.instances.addresses().catch(ignoreOutage);
     this.#isChecking = false;
@@ -350,16 +362,13 @@ export class HttpPeers implements PeerTransport {
       onUnreachable({ instance: peer.name, address: peer.address }, peer.refusal ?? silent);
     }
     // An instance that is silent for a lease is lost, or its answers do not arrive.
-    if (performance.now() - peer.heardAt >= leaseMs)
-      for (const call of [...peer.calls]) if (call.isSent) call.fail('lost');
-    if (peer.isPinging) return;
-    peer.isPinging = true;
+    if (peer.silentMs >= leaseMs) for (const call of [...peer.calls]) if (call.isSent) call.fail('lost');
+    if (peer.pings >= pingsPerLease) return;
+    peer.pings += 1;
     const settle = (isHeard: boolean): void => {
       clearTimeout(timer);
-      peer.isPinging = false;
-      if (!isHeard) return;
-      peer.heardAt = performance.now();
-      if (peer.refusal !== undefined || !peer.isReported) return;
+      peer.pings -= 1;
+      if (!isHeard || peer.refusal !== undefined || !peer.isReported) return;
       peer.isReported = false;
       onReachable({ instance: peer.name, address: peer.address });
     };
@@ -376,11 +385,11 @@ export class HttpPeers implements PeerTransport {
         opened: () => undefined,
         received: () => true,
         ended: () => undefined,
-        failed: (why) => settle(why === 'refused'),
+        failed: () => settle(false),
       },
       (why) => this.#noteRefusal(peer, why),
     );
-    const timer = setTimeout(() => reader.fail('lost'), leaseMs / pingsPerLease).unref();
+    const timer = setTimeout(() => reader.fail('lost'), leaseMs).unref();
     this.#send(peer, 'ping', undefined, reader);
   }
 

@@ -123,6 +123,8 @@ export function refusePeer(outgoing: ServerResponse, why: string): void {
 /** The ingress's side: reads the response of an owner for a listener. */
 export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
   isSent = false;
+  /** Called whenever something arrives. */
+  onHeard: (() => void) | undefined;
   /** Called once when the call is over. */
   onOver: (() => void) | undefined;
   readonly #listener: PeerListener;
@@ -167,6 +169,7 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     this.#resume = resume;
+    this.onHeard?.();
     if (status < 200 || this.#isOver) return true;
     let kind = '';
     for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -187,6 +190,7 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
 
   onData(chunk: Buffer): boolean {
     if (this.#isOver) return true;
+    this.onHeard?.();
     if (this.#kind === 'stream') return this.#listener.received(chunk);
     this.#parts.push(chunk);
     return true;
