@@ -46,9 +46,25 @@ const storeAway = ['store_unavailable', 'input_not_taken'];
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   kill: ['takeover_paused', 'already gone', 'broken', 'outcome_unknown'],
   drain: ['already gone', 'broken', 'outcome_unknown', 'draining'],
-  freeze: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_unreachable'],
+  freeze: [
+    'takeover_paused',
+    ...lostWay,
+    'already gone',
+    'broken',
+    'outcome_unknown',
+    ...storeAway,
+    'owner_unreachable',
+  ],
   stall: [...storeAway],
-  partition: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_unreachable'],
+  partition: [
+    'takeover_paused',
+    ...lostWay,
+    'already gone',
+    'broken',
+    'outcome_unknown',
+    ...storeAway,
+    'owner_unreachable',
+  ],
   'redis restart': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
   'redis empty': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway, 'history_lost'],
   'redis pause': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
@@ -61,7 +77,15 @@ const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
-  [busy]: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_unreachable'],
+  [busy]: [
+    'takeover_paused',
+    ...lostWay,
+    'already gone',
+    'broken',
+    'outcome_unknown',
+    ...storeAway,
+    'owner_unreachable',
+  ],
 };
 
 /** In milliseconds; undefined where there was none. */
