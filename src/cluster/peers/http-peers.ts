@@ -171,7 +171,16 @@ export class HttpPeers implements PeerTransport {
       await instances.publishAddress(this.#name, address);
       await this.#check();
     };
-    detach('cluster', work().catch(ignoreOutage)); // the next attempt is soon
+    detach(
+      'cluster',
+      work().catch((cause) => this.#noteOutage(cause)),
+    ); // the next attempt is soon
+  }
+
+  /** What Redis refuses is told: without an address, the others do not find this instance. */
+  #noteOutage(cause: unknown): void {
+    if (cause instanceof StoreUnavailable && cause.reason === 'unreachable') return;
+    this.#options.onFault(cause);
   }
 
   get states(): PeerStates {

@@ -96,12 +96,6 @@ function refusedCredentials(): RedisTrouble {
 }
 
 /**
- * The permissions that earlier versions did not need. Redis users made for those versions lack them
- * (docs/decisions/0069).
- */
-const newestPermissions = '+xreadgroup +xgroup|create +xinfo|groups +xdel';
-
-/**
  * Explains a missing permission. Redis names the command, except one inside a script (7.0). A command name is Redis'
  * own text and contains no argument.
  */
@@ -112,7 +106,7 @@ function missingPermission(text: string): RedisTrouble {
       command === undefined
         ? 'The Redis user lacks a permission.'
         : `The Redis user lacks the permission to run ${command}.`,
-    help: `Grant the permissions listed in ${docsPage('scaling.md')}. The most recently added permissions are ${newestPermissions}.`,
+    help: `Grant the permissions listed in ${docsPage('scaling.md')}.`,
   };
 }
 
