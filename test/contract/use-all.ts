@@ -26,8 +26,8 @@ export async function useAll(store: ClusterStore, id: string): Promise<void> {
   await instances.addresses();
   await instances.areAlive([id]);
   await instances.declareDead(`${id} dead`);
-  await instances.join(`${id} lost`);
-  await instances.leave(`${id} lost`);
+  await instances.join('lost');
+  await instances.leave('lost');
   await sessions.create(id, aRecord({ owner: id }));
   const opens = [{ stream: 1, id: callId, method: 'tools/call', text }];
   const [event] = createLogWriter(store, id).make({ stream: 1, text: 'a' });
