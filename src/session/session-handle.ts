@@ -41,7 +41,7 @@ export interface GroupRequestOptions {
   readonly joins?: boolean;
   /** True to end the session now, unless it has calls. The post has no messages. */
   readonly endsUnused?: boolean;
-  /** The client's input for a call that asked for some; see `InputRounds`. */
+  /** The client's input for a call that asked for some. */
   readonly round?: InputRound;
 }
 

@@ -2,6 +2,9 @@ import type { RequestId } from '../protocol/faults.ts';
 import type { LogPosition } from '../protocol/wire/event-id.ts';
 import type { Meter } from '../util/telemetry/meter.ts';
 
+/** The number of the standalone GET stream; the streams of POSTs count up from 1. */
+export const getStream = 0;
+
 /** A client's request whose answer is a stream, and which its server has not answered yet. */
 export interface PendingCall {
   readonly stream: number;

@@ -79,7 +79,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'resume-skips-an-event',
     breaks: 'P2: a client that resumes misses an event',
-    file: 'src/session/outbound/cursor.ts',
+    file: 'src/session/outbound/streams.ts',
     find: 'this.cursor = after && { epoch: after.epoch, seq: after.seq };',
     replace: 'this.cursor = after && { epoch: after.epoch, seq: after.seq + 1 };',
   },
@@ -116,7 +116,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'timer-outlives-its-stream',
     breaks: 'P8: each connection leaves the timer of its greatest age behind',
-    file: 'src/session/outbound/cursor.ts',
+    file: 'src/session/outbound/streams.ts',
     find: 'clearTimeout(this.ageTimer);',
     replace: '',
   },

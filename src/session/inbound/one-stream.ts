@@ -3,7 +3,7 @@ import type { OpeningAnswer } from '../../call/call-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { accepted, type CompleteAnswer, faultAnswer, type Reply } from '../../reply/reply.ts';
-import { getStream } from '../outbound/cursor.ts';
+import { getStream } from '../../store/event-log.ts';
 import { answerOnStream, eventText } from '../outbound/logged-target.ts';
 import type { SessionLog } from '../outbound/session-log.ts';
 import type { SessionCore } from '../session-core.ts';

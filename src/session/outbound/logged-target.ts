@@ -4,8 +4,8 @@ import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { noData } from '../../protocol/wire/sse.ts';
 import type { PendingCall } from '../../store/event-log.ts';
+import { getStream } from '../../store/event-log.ts';
 import type { SessionCore } from '../session-core.ts';
-import { getStream } from './cursor.ts';
 import type { SessionLog } from './session-log.ts';
 
 /**

@@ -9,13 +9,13 @@ import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { isChange } from '../../protocol/modern/subscription-filter.ts';
 import { isClientRefused } from '../../server/server.ts';
+import { getStream } from '../../store/event-log.ts';
 import { detach } from '../../util/boundary.ts';
 import { failedStartReason, lossReason } from '../end-reason.ts';
 import { attributeInGroup } from '../group/attribution.ts';
 import type { ServerEvents, ServerLink, UnsentReason } from '../server/server-link.ts';
 import type { SessionCore } from '../session-core.ts';
 import type { SessionDropReason } from '../session-events.ts';
-import { getStream } from './cursor.ts';
 import { ServerRequests } from './server-requests.ts';
 import type { SessionLog } from './session-log.ts';
 

@@ -8,11 +8,11 @@ import type {
   ReadOutcome,
   StoredEvent,
 } from '../../store/event-log.ts';
+import { getStream } from '../../store/event-log.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { SessionCore } from '../session-core.ts';
-import { getStream } from './cursor.ts';
 import { Streams } from './streams.ts';
 
 /**

@@ -7,9 +7,9 @@ import { methodOf } from '../../protocol/methods/methods.ts';
 import type { RenumberedIds } from '../../protocol/modern/renumber.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../../store/event-log.ts';
+import { getStream } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
 import type { LogState, SessionRecord } from '../../store/session-records.ts';
-import { getStream } from '../outbound/cursor.ts';
 import { readBackendCheckpoint } from './client-state.ts';
 
 /** A call that an earlier owner left unanswered, and its progress. */

@@ -4,7 +4,7 @@ import type { Message } from '../../protocol/message/message.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 
-/** A message and its headers; see `BackendSupervisor.send`. */
+/** A message and its headers; see `ServerLink.send`. */
 export interface UnsentMessage {
   readonly message: Message;
   readonly headers: ForwardedHeaders | undefined;

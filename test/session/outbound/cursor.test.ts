@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StreamCursor } from '../../../src/session/outbound/cursor.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { aRecord, createLogWriter, epoch } from '../../contract/log-writer.ts';
+import { createLogWriter, epoch } from '../../contract/log-writer.ts';
 import { createFakeSink, type FakeSink } from '../../support/fake-reply.ts';
-import { createStreamsFixture, getStream, never, type StreamsFixture } from './streams-fixture.ts';
+import { createStreamsFixture, getStream, type StreamsFixture } from './streams-fixture.ts';
 
 /** One thing that happens; numbers choose among what there is. */
 type Step =
@@ -227,32 +225,14 @@ describe('an event cursor', () => {
     expect(sink.messages).toEqual([1, 2]);
   });
   it('[P4] reads the events between its last event and a pushed event that does not follow it', async () => {
-    const store = createMemoryStore({ maxEvents: 100, maxBytes: 10_000, maxAgeMs: never });
-    await store.sessions.create('k', aRecord());
-    const events = createLogWriter(store, 'k').make(...['1', '2', '3'].map((text) => ({ stream: 1, text })));
-    await store.log.append('k', epoch, 0, events);
+    const { streams, store } = await createStreamsFixture();
     const sink = createFakeSink();
-    const nothing = () => undefined;
-    const feed = new StreamCursor(
-      {
-        log: store.log,
-        key: 'k',
-        retryMs: 1,
-        slowReaderMs: never,
-        reportBroken: () => true,
-        noteCaughtUp: nothing,
-        noteWritten: nothing,
-        endFailed: nothing,
-        detach: nothing,
-      },
-      { stream: 1, after: undefined, sink },
-      'live',
-    );
+    const stream = streams.open(sink, ['r']);
+    const events = createLogWriter(store, 'k').make(...['1', '2', '3'].map((text) => ({ stream, text })));
+    await store.log.append('k', epoch, 0, events);
     const [first, , third] = events.map((event) => ({ ...event, epoch }));
-    for (const event of [first, third]) if (event !== undefined) feed.push([event]);
+    for (const event of [first, third]) if (event !== undefined) streams.deliver([event]);
     await turn();
     expect(sink.messages).toEqual([1, 2, 3]);
-    feed.close();
-    await store.close();
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Message } from '../../../src/protocol/message/message.ts';
-import { getStream } from '../../../src/session/outbound/cursor.ts';
 import { Outbound } from '../../../src/session/outbound/outbound.ts';
 import { SessionLog } from '../../../src/session/outbound/session-log.ts';
 import type { ServerLink } from '../../../src/session/server/server-link.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
+import { getStream } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
