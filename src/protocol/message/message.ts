@@ -134,8 +134,15 @@ export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = d
 export const readBodyWhenRoom = (text: Buffer, maxDepth: number): ReadBody | Promise<ReadBody> =>
   hasRoomForText(text) ? readBody(text, maxDepth) : readBodyInTurns(text, maxDepth);
 
+/**
+ * The units of a progress notification of the form that was learned, besides its bytes. It takes 3 microseconds on its
+ * way to a client, and 8 if only its beginning is of that form.
+ */
+const unitsOfProgress = unitsOfText / 4;
+
 /** The work of reading a text; see the work meter. */
-const unitsOf = (text: Buffer): number => unitsOfText + text.length;
+const unitsOf = (text: Buffer): number =>
+  text.length + (progressFastPath.pattern?.isBeginningOf(text) === true ? unitsOfProgress : unitsOfText);
 
 /** True if a text needs turns of its own. */
 export const isLargeText = (text: Buffer): boolean => unitsOf(text) >= shareOfTurn;

@@ -40,6 +40,11 @@ export class ProgressPattern {
     this.#optionalMembers = members;
   }
 
+  /** True for a text that begins as such a notification does, up to the value of `progress`. */
+  isBeginningOf(text: Buffer): boolean {
+    return isAt(text, 0, this.#prefix);
+  }
+
   /** The position behind such a notification that begins at this position; -1 for any other text. */
   endOf(text: Buffer, start: number): number {
     if (!isAt(text, start, this.#prefix)) return -1;
