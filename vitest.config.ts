@@ -55,18 +55,21 @@ const mocking = readdirSync('test', { recursive: true, encoding: 'utf8' })
       name.endsWith('.test.ts') && /\bvi\.(?:doM|m)ock\(|(?:load|find)-tracing\.ts'/.test(readFileSync(name, 'utf8')),
   );
 
-/** What depends on how JSON is read. It runs with the kernel forced on, in small windows, and with it off. */
+/** What depends on how JSON is read. It runs with the kernel forced on, in small windows. */
 const scanners = ['test/protocol/{json,message}/**/*.test.ts', 'test/protocol/stepped-scan.test.ts'];
-/** Those of them that say the same whether the kernel is chosen by the size of a text, or forced. */
-const forced = [
-  'test/protocol/json/{byte-pairs,splice,string-run,worst-inputs}.test.ts',
+/**
+ * Those of them with large texts, for which the kernel is chosen by itself. They run with it on and with it off. The
+ * others have small texts, which `unit` reads without it.
+ */
+const large = [
+  'test/protocol/json/{byte-pairs,scan-large,splice,string-run,worst-inputs}.test.ts',
   'test/protocol/message/{progress-fast-path,stand-in}.test.ts',
   'test/protocol/stepped-scan.test.ts',
 ];
-const scannerProject = (mode: 'on' | 'off') => ({
+const scannerProject = (mode: 'on' | 'off', include: string[]) => ({
   test: {
     name: `kernel-${mode}`,
-    include: scanners,
+    include,
     isolate: false,
     setupFiles: [`test/support/kernel/kernel-${mode}.ts`],
     ...patient,
@@ -92,7 +95,7 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: 'unit',
       include: units,
-      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long, ...forced],
+      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long, ...large],
       // Files share a process, since loading all modules anew for each file costs as much as the tests.
       isolate: false,
       setupFiles: 'test/support/no-processes.ts',
@@ -117,8 +120,8 @@ const projects: TestProjectInlineConfiguration[] = [
     },
     plugins: [withoutMaps],
   },
-  scannerProject('on'),
-  scannerProject('off'),
+  scannerProject('on', scanners),
+  scannerProject('off', large),
   { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'], ...patient } },
   {
     test: {

@@ -76,3 +76,8 @@ export function mutate(text: string | Buffer, mutations: readonly (readonly [str
   }
   return Buffer.from(bytes);
 }
+
+/** Members with keys that differ. */
+export function keys(count: number): string {
+  return Array.from({ length: count }, (_, index) => `"k${index}":${index}`).join();
+}
