@@ -15,7 +15,6 @@ import type { Isolation } from '../server/isolation.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import type { Values } from '../store/shared/values.ts';
 import { detach } from '../util/boundary.ts';
-import { type EraEvidence, EraFinder, type EraFinderOptions } from './era-finder.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
 import type { SharedProcessLimits } from './process/shared-process-limits.ts';
 import { TaskDirectory } from './process/task-directory.ts';
@@ -23,9 +22,10 @@ import type { TaskRequester } from './process/task-owners.ts';
 import type { Tenant, TenantHost } from './process/tenant.ts';
 import { Tenants } from './process/tenants.ts';
 import { type ParamFault, ToolHeaders } from './process/tool-headers.ts';
+import { type EraEvidence, ServerEra, type ServerEraOptions } from './server-era.ts';
 import { SessionAccess } from './session-access.ts';
 
-export interface ModernServerOptions extends EraFinderOptions {
+export interface ModernServerOptions extends ServerEraOptions {
   readonly limits: SharedProcessLimits;
   /** Announces changes between instances; undefined if there is only one instance. */
   readonly changes?: Changes | undefined;
@@ -60,14 +60,15 @@ export class ModernServer {
   readonly #tenants: Tenants;
   /** The known tools where each request has a process of its own; all those processes have the same tools. */
   readonly #commonTools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
-  readonly #finder: EraFinder;
+  /** What is known of the era. */
+  readonly serverEra: ServerEra;
   #revisions: readonly string[] = modernRevisions;
 
   constructor(options: ModernServerOptions) {
     this.#options = options;
     const { server, version, limits, emit, changes, isolation = 'shared', room } = options;
     const { idleMs = Number.POSITIVE_INFINITY } = options;
-    this.#finder = new EraFinder(options);
+    this.serverEra = new ServerEra(options);
     this.#isolation = isolation;
     const host: TenantHost = {
       server,
@@ -79,7 +80,7 @@ export class ModernServer {
       onReady: (revisions) => {
         this.#revisions = revisions;
       },
-      onNotModern: () => this.#finder.forget(),
+      onNotModern: () => this.serverEra.forget(),
     };
     this.#tenants = new Tenants({ host, isolation, changes: server.isRemote ? undefined : changes, room, idleMs });
   }
@@ -112,7 +113,7 @@ export class ModernServer {
 
   /** The era; undefined while it is unknown. */
   get era(): Era | undefined {
-    return this.#finder.era;
+    return this.serverEra.era;
   }
 
   /** The clients' calls and subscription streams in flight. */
@@ -130,9 +131,9 @@ export class ModernServer {
     if (this.#options.era === 'modern') this.#tenants.common?.start();
   }
 
-  /** As `EraFinder.find`. */
+  /** As `ServerEra.find`. */
   findEra(headers?: ForwardedHeaders, evidence?: EraEvidence, isProbe = false): Promise<Era | Reason> {
-    return this.#finder.find(headers, evidence, isProbe);
+    return this.serverEra.find(headers, evidence, isProbe);
   }
 
   /** Checks the mirrored parameters of a `tools/call`. */
@@ -204,7 +205,7 @@ export class ModernServer {
 
   /** Ends the server in order (P9); sessions are served until they have ended. Resolves when no process is left. */
   async drain(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
-    await Promise.all([this.#tenants.drain(graceMs, sessionsEnded), this.#finder.close()]);
+    await Promise.all([this.#tenants.drain(graceMs, sessionsEnded), this.serverEra.close()]);
   }
 
   #request(

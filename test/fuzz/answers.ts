@@ -14,6 +14,7 @@ import { Groups } from '../../src/era/modern-on-legacy/groups.ts';
 import { probeEra } from '../../src/modern/era-probe.ts';
 import { probeEraOverHttp } from '../../src/modern/http-era-probe.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
+import { ServerEra } from '../../src/modern/server-era.ts';
 import type { SharedServerEvent } from '../../src/modern/shared-server-events.ts';
 import { readOne } from '../../src/protocol/message/message.ts';
 import { type Envelope, readEnvelope } from '../../src/protocol/modern/envelope.ts';
@@ -321,7 +322,10 @@ const ofEitherEra = subject(
     const either = openEitherEra({
       direct: open,
       translated: translate,
-      eras: { findEra },
+      era: Object.assign(
+        new ServerEra({ server: serverOf(open), era: 'auto', openForProbe: open, version: '1', emit: nothing }),
+        { find: findEra },
+      ),
       isOverHttp: false,
       onLegacy: nothing,
       silentMs: never,

@@ -200,14 +200,13 @@ function openForSessions(
   gateway: GatewayConfig,
   onLegacy: () => void,
 ): OpenBackend {
-  if (access === undefined || config.era === 'legacy') return direct;
+  if (access === undefined) return direct;
   const { isOverHttp } = access;
   const { maxQueuedBytes } = gateway.derived;
   const translated: OpenBackend = (events, opening) => {
     const side = modern.forSession({ principal: opening?.principal ?? anonymous });
     return new Translator({ server: side, isOverHttp, maxQueuedBytes }, events, opening);
   };
-  if (config.era === 'modern') return translated;
   const silentMs = Math.ceil(config.timeouts.startMs / 3);
-  return openEitherEra({ direct, translated, eras: modern, isOverHttp, onLegacy, silentMs });
+  return openEitherEra({ direct, translated, era: modern.serverEra, isOverHttp, onLegacy, silentMs });
 }

@@ -9,6 +9,8 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../../backend/backend.ts';
+import { Interceptor, linkBackends } from '../../backend/link/link.ts';
+import type { ServerEra } from '../../modern/server-era.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
@@ -18,22 +20,27 @@ import { readDiscovery, versionsAt } from '../../protocol/modern/discovery.ts';
 import { methodNotFound, modernErrorCodes } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import type { EraLookup } from './server-side.ts';
 
-/** The ways to open a server whose era is unknown. */
+/** The ways to open backends for the legacy sessions of a server. */
 export interface EitherEraOptions {
   /** Opens a backend that gets the client's messages as they are. */
   readonly direct: OpenBackend;
   /** Opens a translator to a modern server. */
   readonly translated: OpenBackend;
-  readonly eras: EraLookup;
+  readonly era: SessionEra;
   /** True for a server over HTTP: if it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
-  /** Called each time the server itself opens a legacy session. */
+  /** Called when the server itself has opened a legacy session, if its era was unknown before. */
   onLegacy(): void;
   /** How long `initialize` may stay unanswered before the era is probed, in milliseconds. */
   readonly silentMs: number;
 }
+
+/** What sessions need to know of the era of their server, and what they have seen. */
+export type SessionEra = Pick<
+  ServerEra,
+  'isConfigured' | 'find' | 'forSession' | 'noteLegacy' | 'noteNoLegacy' | 'noteSilence' | 'noteTranslatorLost'
+>;
 
 /**
  * Opens backends for legacy sessions, whatever the era of the server (docs/decisions/0025).
@@ -48,63 +55,28 @@ export interface EitherEraOptions {
  * started, and the client tries again.
  */
 export function openEitherEra(options: EitherEraOptions): OpenBackend {
-  const server = new EitherEraServer(options);
-  return (events, opening) => server.open(events, opening);
+  const { direct, era } = options;
+  const translated = era.isConfigured
+    ? options.translated
+    : linkBackends(options.translated, [() => new TranslatorWatch(era)]);
+  return (events, opening) => {
+    const how = era.forSession(opening?.resume !== undefined);
+    if (how === 'undecided') return new UndecidedBackend({ ...options, translated }, events, opening);
+    return (how === 'direct' ? direct : translated)(events, opening);
+  };
 }
 
-/** A server whose era is unknown, and what its sessions have shown of it. */
-class EitherEraServer {
-  readonly options: EitherEraOptions;
-  #hasNoLegacy = false;
-  #wasSilent = false;
+/** Notes the end of a translator. */
+class TranslatorWatch extends Interceptor {
+  readonly #era: SessionEra;
 
-  constructor(options: EitherEraOptions) {
-    this.options = options;
+  constructor(era: SessionEra) {
+    super();
+    this.#era = era;
   }
 
-  open(events: BackendEvents, opening: OpenOptions | undefined): Backend {
-    if (opening?.resume !== undefined) return this.options.direct(events, opening);
-    if (this.#hasNoLegacy) return this.openTranslated(events, opening);
-    return new UndecidedBackend(this, events, opening);
-  }
-
-  openTranslated(events: BackendEvents, opening: OpenOptions | undefined): Backend {
-    const onEnd = (end: BackendEnd): void => {
-      if (end.reason !== 'closed') this.#hasNoLegacy = false;
-      events.onEnd(end);
-    };
-    return this.options.translated(
-      {
-        onMessages: (messages, relatedRequests) => events.onMessages(messages, relatedRequests),
-        onNoise: (text, more) => events.onNoise(text, more),
-        onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
-        onState: (state) => events.onState?.(state),
-        onEnd,
-      },
-      opening,
-    );
-  }
-
-  /** True if a backend's end may be a refusal of `initialize`. */
-  isRefusal({ reason }: BackendEnd): boolean {
-    return reason === 'exited' || (this.options.isOverHttp && reason === 'failed');
-  }
-
-  /** The server has ruled out a legacy era. */
-  noteNoLegacy(): void {
-    this.#hasNoLegacy = true;
-  }
-
-  /** The server has opened a legacy session. */
-  noteAnswer(): void {
-    this.#wasSilent = false;
-    this.options.onLegacy();
-  }
-
-  /** The server is modern and does not answer `initialize`. */
-  noteSilence(): void {
-    this.#hasNoLegacy ||= this.#wasSilent;
-    this.#wasSilent = true;
+  override onOver({ reason }: BackendEnd): void {
+    if (reason !== 'closed') this.#era.noteTranslatorLost();
   }
 }
 
@@ -120,7 +92,7 @@ type Refusal = Message | 'ended' | 'unanswered';
 
 /** A backend whose era is decided by the answer to `initialize`. Nothing else is sent before that answer. */
 class UndecidedBackend implements Backend, BackendEvents {
-  readonly #server: EitherEraServer;
+  readonly #server: EitherEraOptions;
   readonly #events: BackendEvents;
   readonly #options: OpenOptions | undefined;
   #backend: Backend;
@@ -135,11 +107,11 @@ class UndecidedBackend implements Backend, BackendEvents {
   /** Resolves when the backend that a translator has replaced is gone. */
   #replaced: Promise<void> | undefined;
 
-  constructor(server: EitherEraServer, events: BackendEvents, options: OpenOptions | undefined) {
+  constructor(server: EitherEraOptions, events: BackendEvents, options: OpenOptions | undefined) {
     this.#server = server;
     this.#events = events;
     this.#options = options;
-    this.#backend = server.options.direct(this, options);
+    this.#backend = server.direct(this, options);
   }
 
   get pid(): number | undefined {
@@ -149,10 +121,7 @@ class UndecidedBackend implements Backend, BackendEvents {
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'opening' && message.method === 'initialize') {
       this.#opening = { message, headers, id: message.id as RequestId };
-      this.#silenceTimer = new TimeLimit(
-        () => detach('session', this.#probeWhenSilent()),
-        this.#server.options.silentMs,
-      );
+      this.#silenceTimer = new TimeLimit(() => detach('session', this.#probeWhenSilent()), this.#server.silentMs);
     }
     return this.#backend.send(message, headers);
   }
@@ -182,7 +151,8 @@ class UndecidedBackend implements Backend, BackendEvents {
     if (answer?.isError === false) {
       this.#decide();
       this.#opening = undefined; // the session keeps its own copy
-      this.#server.noteAnswer();
+      this.#server.era.noteLegacy();
+      this.#server.onLegacy();
     }
     this.#handleEvent(answer, report);
   }
@@ -201,10 +171,15 @@ class UndecidedBackend implements Backend, BackendEvents {
   }
 
   onEnd(end: BackendEnd): void {
-    this.#handleEvent(this.#server.isRefusal(end) ? 'ended' : undefined, () => {
+    this.#handleEvent(this.#isRefusal(end) ? 'ended' : undefined, () => {
       this.#decide();
       this.#events.onEnd(end);
     });
+  }
+
+  /** True if the end of the backend may be a refusal of `initialize`. */
+  #isRefusal({ reason }: BackendEnd): boolean {
+    return reason === 'exited' || (this.#server.isOverHttp && reason === 'failed');
   }
 
   /**
@@ -224,10 +199,10 @@ class UndecidedBackend implements Backend, BackendEvents {
    * the probe decides instead.
    */
   async #probeWhenSilent(): Promise<void> {
-    const era = await this.#server.options.eras.findEra(this.#opening?.headers);
+    const era = await this.#server.era.find(this.#opening?.headers);
     if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
     this.#decide();
-    this.#server.noteSilence();
+    this.#server.era.noteSilence();
     this.#translate();
   }
 
@@ -246,10 +221,10 @@ class UndecidedBackend implements Backend, BackendEvents {
     const evidence = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
     detach(
       'session',
-      this.#server.options.eras.findEra(this.#opening?.headers, evidence).then((era) => {
+      this.#server.era.find(this.#opening?.headers, evidence).then((era) => {
         this.#decide();
         const isModern = era === 'modern' && !this.#isClosed;
-        if (isModern && answer !== undefined && rulesOutLegacy(answer)) this.#server.noteNoLegacy();
+        if (isModern && answer !== undefined && rulesOutLegacy(answer)) this.#server.era.noteNoLegacy();
         if (isModern) return this.#translate();
         const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
         if (isDoubted && !isLegacy && !this.#isClosed) return this.#endUnclear();
@@ -270,7 +245,7 @@ class UndecidedBackend implements Backend, BackendEvents {
   #translate(): void {
     const { message, headers } = this.#opening as Opening;
     this.#replaced = this.#backend.close();
-    this.#backend = this.#server.openTranslated(this.#events, this.#options);
+    this.#backend = this.#server.translated(this.#events, this.#options);
     if (this.#isPaused) this.#backend.pause();
     this.#backend.send(message, headers);
   }

@@ -1,11 +1,9 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
-import type { EraEvidence } from '../../modern/era-finder.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
-import type { Era } from '../../protocol/revisions.ts';
 
 /** A modern server as a translator uses it, whatever its transport. */
 export interface ModernServerAccess {
@@ -27,14 +25,4 @@ export interface ModernServerAccess {
   notify(notification: Message, headers: ForwardedHeaders | undefined): Reason | undefined;
   /** The session has ended or hibernates: it sends nothing more. */
   release(): void;
-}
-
-/** Finds out the era of a server. */
-export interface EraLookup {
-  /**
-   * Resolves with the era, or with the reason why it cannot be found out.
-   * @param headers the headers of the client's request that needs the era
-   * @param seen the session's observation that makes the era doubtful
-   */
-  findEra(headers: ForwardedHeaders | undefined, evidence?: EraEvidence): Promise<Era | Reason>;
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { openEitherEra } from '../../../src/era/legacy-on-modern/open-either-era.ts';
-import type { EraEvidence } from '../../../src/modern/era-finder.ts';
+import { type EraEvidence, ServerEra } from '../../../src/modern/server-era.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Era } from '../../../src/protocol/revisions.ts';
+import type { Server } from '../../../src/server/server.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -12,7 +13,7 @@ const initialize = { jsonrpc: '2.0', id: 'i', method: 'initialize' };
 const answered = { jsonrpc: '2.0', id: 'i', result: {} };
 const errorOf = (code: number, data?: object) => ({ jsonrpc: '2.0', id: 'i', error: { code, message: 'x', data } });
 
-function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs = 2 ** 30) {
+function createOpener(found: Era | Reason = 'modern', isOverHttp = false, silentMs = 2 ** 30, isRemote = true) {
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
@@ -22,12 +23,15 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
     asked += 1;
     seen.push(of);
     return new Promise<Era | Reason>((resolve) => {
-      tellEra = () => resolve(era);
+      tellEra = () => resolve(found);
     });
   };
   const servers = { direct: direct.open, translated: translated.open };
   const onLegacy = vi.fn();
-  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy, silentMs });
+  const server = { name: 's', isRemote } as Server;
+  const known = new ServerEra({ server, era: 'auto', openForProbe: direct.open, version: '1', emit: () => undefined });
+  const era = Object.assign(known, { find: findEra });
+  const open = openEitherEra({ ...servers, era, isOverHttp, onLegacy, silentMs });
   return {
     ...{ direct, translated, seen, onLegacy, asked: () => asked },
     async find() {
@@ -64,6 +68,19 @@ describe('a server of unknown era', () => {
     expect(told).toHaveLength(5);
     expect(backend.pid).toBe(direct.backend.pid);
     expect([asked(), translated.opened.length]).toEqual([0, 0]);
+  });
+
+  it('is not asked again by the sessions of a local server that has opened one, and by all of a remote one', () => {
+    const isAsked = (isRemote: boolean): boolean => {
+      const { direct, open, onLegacy } = createOpener('modern', false, 2 ** 30, isRemote);
+      open();
+      direct.backend.says(answered);
+      const { told } = open();
+      direct.backend.says(errorOf(-32601));
+      expect(onLegacy).toHaveBeenCalledOnce();
+      return told.length === 0; // the answer waits for the era
+    };
+    expect([isAsked(false), isAsked(true)]).toEqual([false, true]);
   });
 
   it.each([

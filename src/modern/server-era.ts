@@ -11,7 +11,7 @@ import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
 import type { SharedServerEvent } from './shared-server-events.ts';
 
-export interface EraFinderOptions {
+export interface ServerEraOptions {
   readonly server: Server;
   /** The configured era; `auto` probes the server. */
   readonly era: Era | 'auto';
@@ -52,11 +52,17 @@ const forEver = Number.POSITIVE_INFINITY;
 export type EraEvidence = 'modern' | 'end';
 
 /**
- * Knows the era of one configured server: configured, or probed at the first request. A probed era is remembered while
- * it is certain enough.
+ * How a backend of a legacy session is opened: to the server itself, through a translator to a modern server, or so that
+ * the answer to `initialize` decides.
  */
-export class EraFinder {
-  readonly #options: EraFinderOptions;
+export type WayToOpen = 'direct' | 'translated' | 'undecided';
+
+/**
+ * Knows the era of one configured server: what was configured, what a probe has found, and what sessions have shown. A
+ * probed era is remembered while it is certain enough.
+ */
+export class ServerEra {
+  readonly #options: ServerEraOptions;
   #found: { readonly era: Era; readonly believedMs: number; readonly until: number } | undefined;
   #probing: Promise<Era | Reason> | undefined;
   /** True if a client waits for the running probe. */
@@ -64,8 +70,12 @@ export class EraFinder {
   #failed: { readonly reason: Reason; readonly until: number } | undefined;
   #probe: EraProbe | undefined;
   #isClosed = false;
+  /** Seen by sessions: the server opens legacy sessions, has refused to in a way that rules them out, or was silent. */
+  #opensLegacy = false;
+  #hasNoLegacy = false;
+  #wasSilent = false;
 
-  constructor(options: EraFinderOptions) {
+  constructor(options: ServerEraOptions) {
     this.#options = options;
     const { era } = options;
     if (era !== 'auto') this.#found = { era, believedMs: forEver, until: forEver };
@@ -102,9 +112,49 @@ export class EraFinder {
     return isOfOther ? this.find(headers, evidence, isProbe) : found;
   }
 
+  /**
+   * Decides how a backend of a legacy session is opened. A local server that has opened a session is not asked again. A
+   * remote one can be replaced at any time.
+   * @param isResumed the session goes on at the server: only a server with legacy sessions has any
+   */
+  forSession(isResumed: boolean): WayToOpen {
+    const { era, server } = this.#options;
+    if (era !== 'auto') return era === 'modern' ? 'translated' : 'direct';
+    if (isResumed) return 'direct';
+    if (this.#hasNoLegacy) return 'translated';
+    return this.#opensLegacy && !server.isRemote ? 'direct' : 'undecided';
+  }
+
+  /** The server has opened a legacy session. */
+  noteLegacy(): void {
+    this.#opensLegacy = true;
+    this.#wasSilent = false;
+  }
+
+  /** The server has refused `initialize` in a way that rules out a legacy era. */
+  noteNoLegacy(): void {
+    this.#hasNoLegacy = true;
+  }
+
+  /** The server is modern and does not answer `initialize`. Once, a slow start may be the reason. */
+  noteSilence(): void {
+    this.#hasNoLegacy ||= this.#wasSilent;
+    this.#wasSilent = true;
+  }
+
+  /** A translator has ended by itself: the server may be another one now. */
+  noteTranslatorLost(): void {
+    this.#hasNoLegacy = false;
+  }
+
   /** Forgets a probed era after the server did not answer like a modern one. The next request probes again. */
   forget(): void {
     if (this.#options.era === 'auto') this.#found = undefined;
+  }
+
+  /** True if the operator has configured the era. */
+  get isConfigured(): boolean {
+    return this.#options.era !== 'auto';
   }
 
   /** Stops probing. Resolves when the last probe is over, and its process is gone or kept for a client. */
