@@ -72,23 +72,16 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
   };
 
   const fill = (): void => {
-    while (!isClosed && spares.length < size) start();
-  };
-
-  /** Starts one spare in each turn of the event loop, so that requests are served between two starts. */
-  const refill = (): void => {
     refillTimer = undefined;
-    if (isClosed || spares.length >= size) return;
-    start();
-    setImmediate(refill);
+    while (!isClosed && spares.length < size) start();
   };
 
   const take = (): Spare | undefined => {
     const spare = spares.shift();
     if (spare === undefined) return undefined;
     restartPolicy.hasWorked = true;
-    // A start blocks this process for milliseconds: the clients of a burst should not wait for it.
-    refillTimer ??= setTimeout(refill, refillAfterMs).unref();
+    // The servers that start now would slow down those that answer the handshakes of a burst.
+    refillTimer ??= setTimeout(fill, refillAfterMs).unref();
     return spare;
   };
 
