@@ -2,8 +2,7 @@
 //
 // What affinity is worth: HAProxy with deploy/haproxy.cfg in front of two gateways that share a redis-server, as it is
 // shipped and without its stick table. 16 sessions are opened and called through HAProxy. Prints the median of a call and
-// the CPU time of both gateways and Redis for each call, once over direct connections and once through Redis. haproxy and
-// redis-server must be on the PATH.
+// the CPU time of both gateways and Redis for each call. haproxy and redis-server must be on the PATH.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,28 +23,26 @@ const warmUp = 8_000;
 const startLimitMs = 20_000;
 const shipped = readFileSync(new URL('../deploy/haproxy.cfg', import.meta.url), 'utf8');
 const kinds = { 'with affinity': shipped, 'without affinity': shipped.replace(/^ *stick.*\n/gm, '') };
-const links = { 'direct connections': [], Redis: ['--cluster.link.host', 'none'] };
 
 requireBuild(ourProgram);
 const { command } = prepareBackend();
 const folder = mkdtempSync(path.join(tmpdir(), 'gangway-balancer-'));
 const redis = await startRedis();
 try {
-  for (const [link, options] of Object.entries(links)) await measureLink(link, options);
+  await measureKinds();
 } finally {
   await redis.stop();
   rmSync(folder, { recursive: true });
 }
 
-async function measureLink(link, options) {
+async function measureKinds() {
   const target = targets['ours-cluster'];
-  const argv = (...given) => target.argv(...given).flatMap((each) => (each === '--' ? [...options, each] : [each]));
   const places = { command, redisPort: `${redis.port}` };
-  const gateways = await startTarget('both', { ...target, instances: 2, argv }, { places, logFile: '/dev/null' });
+  const gateways = await startTarget('both', { ...target, instances: 2 }, { places, logFile: '/dev/null' });
   try {
     for (const [kind, configuration] of Object.entries(kinds)) {
       const { p50Ms, cpuMicros } = await measure(gateways, configuration);
-      process.stdout.write(`${link}, ${kind}: p50 ${p50Ms.toFixed(2)} ms, CPU ${cpuMicros.toFixed(0)} µs a call\n`);
+      process.stdout.write(`${kind}: p50 ${p50Ms.toFixed(2)} ms, CPU ${cpuMicros.toFixed(0)} µs a call\n`);
     }
   } finally {
     await stopTarget(gateways);

@@ -1,11 +1,12 @@
-// node bench/hop.mjs [calls] [--node] [--link local|tls|redis] [--curve [--grows]]
+// node bench/hop.mjs [calls] [--node] [--link local|tls] [--pad bytes] [--stream] [--curve [--grows]]
 //
 // What it costs a call that its client is connected to another instance than the one that holds the session: two gateways
 // share a redis-server (it must be on the PATH), and the same sessions are called by way of both in turn: one session, one
 // call at a time, and 16 at once. Prints the median and 99th percentile of each way, in milliseconds, and their ratio.
 // Also prints the CPU time of all gateways and Redis for each call. --node: with a server in Node.js, not the C one.
-// --link: how the gateways exchange messages: over Unix sockets (as they do by themselves on one host), over TLS as between
-// hosts, or through Redis. --curve: one to four gateways behind a balancer that knows no sessions, and what a call of
+// --link: how the gateways reach each other: over Unix sockets (as they do by themselves on one host), or over TLS as
+// between hosts. --pad: the size of an answer. --stream:
+// with a progress notification before each answer. --curve: one to four gateways behind a balancer that knows no sessions, and what a call of
 // 16 sessions costs. --grows: with 16 more sessions for each instance.
 // BENCH_OURS=<file> measures another build.
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { nodeBackend, prepareBackend } from './lib/backend.mjs';
 import { numberOf, readCommand, requireBuild, UsageError } from './lib/command.mjs';
-import { echoCall, McpSession } from './lib/mcp-session.mjs';
+import { McpSession } from './lib/mcp-session.mjs';
 import { cpuSeconds } from './lib/proc.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
@@ -21,18 +22,30 @@ import { ourProgram, targets } from './targets.mjs';
 
 const { values, positionals } = readCommand(
   import.meta,
-  { node: { type: 'boolean' }, link: { type: 'string' }, curve: { type: 'boolean' }, grows: { type: 'boolean' } },
+  {
+    ...{ node: { type: 'boolean' }, link: { type: 'string' }, curve: { type: 'boolean' }, grows: { type: 'boolean' } },
+    ...{ pad: { type: 'string' }, stream: { type: 'boolean' } },
+  },
   { allowPositionals: true },
 );
 if (positionals.length > 1) throw new UsageError(`One number of calls is enough, and not ${positionals.join(' ')}`);
 const calls = numberOf('The number of calls', positionals[0] ?? '2000');
 const link = values.link ?? 'local';
 /** The options of the gateways for each link. */
-const linkOptions = { local: [], tls: ['--cluster.link.host', '127.0.0.1'], redis: ['--cluster.link.host', 'none'] }[
-  link
-];
-if (linkOptions === undefined) throw new UsageError(`--link is local, tls or redis, and not ${link}`);
-const warmUp = 4_000;
+const linkOptions = { local: [], tls: ['--cluster.link.host', '127.0.0.1'] }[link];
+if (linkOptions === undefined) throw new UsageError(`--link is local or tls, and not ${link}`);
+const text = 'x'.repeat(numberOf('--pad', values.pad ?? '100'));
+const warmUp = values.pad === undefined ? 4_000 : 400;
+
+/** One call, with the answer that is measured. */
+const callOf = (id) =>
+  JSON.stringify({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: values.stream
+      ? { name: 'progress', arguments: { n: 1 }, _meta: { progressToken: id } }
+      : { name: 'echo', arguments: { text } },
+  });
+
 /** For each instance, which has to compile its own code. */
 const curveWarmUp = 12_000;
 const rounds = 5;
@@ -159,7 +172,7 @@ async function timesOf(sessions, count = calls) {
     sessions.map(async (session) => {
       for (let n = 0; n < each; n += 1) {
         const sentAt = performance.now();
-        const answer = await session.call(echoCall(`${n}`));
+        const answer = await session.call(callOf(`${n}`));
         if (!answer.includes('"result"')) throw new Error(answer.slice(0, 200));
         times.push(performance.now() - sentAt);
       }

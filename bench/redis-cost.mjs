@@ -209,7 +209,7 @@ async function memory(redis, owner) {
 async function startGateway(redisPort, started) {
   const port = await freePort();
   const options = ['--port', String(port), '--admin-port', '0', '--log-level', 'error'];
-  const redis = ['--redis', `redis://127.0.0.1:${redisPort}`, '--cluster.link.host', 'none'];
+  const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
   const child = spawn(process.execPath, [ourProgram, ...options, ...redis, '--', process.execPath, self, '--server'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,4 +1,4 @@
-// Instances as far as Redis sees them: each has connections of its own, holds its lease, and reads its mailbox.
+// Instances as far as Redis sees them: each has connections of its own, and holds its lease.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -33,10 +33,9 @@ export async function startInstance(url) {
   let isOpen = true;
   const live = async () => {
     while (isOpen) {
-      const held = await store.instances
-        .receive(name, renewMs)
-        .then(() => store.instances.renew(name))
-        .then(({ held: isHeld }) => isHeld, unlessUnavailable);
+      await delay(renewMs);
+      if (!isOpen) return;
+      const held = await store.instances.renew(name).then(({ held: isHeld }) => isHeld, unlessUnavailable);
       if (held === undefined) await delay(pauseMs);
       if (held !== false) continue;
       seen.lost += 1;

@@ -14,8 +14,7 @@ export interface Budget {
   /** A reply or a command is lost; or the command arrives after its sender gave it up. */
   readonly lose: number;
   readonly delay: number;
-  readonly repeatLetter: number;
-  /** A direct connection between the instances breaks, as its sender sees it. */
+  /** The connection of a request between the instances breaks. */
   readonly linkBreak: number;
   /** The client's connection breaks; it deletes its session. */
   readonly drop: number;
@@ -32,7 +31,6 @@ export const noFaults: Budget = {
   failover: 0,
   lose: 0,
   delay: 0,
-  repeatLetter: 0,
   linkBreak: 0,
   drop: 0,
   remove: 0,

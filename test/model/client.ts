@@ -5,7 +5,7 @@ import type { Event, State } from './state.ts';
 export function answer(next: State, at: number): void {
   const { client, ghost, processes } = next;
   const exchange = processes[at]?.exchange;
-  if (exchange !== undefined) Object.assign(exchange, { step: 'none', to: 0, isUnsure: false });
+  if (exchange !== undefined) Object.assign(exchange, { step: 'none', to: 0 });
   if (client.at !== at) return;
   client.answers += 1;
   if (client.answers > 1) ghost.fault ||= '[P3] a request was answered twice';

@@ -1,14 +1,10 @@
 /** What an instance looks at before it acts. */
-import { frontLetters } from './mail.ts';
 import { has, type Rules } from './rules.ts';
-import type { Letter, Process, State } from './state.ts';
+import type { Process, State } from './state.ts';
 
-/** Letters from an owner; all others are for one. */
-export const replies: readonly Letter['kind'][] = ['answer', 'event', 'none', 'broken'];
-
-/** Does somebody wait here for the session: a client, or a letter? */
-export const wants = (state: State, process: Process): boolean =>
-  process.exchange.step === 'unsent' || frontLetters(state, process).some(([, { kind }]) => !replies.includes(kind));
+/** Does somebody wait here for the session: a client, or a request of the other instance? */
+export const wants = ({ connections }: State, { exchange, name }: Process): boolean =>
+  exchange.step === 'unsent' || connections.some(({ to, request }) => to === name && request !== null);
 
 /** May it say what is not in the log, and hand requests to the backend? Looked at in the same step as it is done. */
 export const canSpeak = ({ isUp, session, holdsByClock }: Process, rules: Rules): boolean =>

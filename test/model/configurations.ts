@@ -17,12 +17,11 @@ import { everywhere, initialState } from './state.ts';
  * A frozen process is one that takes no step: nothing makes any of them take one. Its reading of its own clock and what
  * it does by it are one step. A reply that waits in its socket is handled whenever it wakes.
  *
- * With `hasLink` each letter between instances goes by the mailbox or by a direct connection, in every mix. A connection
- * is pinned to both names. It breaks for its sender at any moment (`linkBreak`), before or after the acks; what is on it
- * may arrive all the same, later, beside a new connection. A receiver that takes no step is a half-open or frozen one. A
- * letter out of order, or to an instance that does not hold its lease, is refused, and goes to the mailbox.
+ * Each request between the instances has a connection of its own. It breaks for its ingress at any moment (`linkBreak`); the
+ * request may arrive all the same, later, beside a new one. A receiver that takes no step is a half-open connection or a
+ * frozen process.
  *
- * Left out: a second request; idle limits, drains and releases; the limits of logs, mailboxes and takeovers; who runs a
+ * Left out: a second request; idle limits, drains and releases; the limits of logs and takeovers; who runs a
  * pending request again; a client that gives up; two masters at once (a split brain that takes writes on both sides);
  * a Redis clock that jumps; shards of a cluster that fail one by one; what is delayed beyond one command. `all at once`
  * (`isPrompt`) means that a command reaches Redis in the step that sends it, and only its reply takes time. A request ends
@@ -37,8 +36,6 @@ export interface Configuration {
   readonly events?: number;
   readonly isHarmless?: boolean;
   readonly isPrompt?: boolean;
-  /** Letters may go by direct connections, too. */
-  readonly hasLink?: boolean;
   /** A failover goes back to the first state; without it to any that `replicate` chose. */
   readonly hasReplica?: boolean;
   readonly faults: Partial<Budget>;
@@ -49,13 +46,12 @@ export interface Configuration {
 /** Explores a configuration. */
 export function run(configuration: Configuration, without: readonly Guard[] = []): Exploration {
   const { request, events = 2, isHarmless = false, isPrompt = false, hasReplica = false, faults } = configuration;
-  const { hasLink = false } = configuration;
   const state = initialState(configuration.at ?? everywhere, faults, hasReplica);
-  return explore(state, { request, events, isHarmless, isPrompt, hasLink, without: new Set(without) });
+  return explore(state, { request, events, isHarmless, isPrompt, without: new Set(without) });
 }
 
 export const failover = { failover: 1 };
-export const byLink = { at: 1, isPrompt: true, hasLink: true };
+export const elsewhere = { at: 1, isPrompt: true };
 export const configurations: readonly Configuration[] = [
   {
     name: '[P6] lapses and a crash',
@@ -101,11 +97,11 @@ export const configurations: readonly Configuration[] = [
   { name: '[P3] a call at its owner', request: 'call', at: 0, faults: { lapse: 2, crash: 1 } },
   { name: '[P3] a call elsewhere', request: 'call', at: 1, faults: { lapse: 2, crash: 1 } },
   {
-    name: '[P3] repeated letters',
+    name: '[P3] broken connections and commands under way',
     request: 'call',
     at: 1,
-    faults: { repeatLetter: 1, lapse: 1, crash: 1, cut: 1 },
-    fewer: { repeatLetter: 1, lapse: 1 },
+    faults: { linkBreak: 1, lapse: 1, crash: 1, cut: 1 },
+    fewer: { linkBreak: 1, lapse: 1 },
   },
   { name: '[P3] lost and late commands', request: 'call', at: 1, faults: { lose: 1, delay: 1, lapse: 1 } },
   {
@@ -127,7 +123,7 @@ export const configurations: readonly Configuration[] = [
     fewer: { lapse: 1, lose: 1 },
   },
   { name: '[P4] a resume', request: 'stream', at: 0, faults: { lapse: 1, crash: 1, drop: 1 } },
-  { name: '[P4] letters', request: 'stream', at: 1, events: 3, faults: { repeatLetter: 1, cut: 1 } },
+  { name: '[P4] three events', request: 'stream', at: 1, events: 3, faults: { linkBreak: 1, cut: 1 } },
   { name: '[P4] a stream and FLUSHALL', request: 'stream', at: 1, isPrompt: true, faults: { flush: 1 } },
   {
     name: '[P4] [P5] a stream, a failover, a crash and a resume',
@@ -137,24 +133,39 @@ export const configurations: readonly Configuration[] = [
     faults: { ...failover, replicate: 1, crash: 1 },
     fewer: { ...failover, crash: 1 },
   },
-  { name: '[P3] a call by link', ...byLink, request: 'call', faults: { linkBreak: 1, lapse: 1, crash: 1 } },
-  { name: '[P3] a call by links that break twice', ...byLink, request: 'call', faults: { linkBreak: 2, lapse: 1 } },
   {
-    name: '[P3] a harmless call by link',
-    ...byLink,
+    name: '[P3] a call and a broken connection',
+    ...elsewhere,
+    request: 'call',
+    faults: { linkBreak: 1, lapse: 1, crash: 1 },
+  },
+  {
+    name: '[P3] a call whose connections break twice',
+    ...elsewhere,
+    request: 'call',
+    faults: { linkBreak: 2, lapse: 1 },
+  },
+  {
+    name: '[P3] a harmless call and a broken connection',
+    ...elsewhere,
     request: 'call',
     isHarmless: true,
     faults: { linkBreak: 1, lapse: 1 },
   },
-  { name: '[P3] [P7] a call by link and FLUSHALL', ...byLink, request: 'call', faults: { linkBreak: 1, flush: 1 } },
   {
-    name: '[P4] [P5] a stream by link',
-    ...byLink,
+    name: '[P3] [P7] a call, a broken connection and FLUSHALL',
+    ...elsewhere,
+    request: 'call',
+    faults: { linkBreak: 1, flush: 1 },
+  },
+  {
+    name: '[P4] [P5] a stream and a broken connection',
+    ...elsewhere,
     request: 'stream',
     faults: { linkBreak: 1, lapse: 1 },
     fewer: { linkBreak: 1 },
   },
-  { name: '[P4] a stream by links that break twice', ...byLink, request: 'stream', faults: { linkBreak: 2 } },
+  { name: '[P4] a stream whose connections break twice', ...elsewhere, request: 'stream', faults: { linkBreak: 2 } },
 ];
 
 /** Tells of the size of an exploration. */

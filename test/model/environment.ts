@@ -117,7 +117,9 @@ export function faultSteps(state: State, rules: Rules, add: Add): void {
     const name = 'AB'[index];
     const at = (next: State) => next.processes[index] as Process;
     fault('crash', `${name} is killed`, (next) => {
-      next.processes[index] = { ...newProcess(index), name: process.name, isUp: false };
+      const killed = newProcess(index);
+      killed.exchange.asking = process.exchange.asking; // its connections are compared with it
+      next.processes[index] = { ...killed, name: process.name, isUp: false };
       if (client.at === index) breakOff(next);
     });
     if (process.holdsByClock) fault('lapse', `${name}'s clock runs out`, (next) => runOut(at(next)));
@@ -145,17 +147,10 @@ export function faultSteps(state: State, rules: Rules, add: Add): void {
       });
     }
   });
-  redis.mail.forEach((letters, box) => {
-    const [letter] = letters;
-    if (letter === undefined || processes[processOf(box)]?.isUp !== true) return;
-    fault('repeatLetter', `letter ${letter.number} to ${box} is repeated`, (next) => {
-      const again = { ...letter, isRepeat: true };
-      next.redis.mail[box] = [again, ...letters.slice(1), { ...again, isGiven: letter.kind !== 'run' }];
-    });
-  });
   if (client.at >= 0 && client.cursor > 0 && client.answers === 0) {
     fault('drop', "the client's connection breaks", (next) => {
-      for (const { exchange } of next.processes) Object.assign(exchange, { step: 'none', to: 0, isUnsure: false });
+      next.connections = next.connections.map((each) => ({ ...each, isOpen: false, answers: [] }));
+      for (const { exchange } of next.processes) Object.assign(exchange, { step: 'none', to: 0 });
       breakOff(next);
     });
   }

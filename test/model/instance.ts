@@ -7,17 +7,12 @@ import { type Command, names, newSession, noStream, type Process, processOf, typ
 import type { Add } from './steps.ts';
 
 /** The instance cannot be sure of the store any more. `isBreak`: what was stored may be lost. */
-function beginTerm(state: State, process: Process, rules: Rules, isBreak: boolean): void {
-  const { session, exchange } = process;
+function beginTerm(process: Process, rules: Rules, isBreak: boolean): void {
+  const { session } = process;
   if (process.command !== null) process.command = { ...process.command, isOfOlderTerm: true };
   if (session !== null) {
     session.hasBroken ||= isBreak;
     if (has(rules, 'verify')) session.isVerified = session.isClaimed = false;
-  }
-  const isRemote = exchange.step === 'sent' && exchange.to % 2 !== process.name % 2;
-  if (isRemote && has(rules, 'newTermAsks')) {
-    exchange.step = 'unsent';
-    exchange.isUnsure = state.client.cursor === 0;
   }
 }
 
@@ -42,10 +37,10 @@ export function instanceSteps(state: State, index: number, rules: Rules, add: Ad
     step(`gets: ${command.kind} ${command.reply}`, (next, self) => receive(next, self, command, rules));
   }
   if (process.isCut) {
-    step('notices that its connection broke', (next, self) => {
+    step('notices that its connection broke', (_, self) => {
       self.isCut = self.isHealthy = false;
       if (self.command?.reply === null && has(rules, 'noResend')) forget(self, rules);
-      beginTerm(next, self, rules, true);
+      beginTerm(self, rules, true);
     });
     return;
   }
@@ -133,9 +128,8 @@ function renew(next: State, self: Process, rules: Rules): void {
     if (self.name > names) throw new Error('The model has too few names for these faults.');
     redis.leases[self.name] = 'held';
     self.retry = null;
-    self.sentTo = self.sentTo.map(() => 0);
   }
-  if (!isHeld || isBreak) beginTerm(next, self, rules, isBreak);
+  if (!isHeld || isBreak) beginTerm(self, rules, isBreak);
   else if (self.session?.isVerified) self.session.hasLapsed = false;
   Object.assign(self, {
     holdsByClock: true,

@@ -34,10 +34,10 @@ function compare(first: State, request: Rules['request']): { shared: number; dif
 }
 
 const cases: readonly [Rules['request'], number, Partial<Budget>, boolean][] = [
-  ['call', 1, { lapse: 1, crash: 1, repeatLetter: 1 }, false],
+  ['call', 1, { lapse: 1, crash: 1, linkBreak: 1 }, false],
   ['call', 1, { restartEmpty: 1 }, false],
   ['stream', 1, { flush: 1 }, false],
-  ['stream', 1, { drop: 1, cut: 1 }, false],
+  ['stream', 1, { drop: 1, lapse: 1 }, false],
   ['any', everywhere, { failover: 1, crash: 1 }, true],
 ];
 

@@ -1,9 +1,9 @@
 /** The whole model: every next state of a state, and what must hold in each. */
 import { canSpeak } from './conditions.ts';
+import { connectionSteps } from './connections.ts';
 import { clientSteps, faultSteps, timeSteps } from './environment.ts';
 import { ingressSteps } from './ingress.ts';
 import { instanceSteps } from './instance.ts';
-import { linkSteps } from './link.ts';
 import { ownerSteps } from './owner.ts';
 import type { Rules } from './rules.ts';
 import { copyOf, type State } from './state.ts';
@@ -29,7 +29,7 @@ export function transitions(state: State, rules: Rules): Transition[] {
     ownerSteps(state, index, rules, add);
     ingressSteps(state, index, rules, add);
   }
-  linkSteps(state, rules, add);
+  connectionSteps(state, rules, add);
   timeSteps(state, add);
   clientSteps(state, add);
   faultSteps(state, rules, add);

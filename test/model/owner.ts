@@ -1,9 +1,8 @@
-/** What an owner does for the session: requests from the mailbox, the backend, answers, the feed of the stream. */
+/** What an owner does for the session: requests, the backend, answers, the feed of the stream. */
 import { answer, deliver } from './client.ts';
-import { canSpeak, replies } from './conditions.ts';
-import { canDial, isQueued, sendByLink } from './link.ts';
-import { frontLetters, give, take } from './mail.ts';
-import { post, readAfter } from './redis.ts';
+import { canSpeak } from './conditions.ts';
+import { say } from './connections.ts';
+import { readAfter } from './redis.ts';
 import { has, type Rules } from './rules.ts';
 import type { Event, Letter, Process, Reader, Session, State } from './state.ts';
 import { processOf } from './state.ts';
@@ -20,7 +19,7 @@ export function handOver(next: State, session: Session, rules: Rules): void {
 export function ownerSteps(state: State, index: number, rules: Rules, add: Add): void {
   const process = state.processes[index];
   if (process?.isUp !== true) return;
-  const { session, isCut } = process;
+  const { session } = process;
   const name = 'AB'[index];
   const speaks = canSpeak(process, rules);
   const step = (label: string, change: (next: State, self: Process, session: Session) => void) =>
@@ -33,66 +32,39 @@ export function ownerSteps(state: State, index: number, rules: Rules, add: Add):
       { of: index },
     );
 
-  if (!isCut) {
-    for (const [box, letter] of frontLetters(state, process)) {
-      if (!letter.isGiven) {
-        step(`is given ${letter.kind} (letter ${letter.number})`, (next) => give(next, box));
-        continue;
-      }
-      if (replies.includes(letter.kind) || !mayServe(state, process, box, rules)) continue;
-      step(`takes ${letter.kind} (letter ${letter.number})`, (next, self) =>
-        receiveLetter(next, self, take(next, self, box, letter, rules), letter, rules),
-      );
-    }
-  }
   if (session === null) return;
   if (session.call === 'running') step('hears from its backend', (_, self, own) => hear(self, own, index, rules));
   for (const reader of session.readers) {
     if (reader === null) continue;
-    const isLocal = processOf(reader.name) === index;
-    const hasLink = !isLocal && canDial(state, process, reader.name, rules);
-    const both = (label: string, said: Event | 'broken' | null): void => {
-      const mayPost = !isCut && !isQueued(state, process, reader.name);
-      if (isLocal || mayPost) step(label, (next, self, own) => tell(next, self, own, reader, said, false));
-      if (hasLink) step(`${label} by link`, (next, self, own) => tell(next, self, own, reader, said, true));
-    };
-    if (session.call === 'answered' && speaks) both(`answers ${reader.name}`, null);
+    const tells = (label: string, said: Event | 'broken' | null): void =>
+      step(label, (next, self, own) => tell(next, self, own, reader, said));
+    if (session.call === 'answered' && speaks) tells(`answers ${reader.name}`, null);
     const event = rules.request === 'call' ? 'nothing' : feed(state, process, session, reader.cursor, rules);
     if (event === 'nothing') continue;
-    const label = event === 'broken' ? `tells ${reader.name} of the break` : `sends ${event.id} to ${reader.name}`;
-    both(label, event);
+    tells(event === 'broken' ? `tells ${reader.name} of the break` : `sends ${event.id} to ${reader.name}`, event);
   }
 }
 
-/** May it act on a letter to this name? Under a new name it says nothing about what came for the old one. */
-export function mayServe(state: State, process: Process, box: number, rules: Rules): boolean {
+/** May it act on a request? */
+export function mayServe(state: State, process: Process, rules: Rules): boolean {
   const { session, command, name } = process;
   const isElsewhere = session === null && state.redis.owner !== name && command === null;
-  return canSpeak(process, rules) || (isElsewhere && box === name);
+  return canSpeak(process, rules) || isElsewhere;
 }
 
 /** The readers with this one in the place of its process, unless that has asked again since. */
 export const withReader = (readers: Session['readers'], reader: Reader): Session['readers'] =>
   readers.map((old, index) => (index === processOf(reader.name) && (old?.asking ?? 0) <= reader.asking ? reader : old));
 
-/** Gives a reader its answer (null), an event or the break: on the connection here, or by letter. */
-function tell(
-  next: State,
-  self: Process,
-  session: Session,
-  reader: Reader,
-  said: Event | 'broken' | null,
-  isByLink: boolean,
-): void {
+/** Gives a reader its answer (null), an event or the break: on the connection here, or to the other instance. */
+function tell(next: State, self: Process, session: Session, reader: Reader, said: Event | 'broken' | null): void {
   const index = processOf(self.name);
   const event = said === 'broken' ? null : said;
   const { name, asking } = reader;
   let isReading = true;
   if (processOf(name) !== index) {
     const kind = said === null ? 'answer' : event === null ? 'broken' : 'event';
-    const letter = { kind, asking, cursor: 0, event } as const;
-    if (isByLink) sendByLink(next, self, name, letter);
-    else isReading = post(next, self, name, letter);
+    isReading = say(next, name, asking, { kind, cursor: 0, event });
   } else if (self.exchange.step === 'sent' && processOf(self.exchange.to) === index) {
     if (event === null) answer(next, index);
     else deliver(next, index, event);
@@ -102,24 +74,20 @@ function tell(
   if (said === null && session.readers.every((old) => old === null)) session.call = 'none';
 }
 
-/** What an instance does about a request of another one. */
-export function receiveLetter(
+/** What an instance does about a request of the other one. */
+export function receiveRequest(
   next: State,
-  self: Process,
-  number: ReturnType<typeof take>,
-  letter: Letter,
+  { session }: Process,
+  { name, asking }: Pick<Reader, 'name' | 'asking'>,
+  { kind, cursor }: Letter,
   rules: Rules,
 ): void {
-  if (number === 'repeat') return;
-  const { session } = self;
-  const { kind, from, asking, cursor } = letter;
-  const isKnown = session !== null && (session.call !== 'none' || session.base.newest > 0 || session.events.length > 0);
-  if (session === null || (kind === 'ask' && !isKnown)) {
-    post(next, self, from, { kind: 'none', asking, cursor: 0, event: null });
+  if (session === null) {
+    say(next, name, asking, { kind: 'none', cursor: 0, event: null });
     return;
   }
   if (kind === 'run') handOver(next, session, rules);
-  session.readers = withReader(session.readers, { name: from, asking, cursor });
+  session.readers = withReader(session.readers, { name, asking, cursor });
 }
 
 function hear(self: Process, session: Session, index: number, rules: Rules): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { byLink, type Configuration, configurations, failover, run, say } from './configurations.ts';
+import { type Configuration, configurations, failover, run, say } from './configurations.ts';
 import { amendments, assumptions, type Guard, writtenGuards } from './rules.ts';
 
 interface Mutant extends Omit<Configuration, 'name'> {
@@ -15,14 +15,6 @@ const mutants: readonly Mutant[] = [
   { without: ['verify'], finds: '[P6] the session was taken over', request: 'any', faults: { lapse: 1 } },
   { without: ['askAgain'], finds: '[P5] an event was sent', request: 'stream', at: 0, faults: { lose: 1 } },
   { without: ['storedFirst'], finds: '[P5] an event was sent', request: 'stream', at: 0, faults: {} },
-  {
-    without: ['senderOnly', 'askingNumbers'],
-    finds: '[P4] an event came twice',
-    request: 'stream',
-    at: 1,
-    faults: { lapse: 1 },
-  },
-  { without: ['letterNumbers'], finds: '[P3] a call was handed', request: 'call', at: 1, faults: { repeatLetter: 1 } },
   { without: ['tombstone'], finds: '[P7] a deleted session', request: 'any', faults: { remove: 1, cut: 1 } },
   { without: ['healthy'], finds: '[P6] the session was taken over', request: 'any', ...back, faults: failover },
   { without: ['quarantine'], finds: '[P7] 404', request: 'call', at: 1, faults: { flush: 1 } },
@@ -58,44 +50,12 @@ const mutants: readonly Mutant[] = [
     faults: { ...failover, replicate: 1, crash: 1 },
   },
   {
-    without: ['newTermAsks'],
-    finds: '[P3] no way leads to an answer',
-    request: 'call',
-    at: 1,
-    isPrompt: true,
-    faults: { restartEmpty: 1 },
-  },
-  { without: ['unseen'], finds: '[P3] a call was handed', request: 'call', at: 1, faults: { lapse: 1 } },
-  {
-    without: ['postedOnce'],
-    finds: '[P3] a call was handed',
-    request: 'call',
-    at: 1,
-    faults: { repeatLetter: 1, lapse: 1, crash: 1 },
-  },
-  {
-    without: ['linkNumbers'],
-    finds: '[P3] a call was handed',
-    request: 'call',
-    ...byLink,
-    faults: { linkBreak: 1 },
-  },
-  {
-    without: ['linkUnsure'],
-    finds: '[P3] a call was handed',
-    request: 'call',
-    ...byLink,
-    faults: { linkBreak: 1, lapse: 1 },
-  },
-  { without: ['unsurePost'], finds: '[P3] a call was handed', request: 'call', at: 1, faults: { lose: 1, lapse: 1 } },
-  {
     without: ['ownName'],
     finds: '[P3] no way leads to an answer',
     request: 'any',
     ...back,
     faults: { ...failover, remove: 1, cut: 1 },
   },
-  { without: ['askingNumbers'], finds: '[P4] an event came twice', request: 'stream', at: 1, faults: { cut: 1 } },
   { without: ['freshAge'], finds: '[P7] 404', request: 'call', at: 1, faults: { flush: 1 } },
   { without: ['termOfReply'], finds: '[P6] the session was taken over', request: 'any', faults: { lapse: 2 } },
   {

@@ -1,6 +1,6 @@
 import type { Rules } from './rules.ts';
 import { has } from './rules.ts';
-import type { Command, Event, Letter, LogState, Process, State } from './state.ts';
+import type { Command, Event, LogState, State } from './state.ts';
 import { processOf } from './state.ts';
 
 /** What Redis does with a command, as the promises of src/store say. Each is one script: nothing comes in between. */
@@ -62,20 +62,4 @@ export function readAfter({ redis }: State, cursor: number): Event | 'nothing' |
   if (next !== undefined) return next.previous === cursor ? next : 'broken';
   if (redis.stream.newest > cursor) return 'broken';
   return redis.stream.newest < cursor ? 'in_future' : 'nothing';
-}
-
-/** A letter as its sender writes it. */
-type Sent = Omit<Letter, 'from' | 'number' | 'isGiven' | 'isRepeat'>;
-
-/** Puts a letter into a mailbox; false if its owner does not live. */
-export function post(state: State, from: Process, to: number, letter: Sent, isRepeat = false): boolean {
-  const { redis } = state;
-  if (redis.leases[to] !== 'held') return false;
-  const number = (from.sentTo[to] ?? 0) + 1;
-  from.sentTo[to] = number;
-  redis.mail[to] = [
-    ...(redis.mail[to] ?? []),
-    { ...letter, from: from.name, number, isGiven: letter.kind !== 'run', isRepeat },
-  ];
-  return true;
 }

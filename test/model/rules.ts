@@ -16,10 +16,6 @@ export const writtenGuards = [
   'askAgain',
   /** An event is sent when it is known to be in the log. */
   'storedFirst',
-  /** An ingress takes letters only from the owner that it sent its request to. */
-  'senderOnly',
-  /** A repeated letter is dropped, a hole in the numbers makes the ingress ask again. */
-  'letterNumbers',
   /** A deletion leaves a tombstone. */
   'tombstone',
   /** Nobody takes over, or says 404, before its connection has been healthy for a lease. */
@@ -41,26 +37,12 @@ export const amendments = [
   'restoredTells',
   /** …and the newest seq that the log has, so that lost events are appended again though no new one follows. */
   'registerTells',
-  /** An ingress whose term is new asks anew about everything it waits for: the last letter may be lost, with no hole after it. */
-  'newTermAsks',
-  /** After a post without an answer the request counts as accepted, whatever the next post says. */
-  'unsurePost',
   /** An owner by the record that does not hold the session takes it over from itself. */
   'ownName',
-  /** Every asking has its own number, and letters about it carry that. */
-  'askingNumbers',
   /** The age of the data is asked after the record or the lease was found missing. */
   'freshAge',
   /** A reply counts for the term in which it was asked for. */
   'termOfReply',
-  /** A request is taken back from a lost owner only if Redis has not given it to that. */
-  'unseen',
-  /** …and only if it is known to have been posted once. */
-  'postedOnce',
-  /** What goes from a broken link to the mailbox keeps its number. */
-  'linkNumbers',
-  /** …and counts as perhaps posted before, so that it is not taken back. */
-  'linkUnsure',
   /** No command is sent again by the client library after a reconnect: a retry meets the conditions again. */
   'noResend',
 ] as const;
@@ -82,8 +64,6 @@ export interface Rules {
   readonly isHarmless: boolean;
   /** A command reaches Redis in the step that sends it; only its reply takes time. */
   readonly isPrompt: boolean;
-  /** Instances may reach each other directly, and choose the way of each letter. */
-  readonly hasLink?: boolean;
   readonly without: ReadonlySet<Guard>;
 }
 

@@ -16,34 +16,26 @@ export interface Event {
   readonly isLast: boolean;
 }
 
-/** A letter in a mailbox. From the ingress: `run`, `ask` (did you get it?), `resume`. From the owner: the others. */
+/** What instances say to each other. From the ingress: `run`, `resume`. From the owner: the others. */
 export interface Letter {
-  readonly from: number;
-  readonly number: number;
-  readonly kind: 'run' | 'ask' | 'resume' | 'answer' | 'event' | 'none' | 'broken';
-  /** Which asking of the ingress it belongs to. */
-  readonly asking: number;
+  readonly kind: 'run' | 'resume' | 'answer' | 'event' | 'none' | 'broken';
   /** `resume`: the last event that the client has. */
   readonly cursor: number;
   readonly event: Event | null;
-  /** Redis has given it to the receiver, which may act on it at any time. Of a `run` alone it matters when. */
-  readonly isGiven: boolean;
-  /** It may lie there twice. */
-  readonly isRepeat: boolean;
 }
 
-/** A direct connection from one name to another. */
-export interface Wire {
+/** The connection of one request from an ingress to an owner. */
+export interface Connection {
   readonly from: number;
   readonly to: number;
-  /** Its sender still uses it. */
+  /** Which asking of the ingress it belongs to. */
+  readonly asking: number;
+  /** The ingress still waits for it. */
   readonly isOpen: boolean;
-  /** On their way, in order. They may arrive after the sender has given the connection up. */
-  readonly letters: readonly Letter[];
-  /** What the receiver has taken from it. Whether their sender knows shows when the connection breaks. */
-  readonly handled: readonly Letter[];
-  /** What its sender has to put into the mailbox, since it may not have arrived. */
-  readonly toRepost: readonly Letter[];
+  /** Not received yet. It may arrive after the ingress has given it up, or never. */
+  readonly request: Letter | null;
+  /** On their way back, in order. */
+  readonly answers: readonly Letter[];
 }
 
 /** What of a log an owner and the record know: the newest event of the stream, whether that ended it, the pending table. */
@@ -63,7 +55,6 @@ export interface Redis {
   stream: LogState;
   log: readonly Event[];
   leases: ('none' | 'held' | 'dead')[];
-  mail: (readonly Letter[])[];
   /** Counts losses of all data. */
   birth: number;
   /** The data are younger than lease + 2 s. */
@@ -115,11 +106,10 @@ export interface Session {
   made: number;
 }
 
-/** One request at its ingress. `sent` waits for `to`; `isUnsure`: a mailbox may have accepted it. */
+/** One request at its ingress. `sent` waits for `to`. */
 export interface Exchange {
   step: 'none' | 'unsent' | 'sent';
   to: number;
-  isUnsure: boolean;
   asking: number;
 }
 
@@ -143,9 +133,6 @@ export interface Process {
   command: Command | null;
   /** A takeover without an answer, to be asked again with the same arguments. */
   retry: Command | null;
-  /** Letters sent to, and the last number got from, each name. */
-  sentTo: number[];
-  gotFrom: Record<string, number>;
 }
 
 /** The client: where it is connected, how far it got, what it was told. */
@@ -176,7 +163,7 @@ export interface Ghost {
 export interface State {
   redis: Redis;
   replica: Redis | null;
-  wires: readonly Wire[];
+  connections: readonly Connection[];
   delayed: Command | null;
   processes: [Process, Process];
   client: Client;
@@ -199,7 +186,6 @@ export const emptyRedis = (birth: number): Redis => ({
   stream: noStream,
   log: [],
   leases: Array(names + 1).fill('none'),
-  mail: Array(names + 1).fill([]),
   birth,
   isYoung: birth > 0,
 });
@@ -214,11 +200,9 @@ export const newProcess = (index: number): Process => ({
   birth: 0,
   sawYoung: false,
   session: null,
-  exchange: { step: 'none', to: 0, isUnsure: false, asking: 0 },
+  exchange: { step: 'none', to: 0, asking: 0 },
   command: null,
   retry: null,
-  sentTo: Array(names + 1).fill(0),
-  gotFrom: {},
 });
 
 export const newSession = (epoch: number, isVerified: boolean, base: LogState): Session => ({
@@ -248,7 +232,7 @@ export function initialState(clientAt: number, budget: Partial<Budget>, hasRepli
   return {
     redis,
     replica: hasReplica ? copyRedis(redis) : null,
-    wires: [],
+    connections: [],
     delayed: null,
     processes,
     client: { at: clientAt, cursor: 0, seen: [], answers: 0, isOver: false },
@@ -265,14 +249,12 @@ export function initialState(clientAt: number, budget: Partial<Budget>, hasRepli
   };
 }
 
-export const copyRedis = (redis: Redis): Redis => ({ ...redis, leases: [...redis.leases], mail: [...redis.mail] });
+export const copyRedis = (redis: Redis): Redis => ({ ...redis, leases: [...redis.leases] });
 
 const copyProcess = (process: Process): Process => ({
   ...process,
   session: process.session === null ? null : { ...process.session },
   exchange: { ...process.exchange },
-  sentTo: [...process.sentTo],
-  gotFrom: { ...process.gotFrom },
 });
 
 /**
@@ -282,7 +264,7 @@ const copyProcess = (process: Process): Process => ({
 export const copyOf = (state: State, only?: number): State => ({
   redis: copyRedis(state.redis),
   replica: state.replica,
-  wires: state.wires,
+  connections: state.connections,
   delayed: state.delayed,
   processes: [
     only === 1 ? state.processes[0] : copyProcess(state.processes[0]),
