@@ -44,6 +44,9 @@ it('a local call passes the modules that docs/design.md lists, and no other', as
   const stacks = () => gateway.logs().flatMap(({ stack }) => (typeof stack === 'string' ? [stack] : []));
   await waitFor(() => stacks().length >= 2, { what: 'the stacks of both writes' });
   const [toServer = '', toClient = ''] = stacks();
+  // The limits of the house: a step that only passes a message on is no step.
+  expect(modulesIn(toServer).length).toBeLessThanOrEqual(24);
+  expect(modulesIn(toClient).length).toBeLessThanOrEqual(12);
   expect(modulesIn(toServer)).toEqual(documentedUnder('From the body of a request to stdin'));
   expect(modulesIn(toClient)).toEqual(documentedUnder('From stdout to the answer'));
 });

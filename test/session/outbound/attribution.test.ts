@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { CallEvent } from '../../../src/call/call-events.ts';
 import { CallReport } from '../../../src/call/call-report.ts';
 import { readHandshake } from '../../../src/protocol/handshake.ts';
-import { type Message, readSmallTexts } from '../../../src/protocol/message/message.ts';
+import { readSmallTexts } from '../../../src/protocol/message/message.ts';
 import { Outbound } from '../../../src/session/outbound/outbound.ts';
-import type { SessionLog } from '../../../src/session/outbound/session-log.ts';
-import type { ServerLink } from '../../../src/session/server/server-link.ts';
+import { SessionLog } from '../../../src/session/outbound/session-log.ts';
+import { ServerLink } from '../../../src/session/server/server-link.ts';
 import { toText } from '../../support/as-message.ts';
 import { createFakeAnswer, FakeTarget } from '../../support/fake-answer.ts';
 import { readMessage } from '../../support/fake-backend.ts';
@@ -27,16 +27,16 @@ function createFixture({ hasGet = false, isOpening = false } = {}) {
   const toGet: string[] = [];
   const toServer: string[] = [];
   const stored: (() => void)[] = [];
-  const supervisor = { incarnation: '', send: ({ text }: Message) => void toServer.push(text.toString()) };
-  const delivery = {
-    portion: { messages: 100, bytes: 1_000_000 },
-    storePortion: () => undefined,
-    streams: { hasGet },
-    hasRoom: true,
-    add: (_stream: number, text: Buffer) => void toGet.push(text.toString()),
-    whenStored: (tell: () => void) => void stored.push(tell),
-  };
-  const router = new Outbound(session, supervisor as unknown as ServerLink, delivery as unknown as SessionLog);
+  const link = new ServerLink(session);
+  vi.spyOn(link, 'send').mockImplementation(({ text }) => {
+    toServer.push(text.toString());
+    return 'sent';
+  });
+  const sessionLog = new SessionLog(session);
+  vi.spyOn(sessionLog, 'add').mockImplementation((_, text) => void toGet.push(text.toString()));
+  vi.spyOn(sessionLog, 'whenStored').mockImplementation((tell) => void stored.push(() => tell(true)));
+  vi.spyOn(sessionLog.streams, 'hasGet', 'get').mockReturnValue(hasGet);
+  const router = new Outbound(session, link, sessionLog);
   const { drops: dropped } = telemetry;
   const receive = (...lines: unknown[]): void => {
     router.onMessages(readSmallTexts(lines.map(toText)).messages);

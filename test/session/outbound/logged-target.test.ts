@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Answer, type AnswerOptions, legacyPolicy } from '../../../src/call/answer.ts';
 import type { RequestId } from '../../../src/protocol/faults.ts';
 import type { EventSink } from '../../../src/reply/reply.ts';
 import { answerOnStream, LoggedTarget } from '../../../src/session/outbound/logged-target.ts';
-import type { EventEffects, SessionLog } from '../../../src/session/outbound/session-log.ts';
+import { SessionLog } from '../../../src/session/outbound/session-log.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { acceptsBoth, acceptsSse, createFakeReply } from '../../support/fake-reply.ts';
 import { createCore } from '../core-fixture.ts';
@@ -23,20 +23,13 @@ function createStreams({ primes = false, maxEventBytes = 300 } = {}) {
   session.protocolVersion = primes ? '2025-11-25' : '2025-06-18';
   const added: Added[] = [];
   const opened: (EventSink | undefined)[] = [];
-  const delivery = {
-    add(stream: number, data: Buffer, last: boolean, { opens, settles }: EventEffects = {}) {
-      const message = data.length === 0 ? '' : JSON.parse(data.toString());
-      const ids = opens?.map(({ id }) => id);
-      added.push({ stream, message, last, ...(settles !== undefined && { settles }), ...(ids && { opens: ids }) });
-    },
-    flush: () => undefined,
-    streams: {
-      open(sink: EventSink | undefined) {
-        return opened.push(sink) + 4;
-      },
-    },
-  };
-  const log = delivery as unknown as SessionLog;
+  const log = new SessionLog(session);
+  vi.spyOn(log, 'add').mockImplementation((stream, data, last, { opens, settles } = {}) => {
+    const message = data.length === 0 ? '' : JSON.parse(data.toString());
+    const ids = opens?.map(({ id }) => id);
+    added.push({ stream, message, last, ...(settles !== undefined && { settles }), ...(ids && { opens: ids }) });
+  });
+  vi.spyOn(log.streams, 'open').mockImplementation((sink) => opened.push(sink) + 4);
   const call = (id: RequestId): void => {
     const answer = createAnswer({ ids: [id] });
     session.calls.add({

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
-import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
+import { createMessage } from '../../../src/protocol/message/message.ts';
 import { lossReason } from '../../../src/session/end-reason.ts';
 import { Outbound } from '../../../src/session/outbound/outbound.ts';
 import { SessionLog } from '../../../src/session/outbound/session-log.ts';
-import type { ServerLink } from '../../../src/session/server/server-link.ts';
+import { ServerLink } from '../../../src/session/server/server-link.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeAnswer } from '../../support/fake-answer.ts';
 import { createCore } from '../core-fixture.ts';
@@ -21,14 +21,15 @@ function createList() {
   const base = { id: 1, method: 'tools/list', progressToken: undefined, taskId: undefined };
   calls.add({ ...base, answer, request, activeAt: 0, startedAt: 0 });
   const happened: string[] = [];
-  const server = { takes: 'sent' };
+  const server: { takes: ReturnType<ServerLink['send']> } = { takes: 'sent' };
   const sent: string[] = [];
-  const send = ({ text }: Message) => {
+  const link = new ServerLink(session);
+  vi.spyOn(link, 'restore').mockReturnValue();
+  vi.spyOn(link, 'send').mockImplementation(({ text }) => {
     sent.push(text.toString());
     happened.push('sent again');
     return server.takes;
-  };
-  const link = { send, restore: () => undefined } as unknown as ServerLink;
+  });
   const lost = new Outbound(session, link, new SessionLog(session));
   vi.spyOn(lost, 'fail').mockImplementation((call, reason) => {
     calls.retire(call.id);

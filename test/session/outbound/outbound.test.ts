@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Message } from '../../../src/protocol/message/message.ts';
 import { Outbound } from '../../../src/session/outbound/outbound.ts';
 import { SessionLog } from '../../../src/session/outbound/session-log.ts';
-import type { ServerLink } from '../../../src/session/server/server-link.ts';
+import { ServerLink } from '../../../src/session/server/server-link.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { getStream } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -29,9 +29,11 @@ async function createFixture({ log: wrap = (log: EventLog) => log, maxEvents = 8
   vi.spyOn(session, 'registerRecord').mockResolvedValue('registered');
   vi.spyOn(session, 'endFor').mockImplementation((reason) => void told.push(reason));
   vi.spyOn(session, 'report').mockImplementation(() => void told.push('failed'));
-  const link = { pause: () => void told.push('pause'), resume: () => void told.push('resume') };
+  const link = new ServerLink(session);
+  vi.spyOn(link, 'pause').mockImplementation(() => void told.push('pause'));
+  vi.spyOn(link, 'resume').mockImplementation(() => void told.push('resume'));
   const sessionLog = new SessionLog(session);
-  const outbound = new Outbound(session, link as unknown as ServerLink, sessionLog);
+  const outbound = new Outbound(session, link, sessionLog);
   const listen = () => {
     const reply = createFakeReply();
     sessionLog.streams.listen(reply);
