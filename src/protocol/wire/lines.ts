@@ -27,7 +27,6 @@ export function withoutBoms(bytes: Buffer): Buffer {
 export class LineSplitter {
   readonly #maxLineBytes: number;
   readonly #unfinished: UnfinishedLine;
-  #atStart = true;
   #overflowed = false;
 
   /**
@@ -42,11 +41,6 @@ export class LineSplitter {
   /** True if a line exceeded the limit. From then on nothing is buffered and no further line is returned. */
   get overflowed(): boolean {
     return this.#overflowed;
-  }
-
-  /** True if the next chunk begins with a line. */
-  get isAtLineStart(): boolean {
-    return this.#unfinished.bytes === 0 && !this.#atStart;
   }
 
   /**
@@ -88,7 +82,6 @@ export class LineSplitter {
 
   #trim(raw: Buffer): Buffer {
     const line = withoutBoms(raw); // a writer that is opened for each line begins each one with it
-    this.#atStart = false;
     return line[line.length - 1] === cr ? line.subarray(0, -1) : line;
   }
 }

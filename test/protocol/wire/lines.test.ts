@@ -9,17 +9,6 @@ const bytesOfInterest = fc
   .map((parts) => Buffer.from(parts.join(''), 'latin1'));
 
 describe('LineSplitter', () => {
-  it('knows whether the next chunk begins with a line', () => {
-    const splitter = new LineSplitter({ maxLineBytes: 100 });
-    // A byte order mark may come first.
-    expect(splitter.isAtLineStart).toBe(false);
-    const states = ['{}\n', '{', '}\n[', ']\n', '\n'].map((text) => {
-      splitter.push(Buffer.from(text));
-      return splitter.isAtLineStart;
-    });
-    expect(states).toEqual([true, false, false, true, true]);
-  });
-
   it('gives a line that lies in one chunk without a copy', () => {
     const chunk = Buffer.from('{"a":1}\n{"b":2}\n');
     const lines = new LineSplitter({ maxLineBytes: 100 }).push(chunk);
