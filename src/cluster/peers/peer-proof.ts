@@ -40,19 +40,22 @@ const keyBytes = 32;
 
 /** How many keys are remembered: one for each pair of names, of which few live at a time (P8). */
 const maxCredentials = 1_000;
-const credentials = new BoundedMap<string, PeerCredential>(maxCredentials);
+const credentials = new WeakMap<Buffer, BoundedMap<string, PeerCredential>>();
 
 /**
  * Makes the credential of a pair of instances. Its key is derived from the secret, the version and both names. A recorded
  * identity is therefore useless to a stranger, and a key fits no other pair.
  */
 export function peerCredential(secret: Buffer, { from, to, version }: PeerPair): PeerCredential {
+  const ofSecret = credentials.get(secret) ?? new BoundedMap<string, PeerCredential>(maxCredentials);
+  credentials.set(secret, ofSecret);
+  const pair = `${version} ${from} ${to}`;
+  const known = ofSecret.get(pair);
+  if (known !== undefined) return known;
   const mark = createHash('sha256').update('mcp-gangway link mark').update(secret).digest().subarray(0, markBytes);
   const identity = `gangway-peer ${version} ${mark.toString('hex')} ${from} ${to}`;
-  const known = credentials.get(identity);
-  if (known !== undefined) return known;
   const made = { identity, psk: Buffer.from(hkdfSync('sha256', secret, '', identity, keyBytes)) };
-  credentials.set(identity, made);
+  ofSecret.set(pair, made);
   return made;
 }
 
