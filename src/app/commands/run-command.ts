@@ -1,19 +1,18 @@
 // src/app/commands: the commands of the program: serve, check, health, key, help and version.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { starter } from '../../backend/stdio/starter/starter.ts';
 import type { KeyRequest } from '../../config/access/key-request.ts';
-import { type Configuration, type GatewayConfig, readConfiguration, type ServerConfig } from '../../config/config.ts';
+import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import type { Command } from '../../config/sources/command-table.ts';
-import type { Environment } from '../../config/sources/environment-variables.ts';
 import { redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../util/boundary.ts';
 import { statesOf } from '../file-watch.ts';
+import { prepareStarter } from '../prepare-starter.ts';
 import { version } from '../version.ts';
 import { check } from './check/check-command.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
@@ -70,7 +69,7 @@ export async function runCommand(): Promise<void> {
     process.exitCode = failed;
     return;
   }
-  prepareStarter(config.servers, process.env);
+  if (config.servers.some(({ address }) => address === undefined)) prepareStarter(process.env);
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the starter ends all servers
     const { stdout, stderr } = process;
@@ -94,14 +93,6 @@ export async function runCommand(): Promise<void> {
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
   await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log, flags.has('--open'));
-}
-
-/** Starts the starter early, beside the gateway's own start, if a server needs it. */
-function prepareStarter(servers: readonly ServerConfig[], environment: Environment): void {
-  // A Node.js whose libraries are not where the system looks for them needs this variable to start at all.
-  const { LD_LIBRARY_PATH } = environment;
-  if (LD_LIBRARY_PATH !== undefined) starter.environment = { LD_LIBRARY_PATH };
-  if (servers.some(({ address }) => address === undefined)) starter.prepare();
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */

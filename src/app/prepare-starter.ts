@@ -1,0 +1,9 @@
+import { starter } from '../backend/stdio/starter/starter.ts';
+import type { Environment } from '../config/sources/environment-variables.ts';
+
+/** Starts the process that starts servers, if it does not run. */
+export function prepareStarter({ LD_LIBRARY_PATH }: Environment): void {
+  // A Node.js whose libraries are not where the system looks for them needs this variable to start at all.
+  if (LD_LIBRARY_PATH !== undefined) starter.environment = { LD_LIBRARY_PATH };
+  starter.prepare();
+}
