@@ -52,8 +52,8 @@ export const mutants: readonly Mutant[] = [
     name: 'every-call-runs-again',
     breaks: 'P4: a call that is not safe to repeat runs twice',
     file: 'src/call/rerun.ts',
-    find: "  'tasks/result',\n]);\n\n/** True for a message",
-    replace: "  'tasks/result',\n  'tools/call',\n]);\n\n/** True for a message",
+    find: "methodOf(method).effect !== 'acts'",
+    replace: "method === 'tools/call' || methodOf(method).effect !== 'acts'",
   },
   {
     name: 'calls-of-the-last-owner-forgotten',

@@ -43,7 +43,7 @@ async function peersOf(cluster: Cluster, instance: number): Promise<unknown> {
 }
 
 /**
- * Expects that a balancer in front of two gateways with direct links brings the requests of each session to its owner,
+ * Expects that a balancer in front of two gateways brings the requests of each session to its owner,
  * and to the other gateway once the owner is lost.
  * @param url the endpoint at the balancer
  */

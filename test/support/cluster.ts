@@ -56,7 +56,7 @@ function linkArguments(link: LinkKind, proxy: LinkProxy | undefined): readonly s
 /** Instances that have directories of their own do not find each other's sockets, as on different hosts. */
 const needsDirectories = (link: LinkKind): boolean => link !== 'local';
 
-/** A proxy before the port for direct links of an instance. */
+/** A proxy before the port at which other instances reach an instance. */
 export interface LinkProxy extends NetProxy {
   readonly target: number;
 }

@@ -59,7 +59,7 @@ describe('bringCredentials', () => {
     expect(resolveCredentials(variable, {}, { name: 'Jos\u00e9' }, {})).toMatchObject({ ok: true });
   });
 
-  it('has no room for more than goes through a mailbox', () => {
+  it('has no room for more than goes to another instance', () => {
     const long = 'x'.repeat(maxForwardedBytes);
     const room = { ok: false, lacks: 'room' };
     expect(resolveCredentials(both, { 'x-token': long }, { org: 'a' }, {})).toEqual(room);
