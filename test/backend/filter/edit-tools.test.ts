@@ -1,7 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { editCall, type FilteredList, filterList } from '../../../src/backend/filter/edit-tools.ts';
 import { FilterRules } from '../../../src/backend/filter/filter-rules.ts';
 import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
+import { beginTurn } from '../../../src/util/timing/work-meter.ts';
+
+/** What tests before these have read in the same turn does not count: a list is filtered at once. */
+beforeEach(beginTurn);
 
 const names = ['a', 'b', 'c', 'd'];
 const listOf = (items: readonly string[]) =>
