@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
-import { listProcesses, stillAlive, waitForDescendants, waitUntilGone } from '../support/processes.ts';
+import { findStarter, listProcesses, stillAlive, waitForDescendants, waitUntilGone } from '../support/processes.ts';
 import { loadMs } from '../support/wait-for.ts';
 import { isFull } from './memory.ts';
 import { restored, startMoody, statusOf } from './moody.ts';
@@ -16,8 +16,11 @@ const start = (mode: string): Promise<Gateway> =>
     command: ['/bin/sh', `${root}test/fixtures/children/stubborn-server.sh`, mode],
   });
 
-const zombiesOf = async (pid: number) =>
-  (await listProcesses()).filter(({ ppid, isZombie }) => ppid === pid && isZombie);
+/** The ended processes for which the gateway, or its starter, has not waited. */
+async function zombiesOf(pid: number) {
+  const parents = [pid, (await findStarter(pid))?.pid];
+  return (await listProcesses()).filter(({ ppid, isZombie }) => isZombie && parents.includes(ppid));
+}
 
 describe('a child that will not end', () => {
   const modes = [

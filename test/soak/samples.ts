@@ -76,6 +76,8 @@ export function createSampler(stage: Stage, ledger: Ledger) {
 
 async function usedBy(pid: number, adminPort: number, all: readonly ProcessInfo[]): Promise<Used | undefined> {
   try {
+    // The servers are children of the starter, which is a child of the gateway.
+    const parents = new Set([pid, ...all.filter(({ ppid }) => ppid === pid).map((child) => child.pid)]);
     const status = await readFile(`/proc/${pid}/status`, 'latin1');
     const descriptors = (await readdir(`/proc/${pid}/fd`)).length;
     const scraped = await withDeadline(scrape(adminPort), { deadlineMs: 2_000 }).catch(() => undefined);
@@ -83,7 +85,7 @@ async function usedBy(pid: number, adminPort: number, all: readonly ProcessInfo[
       pid,
       descriptors,
       rssBytes: Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN) * 1_024,
-      children: all.filter(({ ppid }) => ppid === pid).length,
+      children: all.filter(({ ppid }) => parents.has(ppid)).length,
       heapBytes: scraped?.value('nodejs_heap_size_used_bytes'),
       sessions: scraped?.value('mcp_gangway_sessions'),
       calls: scraped?.value('mcp_gangway_session_calls'),
