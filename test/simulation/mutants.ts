@@ -38,8 +38,8 @@ export const mutants: readonly Mutant[] = [
     name: 'half-events-are-passed-on',
     breaks: 'P2: a client gets the half of an event of an owner that is lost',
     file: 'src/cluster/forward/received-events.ts',
-    find: 'if (end === 0) {',
-    replace: 'if (end < 0) {',
+    find: 'const end = found >= 0 ? found + endOfEvent.length : isEndSplit ? 1 : 0;',
+    replace: 'const end = isEndSplit ? 1 : found < 0 ? part.length : found + endOfEvent.length;',
   },
   {
     name: 'lost-requests-are-sent-again',
