@@ -1,6 +1,7 @@
 import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
 import { decodeEvents, type SseEvent } from '../../protocol/wire/sse.ts';
 import { EventBatch } from '../../reply/event-batch.ts';
+import { beat } from '../peers/peer-request.ts';
 
 const endOfEvent = Buffer.from('\n\n');
 const idField = Buffer.from('id: ');
@@ -57,15 +58,27 @@ export class EventCutter {
       return undefined;
     }
     const whole = part.subarray(0, end);
-    const text = this.#parts.length === 0 ? whole : Buffer.concat([...this.#parts, whole]);
+    const text = withoutBeats(this.#parts.length === 0 ? whole : Buffer.concat([...this.#parts, whole]));
     this.#parts = end < part.length ? [part.subarray(end)] : [];
-    return new ReceivedBatch(text);
+    return text.length === 0 ? undefined : new ReceivedBatch(text);
   }
 
   /** Forgets the half of an event that a lost owner has left. */
   clear(): void {
     this.#parts = [];
   }
+}
+
+/** The owner writes whole events, so a beat is a line of its own. */
+function withoutBeats(text: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (let at = text.indexOf(beat); at >= 0; at = text.indexOf(beat, at + 1)) {
+    if (at > 0 && text[at - 1] !== lineFeed) continue;
+    parts.push(text.subarray(from, at));
+    from = at + beat.length;
+  }
+  return from === 0 ? text : Buffer.concat([...parts, text.subarray(from)]);
 }
 
 /** Message texts are one line each, so a line that begins with the field is the field. */

@@ -137,6 +137,7 @@ export class HttpPeers implements PeerTransport {
     this.#options = options;
     this.#timers = [
       setInterval(() => detach('cluster', this.#check()), options.leaseMs / pingsPerLease).unref(),
+      setInterval(() => this.#server?.beat(), options.leaseMs / pingsPerLease).unref(), // whether the store answers or not
       setInterval(() => this.publish(), publishMs).unref(),
     ];
   }
@@ -350,7 +351,10 @@ export class HttpPeers implements PeerTransport {
     const now = performance.now();
     const countedMs = Math.min(now - this.#checkedAt, (countedIntervals * this.#options.leaseMs) / pingsPerLease);
     this.#checkedAt = now;
-    for (const peer of this.#peers.values()) peer.silentMs += countedMs;
+    for (const peer of this.#peers.values()) {
+      peer.silentMs += countedMs;
+      for (const call of peer.calls) call.countSilence(countedMs);
+    }
     const known = new Set(this.#peers.values());
     const found = await this.#options.instances.addresses().catch(ignoreOutage);
     this.#isChecking = false;
@@ -370,8 +374,9 @@ export class HttpPeers implements PeerTransport {
       peer.isReported = true;
       onUnreachable({ instance: peer.name, address: peer.address }, peer.refusal ?? silent);
     }
-    // An instance that is silent for a lease is lost, or its answers do not arrive.
-    if (peer.silentMs >= leaseMs) for (const call of [...peer.calls]) if (call.isSent) call.fail('lost');
+    // An instance that is silent for a lease is lost, or its answers do not arrive. So is a single connection.
+    for (const call of [...peer.calls])
+      if (call.isSent && Math.max(peer.silentMs, call.silentMs) >= leaseMs) call.fail('lost');
     if (peer.pings >= pingsPerLease) return;
     peer.pings += 1;
     const settle = (isHeard: boolean): void => {

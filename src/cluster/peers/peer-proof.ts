@@ -7,7 +7,7 @@ import type { PeerRequest } from './peer-request.ts';
  * For a rolling upgrade, an instance also speaks the version before. Instances without a common version refuse each
  * other's requests, and say why.
  */
-const versions = { newest: 3, oldest: 3 };
+const versions = { newest: 4, oldest: 4 };
 
 /** The versions of this instance, as it publishes them: the first word of its address. */
 export const ownVersions = `v${versions.oldest}-${versions.newest}`;

@@ -2,6 +2,9 @@ import type { Principal } from '../../protocol/principal.ts';
 import type { CompleteAnswer, Headers, Reply, RequestFacts } from '../../reply/reply.ts';
 import type { GroupRequestOptions } from '../../session/session-handle.ts';
 
+/** What an owner writes to a stream now and then: a comment, by which the ingress knows that the connection works. */
+export const beat = Buffer.from(':\n\n');
+
 /** What a client asked, as its instance passes it to the owner of the session. The body of a POST travels beside it. */
 export type PeerRequest = PeerContext &
   (

@@ -4,7 +4,14 @@ import { challengeTo, isUpstreamRefusal } from '../../protocol/http/upstream-cha
 import type { EventBatch } from '../../reply/event-batch.ts';
 import type { CompleteAnswer, EventSink, Headers, RequestFacts } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
-import type { Denial, PeerCall, PeerFailure, PeerListener, PeerReply } from './peer-request.ts';
+import {
+  beat,
+  type Denial,
+  type PeerCall,
+  type PeerFailure,
+  type PeerListener,
+  type PeerReply,
+} from './peer-request.ts';
 
 /**
  * A response between instances. Its first header says what the body is: the text of a JSON answer, the events of a
@@ -61,6 +68,14 @@ export class HttpPeerReply implements PeerReply {
 
   deny(why: Denial): void {
     this.#end(why, noText);
+  }
+
+  /** Shows the ingress that this request is under way, and that its connection passes bytes on. */
+  beat(): void {
+    const outgoing = this.#outgoing;
+    if (outgoing.writableEnded || outgoing.destroyed || outgoing.writableLength > 0) return;
+    if (outgoing.headersSent) outgoing.write(beat);
+    else outgoing.writeProcessing();
   }
 
   stream(headers?: Headers): EventSink {
@@ -123,6 +138,8 @@ export function refusePeer(outgoing: ServerResponse, why: string): void {
 /** The ingress's side: reads the response of an owner for a listener. */
 export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
   isSent = false;
+  /** The time since something arrived on its connection, in milliseconds. */
+  silentMs = 0;
   /** Called whenever something arrives. */
   onHeard: (() => void) | undefined;
   /** Called once when the call is over. */
@@ -135,6 +152,7 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
   #parts: Buffer[] = [];
   #abort: ((cause?: Error) => void) | undefined;
   #resume: (() => void) | undefined;
+  #isPaused = false;
 
   constructor(listener: PeerListener, onRefused: (why: string) => void) {
     this.#listener = listener;
@@ -146,7 +164,13 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
   }
 
   resume(): void {
+    this.#isPaused = false;
     this.#resume?.();
+  }
+
+  /** Counts the time in which nothing arrived, although it could have. */
+  countSilence(ms: number): void {
+    if (this.isSent && !this.#isPaused) this.silentMs += ms;
   }
 
   abort(): void {
@@ -169,7 +193,7 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     this.#resume = resume;
-    this.onHeard?.();
+    this.#hear();
     if (status < 200 || this.#isOver) return true;
     let kind = '';
     for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -190,10 +214,13 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
 
   onData(chunk: Buffer): boolean {
     if (this.#isOver) return true;
-    this.onHeard?.();
-    if (this.#kind === 'stream') return this.#listener.received(chunk);
-    this.#parts.push(chunk);
-    return true;
+    this.#hear();
+    if (this.#kind !== 'stream') {
+      this.#parts.push(chunk);
+      return true;
+    }
+    this.#isPaused = !this.#listener.received(chunk);
+    return !this.#isPaused;
   }
 
   onComplete(trailers: string[] | null): void {
@@ -219,6 +246,11 @@ export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {
 
   onError(): void {
     this.fail(this.isSent ? 'lost' : 'unsent');
+  }
+
+  #hear(): void {
+    this.silentMs = 0;
+    this.onHeard?.();
   }
 
   #finish(): void {

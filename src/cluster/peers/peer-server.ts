@@ -76,6 +76,7 @@ export class PeerServer {
   readonly #options: PeerServerOptions;
   readonly #host: PeerHost;
   readonly #servers: Server[] = [];
+  readonly #replies = new Set<HttpPeerReply>();
 
   constructor(host: PeerHost, options: PeerServerOptions) {
     this.#host = host;
@@ -105,6 +106,11 @@ export class PeerServer {
       addresses.push(`tcp:${addressToPublish(network, server.address() as AddressInfo)}`);
     }
     return addresses.join(' ');
+  }
+
+  /** Shows the others that their requests are under way, and that the connections work. */
+  beat(): void {
+    for (const reply of this.#replies) reply.beat();
   }
 
   /** Accepts nothing more. Requests that are under way end first, or are cut off soon. */
@@ -148,6 +154,8 @@ export class PeerServer {
     const facts = request === 'ping' ? { accepts: { json: true, sse: false } } : request.request;
     const isContinued = request !== 'ping' && request.kind === 'listen' && request.continues === true;
     const reply = new HttpPeerReply(facts, isContinued, outgoing);
+    this.#replies.add(reply);
+    outgoing.once('close', () => this.#replies.delete(reply));
     const serve = (body: Buffer): void => {
       if (to !== this.#host.name()) reply.deny('moved');
       else if (request === 'ping') reply.answer({ kind: 'accepted' });

@@ -2,7 +2,9 @@ import { request } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { EventCutter } from '../../../src/cluster/forward/received-events.ts';
 import { signRequest } from '../../../src/cluster/peers/peer-proof.ts';
+import { beat } from '../../../src/cluster/peers/peer-request.ts';
 import { requestHeader } from '../../../src/cluster/peers/peer-server.ts';
 import { createMessageBatch } from '../../../src/reply/event-batch.ts';
 import { accepted, faultAnswer } from '../../../src/reply/reply.ts';
@@ -143,7 +145,7 @@ function ask(socketPath: string, header?: string): Promise<string> {
 }
 
 describe('[P11] who is no instance of the cluster', () => {
-  const names = { from: 'b', to: 'a', version: 3 };
+  const names = { from: 'b', to: 'a', version: 4 };
 
   it('is refused, and counted: strangers, replays, wrong keys, old clocks, other versions', async () => {
     const { instances, directory, join: join_ } = await createPeers('unix');
@@ -229,8 +231,10 @@ describe('[P3] [P7] an instance that falls silent', () => {
     let isHeld = false;
     const held: (() => void)[] = [];
     const sockets = new Set<Socket>();
+    let lost = new Set<Socket>();
     const pass = (from: Socket, to: Socket): void => {
       from.on('data', (part) => {
+        if (lost.has(from)) return;
         if (isHeld) held.push(() => to.write(part));
         else to.write(part);
       });
@@ -253,6 +257,10 @@ describe('[P3] [P7] an instance that falls silent', () => {
       hold: () => {
         isHeld = true;
       },
+      /** The open connections pass nothing on any more. New ones do. */
+      lose: () => {
+        lost = new Set(sockets);
+      },
       release: () => {
         isHeld = false;
         for (const act of held.splice(0)) act();
@@ -260,9 +268,9 @@ describe('[P3] [P7] an instance that falls silent', () => {
     };
   }
 
-  it('gets no new requests, is named, and loses those under way within a lease; all is well when it answers again', async () => {
-    const leaseMs = 900;
-    const { instances, join: join_ } = await createPeers('tls', leaseMs);
+  /** Two instances of which one reaches the other through a relay. */
+  async function createRelayed() {
+    const { instances, join: join_ } = await createPeers('tls', 900);
     let target = 0;
     const relay = await createRelay(() => target);
     const network = { host: '127.0.0.1', port: 0, advertised: `127.0.0.1:${relay.port}` };
@@ -270,7 +278,11 @@ describe('[P3] [P7] an instance that falls silent', () => {
     const a = await join_('a', { addresses: { network: { ...network, advertised: '127.0.0.1' } } });
     target = Number(/:(\d+)$/.exec((await instances.addressOf('a')) ?? '')?.[1]);
     await real('a', ((await instances.addressOf('a')) ?? '').replace(`${target}`, `${relay.port}`));
-    const b = await join_('b');
+    return { a, b: await join_('b'), relay };
+  }
+
+  it('gets no new requests, is named, and loses those under way within a lease; all is well when it answers again', async () => {
+    const { a, b, relay } = await createRelayed();
     const stream = b.ask('a');
     await a.asked(1);
     expect(b.peers.states).toEqual({ reachable: 1, unreachable: [] });
@@ -288,5 +300,29 @@ describe('[P3] [P7] an instance that falls silent', () => {
     await a.asked(2);
     a.served[1]?.reply.answer(accepted);
     expect(await again.over).toBe('answered accepted');
+  });
+
+  it('[P3] is noticed if only one connection passes nothing on, whether its request has begun a stream or not', async () => {
+    const { a, b, relay } = await createRelayed();
+    const [stream, call] = [b.ask('a'), b.ask('a')];
+    await a.asked(2);
+    const sink = a.served[0]?.reply.stream();
+    sink?.write(createMessageBatch(Buffer.from('1')));
+    await waitFor(() => stream.text !== '', { what: 'an event' });
+    relay.lose();
+    expect(await Promise.all([stream.over, call.over])).toEqual(['failed lost', 'failed lost']);
+    expect(b.events).toEqual([]);
+  });
+
+  it('[P3] is not lost while it has nothing to say', async () => {
+    const { a, b } = await createRelayed();
+    const [stream, call] = [b.ask('a'), b.ask('a')];
+    await a.asked(2);
+    const sink = a.served[0]?.reply.stream();
+    await waitFor(() => stream.text.length > 3 * beat.length, { what: 'signs of life' });
+    a.served[1]?.reply.answer(accepted);
+    sink?.end();
+    expect(await Promise.all([stream.over, call.over])).toEqual(['ended', 'answered accepted']);
+    expect(new EventCutter().take(Buffer.from(stream.text))).toBeUndefined();
   });
 });
