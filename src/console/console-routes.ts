@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { HttpContext } from '../http/http-context.ts';
 import { respondWithJson, sendHead } from '../http/respond.ts';
-import { type App, asHandler } from '../http/router.ts';
+import { type App, asHandler, refuseMethod } from '../http/router.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
 import type { OperatorActions } from './operator-actions.ts';
@@ -82,9 +82,10 @@ export function addConsoleRoutes(
   };
 
   /** Requires the page header and access for the scope of the path. */
-  const guard = (answer: Answer) =>
+  const guard = (answer: Answer, isForHead = false) =>
     asHandler(async (context, path) => {
-      const { incoming, outgoing } = context;
+      const { incoming, outgoing, method } = context;
+      if (method === 'HEAD' && !isForHead) return refuseMethod(context, ['GET']); // an open stream would be for nobody
       if (incoming.headers[pageHeader] === undefined)
         return sendJson(outgoing, 403, {
           message: `Only the status page may send this request, with the header ${pageHeader}: 1.`,
@@ -132,7 +133,7 @@ export function addConsoleRoutes(
   app.get('/status/events', guard(streamEvents));
   app.post(`${actionPath}*`, guard(runAction));
   // The endpoint of the server decides which methods it accepts.
-  app.all(`${playPath}*`, guard(relayRequest));
+  app.all(`${playPath}*`, guard(relayRequest, true));
 }
 
 const actionPath = '/status/actions/';

@@ -63,7 +63,11 @@ export class Routes {
     });
     this.app.notFound(({ env, req }) => {
       const methods = this.#paths.methodsOf(req.path);
-      if (methods.length > 0) refuseMethod(env, methods);
+      if (methods.length > 0)
+        refuseMethod(
+          env,
+          methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+        );
       else env.respondWithFault(env.url.startsWith('/') ? notFound : 'bad_target');
       return alreadySent;
     });
@@ -86,9 +90,9 @@ export class Routes {
   };
 }
 
-function refuseMethod(context: HttpContext, methods: readonly string[]): void {
-  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-  context.outgoing.setHeader('allow', allowed.join(', '));
+/** Answers a method that an endpoint does not have, with those that it has. */
+export function refuseMethod(context: HttpContext, methods: readonly string[]): void {
+  context.outgoing.setHeader('allow', methods.join(', '));
   context.respondWithFault('wrong_method');
 }
 

@@ -67,7 +67,7 @@ describe('HEAD is answered as it should be, and nothing is written past the log'
   const outside = (): string[] =>
     `${gateway.stderr()}${gateway.stdout()}`.split('\n').filter((line) => /^\s+at |Error|ERR_/.test(line));
 
-  it.each(['/nope', '/x/../mcp', '/', '/%6dcp', '/healthz/'])('[S-10] HEAD %s: 404 without a body', async (target) => {
+  it.each(['/nope', '/x/../mcp', '/', '/%6dcp', '/healthz//'])('[S-10] HEAD %s: 404 without a body', async (target) => {
     const answer = await ask(gateway.port, 'HEAD', target);
     expect([answer.status, answer.text]).toEqual([404, '']);
     expect(outside()).toEqual([]);
