@@ -39,6 +39,9 @@ function expectedOf(fault: Fault, place: Place, phase: Phase, method: Method): E
   // An instance that hears nothing of the store says so after a lease and a second (docs/decisions/0069).
   const isElsewhere = places[place].owner !== places[place].ingress;
   if (phase === 'JSON' && isIngressStruck && isElsewhere && fault === 'partition') return unknown;
+  // Nobody has taken over the session of an owner that answered the others during its lease. It goes on there.
+  if (phase === 'JSON' && isOwnerStruck && !isElsewhere && fault === 'partition')
+    return isTool ? perhapsUnknown : perhapsAgain;
   // An answer that came while there was no way to the client is not kept: it has no place in the log.
   if (!isOwnerStruck && phase === 'JSON') return isTool ? perhapsUnknown : perhapsAgain;
   // What an owner that lives still owes is asked for again, if it could be asked whether it lives.

@@ -159,7 +159,9 @@ async function strike(
         from = woken;
       }
       // Behind what the instance asks the owner again, once it is awake.
-      if (isSilent && !isStruck(owner)) void client.ping(urlOf(cluster, ingress)).then(() => client.release(at));
+      // An owner without its store still answers other instances during its lease, so nobody may have taken it over.
+      const mayBeServed = !isStruck(owner) || (fault === 'partition' && owner === ingress);
+      if (isSilent && mayBeServed) void client.ping(urlOf(cluster, ingress)).then(() => client.release(at));
       atMs = await answerOn(first);
       await first.ended;
     }
