@@ -7,8 +7,6 @@ export interface Mutant {
   /** The text to replace. It occurs exactly once in the file. */
   readonly find: string;
   readonly replace: string;
-  /** The first of the thousand seeds that are tried. Absent: 1. */
-  readonly firstSeed?: number;
 }
 
 /** Errors that a change to the code could introduce. Each breaks one promise of docs/design.md. */
