@@ -27,7 +27,11 @@ it.skipIf(!hasNginx)(
         'http://gateway-1.internal': 'http://mcp.example.com',
         'http://gateway-2.internal': 'http://mcp.example.com',
       },
-      terminalEnv: { 3: { GANGWAY_PORT: `${first}` }, 4: { GANGWAY_PORT: `${second}` } },
+      // Both run on this machine, where only one could listen for other instances on the usual port.
+      terminalEnv: {
+        3: { GANGWAY_PORT: `${first}`, GANGWAY_CLUSTER_LINK_PORT: '0' },
+        4: { GANGWAY_PORT: `${second}`, GANGWAY_CLUSTER_LINK_PORT: '0' },
+      },
       programs: {
         ...nginx.programs,
         curl: withOptions('curl', '--no-progress-meter', '--connect-to', 'mcp.example.com::127.0.0.1:'),
