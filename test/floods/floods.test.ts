@@ -168,7 +168,7 @@ describe.each(serverTransports)('[P8] floods of and at a server over %s', (trans
     process.stdout.write(`The group of the gateway used ${peakMiB ?? '?'} of ${maxMemoryMiB} MiB at most\n`);
     await gateway?.stop();
     server?.kill();
-    memory?.remove();
+    await memory?.remove();
     await removeFile?.();
     if (process.env['FLOODS_WRITE'] === '1') writeFigures();
   });

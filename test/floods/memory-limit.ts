@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { waitFor } from '../support/wait-for.ts';
 
 /** A control group whose processes have a limited amount of memory together, as a container has. */
 export interface MemoryLimit {
@@ -8,7 +9,7 @@ export interface MemoryLimit {
   readonly outside: readonly string[];
   /** The highest use so far, in MiB: memory of processes, of their sockets, and pages of files. */
   peakMiB(): number;
-  remove(): void;
+  remove(): Promise<unknown>;
 }
 
 const roots = [
@@ -32,7 +33,7 @@ export function limitMemory(mebibytes: number): MemoryLimit | undefined {
     inside: runningIn(folder),
     outside: runningIn(found.root),
     peakMiB: () => Number(readFileSync(`${folder}/${found.peak}`, 'utf8')) / 2 ** 20,
-    remove: () => rmdirSync(folder),
+    remove: () => waitFor(() => isRemoved(folder), { what: `the processes in ${folder} to end` }),
   };
 }
 
@@ -48,4 +49,15 @@ export function takePeakRssMiB(pid: number): number {
   const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
   return peak;
+}
+
+/** A group can be removed once it has no process. The starter ends a moment after its gateway. */
+function isRemoved(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EBUSY') throw cause;
+    return false;
+  }
 }

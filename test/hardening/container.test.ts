@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway?.stop();
-  memory?.remove();
+  await memory?.remove();
   server.closeAllConnections();
   server.close();
 });
