@@ -75,7 +75,7 @@ export interface Reply {
   onGone(listener: () => void): void;
   /** Sends a complete answer. */
   answer(answer: CompleteAnswer): void;
-  /** Answers 200 with an event stream and sends the head at once. */
+  /** Answers 200 with an event stream. The head is sent with the first event, or soon without one. */
   stream(headers?: Headers): EventSink;
 }
 

@@ -91,10 +91,16 @@ function whenClosed(outgoing: ServerResponse, listener: () => void): void {
 /** Returns a random time up to this: thousands of streams that opened together must not all write at once. */
 const randomizeInterval = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
 
-/** The event stream of an HTTP response. It sends its head at once, and comments while it is idle. */
+/**
+ * The head of a stream waits this long for the first event, in milliseconds. If this instance were killed between the
+ * two, the client would have a stream that it cannot resume, and would wait in vain.
+ */
+const firstEventMs = 250;
+
+/** The event stream of an HTTP response. It sends its head with its first event, and comments while it is idle. */
 export class HttpEventStream implements EventSink {
   readonly #outgoing: ServerResponse;
-  readonly #keepAlive: NodeJS.Timeout;
+  #keepAlive: NodeJS.Timeout;
   #hasBegun = false;
 
   constructor(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers) {
@@ -105,17 +111,14 @@ export class HttpEventStream implements EventSink {
       'x-accel-buffering': 'no', // nginx would hold events back
       ...headers,
     });
-    outgoing.flushHeaders();
-    // The first event of most streams is a position, which is written in this turn: it needs no comment before it.
-    setImmediate(() => this.#begin());
-    const keepAlive = setInterval(() => {
-      if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
-    }, randomizeInterval(times.heartbeatMs));
-    this.#keepAlive = keepAlive;
+    this.#keepAlive = setTimeout(() => {
+      if (!this.#hasBegun) this.#comment();
+      this.#keepAlive = setInterval(() => this.#comment(), randomizeInterval(times.heartbeatMs));
+    }, firstEventMs);
     const streams = times.meters?.streams;
     streams?.add(1);
     whenClosed(outgoing, () => {
-      clearInterval(keepAlive);
+      clearTimeout(this.#keepAlive);
       streams?.add(-1);
     });
   }
@@ -124,13 +127,9 @@ export class HttpEventStream implements EventSink {
     return this.writeText(batch.text);
   }
 
-  /**
-   * Writes a comment if the stream has no event yet. Some clients, proxies and browsers report an open stream only after
-   * its first byte.
-   */
-  #begin(): void {
-    if (this.#hasBegun || this.#outgoing.writableEnded || this.#outgoing.destroyed) return;
-    this.#outgoing.write(keepAliveComment);
+  /** Some clients, proxies and browsers report an open stream only after its first byte. */
+  #comment(): void {
+    if (!this.#outgoing.writableNeedDrain) this.#outgoing.write(keepAliveComment);
   }
 
   /** Writes the SSE text of whole events; returns like `write`. */
@@ -148,7 +147,7 @@ export class HttpEventStream implements EventSink {
   }
 
   end(): void {
-    clearInterval(this.#keepAlive);
+    clearTimeout(this.#keepAlive);
     this.#outgoing.end();
   }
 
