@@ -1,4 +1,4 @@
-import { firstSentenceOf, type Option } from '../../src/config/options/option-kinds.ts';
+import { firstSentenceOf, type Option, writtenDefault } from '../../src/config/options/option-kinds.ts';
 import { environmentNameOf, flagOf, variableOf } from '../../src/config/options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../../src/config/options/options.ts';
 import { orderedPairs } from '../../src/config/rules/gateway-rules.ts';
@@ -255,8 +255,9 @@ function optionTable(options: ReadonlyMap<string, Option>, areAdvanced: boolean)
   ].join('\n');
 }
 
-function renderDefault({ default: value, format }: Option): string {
-  if (typeof value === 'number') return `\`${format?.(value) ?? value}\``;
-  if (Array.isArray(value) && value.length > 0) return value.map((each) => `\`${each}\``).join(', ');
-  return typeof value === 'string' || typeof value === 'boolean' ? `\`${value}\`` : 'none';
+function renderDefault(option: Option): string {
+  const { default: usual } = option;
+  if (Array.isArray(usual) && usual.length > 0) return usual.map((each) => `\`${each}\``).join(', ');
+  const shown = typeof usual === 'boolean' ? usual : writtenDefault(option);
+  return shown === undefined ? 'none' : `\`${shown}\``;
 }

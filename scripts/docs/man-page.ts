@@ -1,4 +1,4 @@
-import type { Option } from '../../src/config/options/option-kinds.ts';
+import { type Option, writtenDefault } from '../../src/config/options/option-kinds.ts';
 import { options as allOptions, environmentNameOf, flagsOf } from '../../src/config/options/option-names.ts';
 import { commandNames, factsOf, forms, serverFlags } from '../../src/config/sources/command-table.ts';
 import { apiKeysVariable, configFileVariable } from '../../src/config/sources/environment-variables.ts';
@@ -56,9 +56,9 @@ function entry(flags: readonly string[], option: Option | string): string {
   return `.TP\n.B ${flags.map(troff).join(', ')}\n${troff(description)}${typeof option === 'string' ? '' : defaultText(option)}`;
 }
 
-function defaultText({ default: value, format }: Option): string {
-  if (typeof value === 'number') return ` [${format?.(value) ?? value}]`;
-  return typeof value === 'string' ? ` [${troff(value)}]` : '';
+function defaultText(option: Option): string {
+  const usual = writtenDefault(option);
+  return usual === undefined ? '' : ` [${troff(String(usual))}]`;
 }
 
 /** The text for roff: a hyphen of a flag stays a hyphen, and no line begins with a command. */

@@ -13,7 +13,7 @@ import { limitOptions } from './options/limit-options.ts';
 import { defaultsBranch, environmentNameOf, flagOf, flagsOf, namesAt } from './options/option-names.ts';
 import { type GatewayOptions, gatewayOptions, type ServerOptions, serverOptions } from './options/options.ts';
 import { accessRules, type GatewayAccess, gatewayRules } from './rules/gateway-rules.ts';
-import { checkRules, type PlaceOf } from './rules/rules.ts';
+import { checkRules } from './rules/rules.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
 import { type CommandLine, checkCommandWord, readCommandLine } from './sources/command-line.ts';
@@ -26,7 +26,7 @@ import {
   environmentWarnings,
   givenByEnvironment,
 } from './sources/environment-variables.ts';
-import { firstGiven, type Given, optionLocation, resolveOptions } from './sources/given-values.ts';
+import { type Given, placesIn, resolveOptions } from './sources/given-values.ts';
 import { type NamedFile, readNamedFile } from './sources/named-file.ts';
 import { type Origins, originsOf, positionOf, serverOriginsOf } from './sources/origins.ts';
 import type { JsoncPositions } from './sources/read-jsonc.ts';
@@ -161,19 +161,23 @@ export function readConfiguration({
   const duplicate = faults.length === 0 ? findDuplicatePath({ ...options, servers }) : undefined;
   if (duplicate !== undefined)
     report(
-      optionLocation(sources, 'listen.path'),
+      placesIn(sources)(['listen.path']),
       (nameOf) => `gives two endpoints the same path, ${duplicate}; change ${nameOf('listen.path')}`,
     );
   const apiKeys = readKeysOfEnvironment(env, report, readFile);
   const { apiKeysFile } = auth;
-  const atKeysFile = optionLocation(sources, 'auth.apiKeysFile');
+  const atKeysFile = placesIn(sources)(['auth.apiKeysFile']);
   const keysOfFile =
     apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
   const isAuthenticated = hasAuthentication({ auth, apiKeys });
   const isLocal = isLoopback(listen.host) && isOnlyLocal(options);
   const gateway: GatewayAccess = { ...options, isAuthenticated, isLocal };
-  for (const server of servers) checkRules(accessRules, { server, gateway }, placesOf(server, file, sources), report);
-  checkRules(gatewayRules, gateway, (paths) => optionLocation(sources, ...paths), report);
+  for (const server of servers) {
+    const entry = [...(file?.servers ?? []), ...(file?.views ?? [])].find(({ name }) => name === server.name);
+    const placeOf = placesIn(entry ? [entry.given, ...sources] : sources, entry?.path ?? `server ${server.name}`);
+    checkRules(accessRules, { server, gateway }, placeOf, report);
+  }
+  checkRules(gatewayRules, gateway, placesIn(sources), report);
   if (faults.length > 0) return { ok: false, command, faults: inOrder(faults) };
   const knowsUsers = isAuthenticated || servers.some((server) => server.auth === 'upstream');
   const warnings = [
@@ -246,15 +250,6 @@ function checkKeysFile(file: NamedFile, context: FileContext): readonly ApiKey[]
   return text === undefined ? undefined : readKeysFile(text, file.name, context.report, context.onPositions);
 }
 
-/** The locations of the options of a server or a view: in its entry, or where all servers have their values. */
-const placesOf =
-  ({ name }: ServerConfig, file: ConfigFile | undefined, sources: readonly Given[]): PlaceOf =>
-  (paths) => {
-    const entry = [...(file?.servers ?? []), ...(file?.views ?? [])].find((each) => each.name === name);
-    const found = paths.map((path) => entry?.given.get(path) ?? firstGiven(sources, path));
-    return found.find((each) => each !== undefined)?.path ?? entry?.path ?? `server ${name}`;
-  };
-
 const expiredKeysWarning = `All keys in the file of ${flagOf('auth.apiKeysFile')} have expired. Create a key with mcp-gangway key.`;
 const isExpired = ({ expiresAtMs }: ApiKey): boolean => expiresAtMs !== undefined && expiresAtMs <= Date.now();
 const emptyKeysWarning = `The file of ${flagOf('auth.apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
@@ -290,5 +285,5 @@ function checkCertificate(
   report: ReportIssue,
 ): void {
   const read = readCertificate(listen.tls, readFile);
-  if (!read.ok) report(optionLocation(sources, read.option), read.message);
+  if (!read.ok) report(placesIn(sources)([read.option]), read.message);
 }

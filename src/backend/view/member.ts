@@ -8,6 +8,7 @@ import type { UiUris } from '../../protocol/ui-uris.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
+import { isObject } from '../../util/is-object.ts';
 import type {
   Backend,
   BackendEnd,
@@ -401,9 +402,6 @@ export class Member implements BackendEvents {
     }, pauseMs);
   }
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 /** A response to no request of the server. Without its id, it cannot answer a request at another server (P2). */
 const withoutStrayId = (message: Message): Message =>

@@ -1,4 +1,5 @@
 import { scalarAt } from '../../protocol/json/splice.ts';
+import { isObject } from '../../util/is-object.ts';
 import type { Member } from './member.ts';
 import { unavailableKey } from './view-lists.ts';
 
@@ -45,9 +46,6 @@ function merge(a: unknown, b: unknown): unknown {
   for (const [key, value] of Object.entries(b)) merged.set(key, merge(merged.get(key), value));
   return Object.fromEntries(merged);
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function mergeInstructions(members: readonly Member[]): string {
   const texts = members.flatMap(({ name, greeting }) => {

@@ -1,7 +1,7 @@
 // src/config/help: the texts of --help.
 
 import { docsPage } from '../../util/docs-page.ts';
-import { firstSentenceOf, type Option } from '../options/option-kinds.ts';
+import { firstSentenceOf, type Option, writtenDefault } from '../options/option-kinds.ts';
 import { environmentNameOf, flagsOf, options } from '../options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../options/options.ts';
 import { commandNames, factsOf, forms, type HelpTopic, serverFlags } from '../sources/command-table.ts';
@@ -83,9 +83,9 @@ function onCommand(name: Exclude<HelpTopic, 'gateway' | 'all'>): readonly string
 const describe = (path: string, option: Option, text = option.description): string[] =>
   row(flagsOf(path)[0], text + defaultText(option));
 
-function defaultText({ default: value, format }: Option): string {
-  if (typeof value === 'number') return ` [${format?.(value) ?? value}]`;
-  return typeof value === 'string' ? ` [${value}]` : '';
+function defaultText(option: Option): string {
+  const usual = writtenDefault(option);
+  return usual === undefined ? '' : ` [${usual}]`;
 }
 
 /** A name and its wrapped description. The description of a long name begins on the next line. */

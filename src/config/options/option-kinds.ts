@@ -52,6 +52,12 @@ export const firstSentenceOf = ({ description }: Pick<Option, 'description'>): s
 /** Marks an option whose default fits almost everywhere. */
 export const advanced = <T, U extends Unit>(option: Option<T, U>): Option<T, U> => ({ ...option, isAdvanced: true });
 
+/** The default as the user would write it; undefined for none, and for one that is no text or number. */
+export function writtenDefault({ default: usual, format }: Option): string | number | undefined {
+  if (typeof usual === 'number') return format?.(usual) ?? usual;
+  return typeof usual === 'string' ? usual : undefined;
+}
+
 /** True for a value that is the same as the option's default. */
 export const isDefault = (option: Option, value: unknown): boolean =>
   JSON.stringify(value) === JSON.stringify(option.default);

@@ -2,15 +2,13 @@
 
 import { isAbsolute, join } from 'node:path';
 import type { ReportIssue } from '../issues.ts';
-import { rootPathOf } from '../options/option-names.ts';
 import { type ServerOptions, serverOptions } from '../options/options.ts';
-import type { PlaceOf } from '../rules/rules.ts';
 import { checkServer } from '../rules/server-rules.ts';
 import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
 import { splitCommandText } from '../sources/command-text.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
-import { type Given, resolveOptions } from '../sources/given-values.ts';
+import { placesIn, resolveOptions } from '../sources/given-values.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 
@@ -82,7 +80,7 @@ function readSingleServer(
     context.readFile(cwd === undefined || isAbsolute(file) ? file : join(cwd, file));
   const name = ownName ?? deriveServerName(words, path, readFile);
   const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
-  return [checkServer(server, () => true, placesIn(given, '--'), context.report)];
+  return [checkServer(server, () => true, placesIn([given], '--'), context.report)];
 }
 
 function readRemoteServer(
@@ -96,21 +94,13 @@ function readRemoteServer(
   const address = readAddress(url, common, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: name ?? nameOfAddress(address, path), address };
-  return [checkServer(server, () => true, placesIn(given, url.path), report)];
+  return [checkServer(server, () => true, placesIn([given], url.path), report)];
 }
 
 function reportName(name: string | undefined, path: string, report: ReportIssue): void {
   const fault = name === undefined ? undefined : serverNameFault(name, path);
   if (fault !== undefined) report('--name', fault);
 }
-
-/** The locations of the options that a source sets, and the location of the server for all others. */
-const placesIn =
-  (given: Given, place: string): PlaceOf =>
-  (paths) => {
-    const found = paths.map((path) => given.get(path) ?? given.get(rootPathOf(path)));
-    return found.find((each) => each !== undefined)?.path ?? place;
-  };
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
@@ -134,7 +124,7 @@ function resolveFileServers(
     if (fault !== undefined) report(path, fault);
     const own = resolveOptions(serverOptions, [given], report, { fallbacks: common });
     const check = <T extends ServerConfig>(server: T): T =>
-      checkServer(server, (option) => given.has(option), placesIn(given, path), report);
+      checkServer(server, (option) => given.has(option), placesIn([given], path), report);
     if (url !== undefined) {
       const address = readAddress(url, own, report);
       return address === undefined ? [] : check<RemoteServer>({ ...own, name, address });

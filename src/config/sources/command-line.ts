@@ -1,6 +1,6 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
-import { joinWords, type Option } from '../options/option-kinds.ts';
+import { joinWords, type Option, writtenDefault } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';
 import {
   type Command,
@@ -15,14 +15,7 @@ import {
 } from './command-table.ts';
 import type { ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue, readTexts } from './given-values.ts';
-import {
-  exampleValueOf,
-  explainUnknownFlag,
-  isKnownFlag,
-  isShortFlag,
-  optionOfFlag,
-  pathOfFlag,
-} from './known-flags.ts';
+import { explainUnknownFlag, isKnownFlag, isShortFlag, optionOfFlag, pathOfFlag } from './known-flags.ts';
 
 /** The result of reading the arguments. */
 export interface CommandLine {
@@ -175,7 +168,8 @@ const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
 
 /** An option with a default shows it as an example. */
 function explainNoValue(flag: string): string {
-  const example = exampleValueOf(flag);
+  const option = optionOfFlag(flag);
+  const example = option && writtenDefault(option);
   return example === undefined
     ? `needs a value: ${flag} VALUE, or ${flag}=VALUE if the value begins with --`
     : `needs a value, such as ${flag} ${example}`;

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { isObject } from '../../util/is-object.ts';
 import { memberPath } from '../issues.ts';
 import { options } from '../options/option-names.ts';
 import { viewLeaves } from '../options/options.ts';
@@ -6,7 +7,7 @@ import { ignoredRootKeys } from '../tree/client-keys.ts';
 import { expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
 import { whyUnreadable } from './named-file.ts';
-import { isObject, type KnownMembers, readBranch } from './read-branch.ts';
+import { type KnownMembers, readBranch } from './read-branch.ts';
 import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
 import { type EntryContext, isDisabled, readServerEntry, type ServerEntry } from './server-entry.ts';
 

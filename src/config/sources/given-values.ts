@@ -135,13 +135,14 @@ function choiceHint(message: string, value: unknown): string {
   return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }
 
-/** The value of the first source that sets an option. Of an option of servers, this is the one for all servers. */
-export const firstGiven = (sources: readonly Given[], path: OptionPath | string): GivenValue | undefined =>
-  sources.find((source) => source.has(rootPathOf(path)))?.get(rootPathOf(path));
-
-/** The location of the first of these options that is set, else the first path. */
-export const optionLocation = (
-  sources: readonly Given[],
-  ...paths: readonly OptionPath[]
-): ConfigurationIssue['path'] =>
-  paths.map((each) => firstGiven(sources, each)?.path).find((place) => place !== undefined) ?? paths[0] ?? '';
+/**
+ * The location of the first of some options that a source sets, for the entry of a server or for all servers.
+ * @param usual the location where no source sets one; by default, the path of the first option
+ */
+export const placesIn =
+  (sources: readonly Given[], usual?: string) =>
+  (paths: readonly OptionPath[]): ConfigurationIssue['path'] => {
+    const names = paths.flatMap((path) => [path, rootPathOf(path)]);
+    const found = names.map((name) => sources.find((source) => source.has(name))?.get(name));
+    return found.find((each) => each !== undefined)?.path ?? usual ?? paths[0] ?? '';
+  };

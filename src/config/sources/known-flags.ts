@@ -17,14 +17,6 @@ export const pathOfFlag = (flag: string): string | undefined =>
 /** The option of a flag. */
 export const optionOfFlag = (flag: string): Option | undefined => options.get(pathOfFlag(flag) ?? '');
 
-/** The default of a flag's option as the user would write it; undefined without one. */
-export function exampleValueOf(flag: string): string | undefined {
-  const option = optionOfFlag(flag);
-  const value = option?.default;
-  if (typeof value === 'number') return option?.format?.(value) ?? String(value);
-  return typeof value === 'string' ? value : undefined;
-}
-
 /** True for an argument that begins with a flag of the gateway. */
 export function isKnownFlag(argument: string): boolean {
   const [flag = ''] = argument.split('=', 1);

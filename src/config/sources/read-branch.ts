@@ -1,4 +1,5 @@
 import { docsPage } from '../../util/docs-page.ts';
+import { isObject } from '../../util/is-object.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
@@ -24,11 +25,6 @@ export interface BranchReading {
   readonly known: KnownMembers;
   readonly references: ReferenceSources;
   readonly report: ReportIssue;
-}
-
-/** True for a JSON object. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

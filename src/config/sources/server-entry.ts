@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { isObject } from '../../util/is-object.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
@@ -9,7 +10,7 @@ import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/cli
 import { type FindCommand, splitCommandText } from './command-text.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
-import { isObject, type KnownMembers, readBranch } from './read-branch.ts';
+import { type KnownMembers, readBranch } from './read-branch.ts';
 
 /** The context in which a server's entry is read. */
 export interface EntryContext extends ReferenceSources {

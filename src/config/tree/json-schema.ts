@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { Option } from '../options/option-kinds.ts';
+import { type Option, writtenDefault } from '../options/option-kinds.ts';
 import { defaultsBranch } from '../options/option-names.ts';
 import { gatewayOptions, serverOptions, viewOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
@@ -129,10 +129,9 @@ function schemaOf(branch: Branch): Schema {
 }
 
 function leafSchema(option: Option): Schema {
-  const { description, default: value, format } = option;
-  const shown = typeof value === 'number' ? (format?.(value) ?? value) : value;
-  const isPlain = typeof shown === 'number' || typeof shown === 'string' || typeof shown === 'boolean';
-  return { description, ...(isPlain && { default: shown }), ...valueSchema(option) };
+  const { description, default: usual } = option;
+  const shown = typeof usual === 'boolean' ? usual : writtenDefault(option);
+  return { description, ...(shown !== undefined && { default: shown }), ...valueSchema(option) };
 }
 
 function valueSchema(option: Option): Schema {

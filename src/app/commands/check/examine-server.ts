@@ -10,6 +10,7 @@ import { PageWalk } from '../../../protocol/list-page.ts';
 import type { Era } from '../../../protocol/revisions.ts';
 import { methodNotFound } from '../../../protocol/revisions.ts';
 import type { ServerEvent } from '../../../server/server-events.ts';
+import { isObject } from '../../../util/is-object.ts';
 import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
   explainEcho,
@@ -154,9 +155,6 @@ function examineIn(era: Era, open: OpenBackend, timeoutMs: number): Promise<Find
 const maxName = 1_000;
 
 const textOr = (value: unknown, other: string): string => (typeof value === 'string' ? value.slice(0, maxName) : other);
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 function nameOf(serverInfo: unknown): string {
   const { name, version: itsVersion } = isObject(serverInfo) ? serverInfo : {};

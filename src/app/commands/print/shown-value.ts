@@ -1,5 +1,6 @@
 import type { Option } from '../../../config/options/option-kinds.ts';
 import { referencePattern } from '../../../config/sources/expand-variables.ts';
+import { isObject } from '../../../util/is-object.ts';
 import { redactCredentials, mask as redacted } from '../../../util/text/redact-credentials.ts';
 
 /** A value as `config print` shows it, and the text with references that it comes from, unless that text is shown. */
@@ -34,12 +35,12 @@ const hideDefaults = (text: string): string =>
 function hideTexts(value: unknown): unknown {
   if (typeof value === 'string') return hideText(value);
   if (Array.isArray(value)) return value.map(hideTexts);
-  return isRecord(value) ? mapValues(value, hideTexts) : value === undefined ? undefined : masked;
+  return isObject(value) ? mapValues(value, hideTexts) : value === undefined ? undefined : masked;
 }
 
 /** Hides the members of an object whose names say that they are secrets, such as `clientSecret`. */
 const hideSecretMembers = (value: unknown): unknown =>
-  isRecord(value)
+  isObject(value)
     ? mapValues(value, (item, key) => (/secret$|^privateKey$/i.test(key) ? hideTexts(item) : item))
     : typeof value === 'string'
       ? hideText(value)
@@ -47,9 +48,9 @@ const hideSecretMembers = (value: unknown): unknown =>
 
 /** Hides the arguments of tools that clients do not see. */
 const hideToolArguments = (value: unknown): unknown =>
-  isRecord(value)
+  isObject(value)
     ? mapValues(value, (tool) =>
-        isRecord(tool) ? mapValues(tool, (item, key) => (key === 'arguments' ? hideTexts(item) : item)) : tool,
+        isObject(tool) ? mapValues(tool, (item, key) => (key === 'arguments' ? hideTexts(item) : item)) : tool,
       )
     : hideTexts(value);
 
@@ -132,9 +133,6 @@ const hideHeader = (text: string): string =>
     /^(["']?[\w-]+:(?!\/\/)\s*)(.*?)(["']?)$/s,
     (_, name: string, value: string, quote: string) => `${name}${hideText(value)}${quote}`,
   );
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const mapValues = (
   value: Readonly<Record<string, unknown>>,

@@ -1,0 +1,3 @@
+/** True for an object as JSON has it, and false for a list. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
