@@ -41,7 +41,8 @@ class LiveBackend extends Interceptor implements ObservedBackend {
 
   override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
     this.#owned.messages += 1;
-    if (message.kind === 'request') this.#owned.calls += 1;
+    // A server's row counts no handshake either.
+    if (message.kind === 'request' && message.method !== 'initialize') this.#owned.calls += 1;
     if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
     return this.passSend(message, headers);
   }

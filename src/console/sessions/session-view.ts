@@ -18,7 +18,7 @@ export interface SessionView {
   readonly isHibernating: boolean;
   /** Calls in flight. */
   readonly calls: number;
-  /** All requests to the server on this instance. */
+  /** All requests to the server on this instance, except `initialize`. */
   readonly totalCalls: number;
   readonly streams: number;
   readonly messages: number;

@@ -117,6 +117,13 @@ test('a restart closes the backends of that server alone, and the next ones coun
   expect(backends.countsOf(owner)).toBeUndefined();
 });
 
+test('a handshake counts as a message, and not as a call', () => {
+  const { backends, server } = open();
+  const backend = linkBackends(server.open, [backends.observe(owner.server)])(silent, owner);
+  for (const [id, method] of ['initialize', 'ping', 'tools/call'].entries()) backend.send(message({ id, method }));
+  expect(backends.countsOf(owner)).toMatchObject({ messages: 3, calls: 2 });
+});
+
 test('[P8] the end of a session of a view forgets the backends of all its servers, and of no other session', () => {
   const { backends, server } = open();
   const owners = [owner, { server: 'mail', session: owner.session }, { server: 'mail', session: 'other' }] as const;
