@@ -151,8 +151,8 @@ const runner = process.env['TESTS_WITHOUT'] ? { runner: './test/support/skipping
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes and times of others more than they work: five workers leave two cores idle for a quarter of the time.
-    maxWorkers: 3 * availableParallelism(),
+    // Most tests wait for processes and times of others more than they work: six workers leave two cores idle for a fifth of the time.
+    maxWorkers: 4 * availableParallelism(),
     globalSetup: 'test/support/bundled-fixtures.ts',
     projects: projects.map(({ test, ...project }) => ({ ...project, test: { ...test, ...runner } })),
   },
