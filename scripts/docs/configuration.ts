@@ -118,7 +118,7 @@ Write these options in the entry of a server. To set a value for all servers tha
 
 ${optionTable(serverLeaves, false)}
 
-[Process sharing](../eras.md#process-sharing) describes \`share\` and \`affinity\`.
+[Process sharing](../eras-reference.md#process-sharing) describes \`share\` and \`affinity\`.
 
 **Environment of a server.** A STDIO server inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER from the gateway.
 \`env\` adds variables.

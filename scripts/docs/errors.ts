@@ -40,7 +40,7 @@ const notes: Partial<Record<Reason, string>> = {
   modern_not_served:
     'A 2026-07-28 request arrived at an endpoint for older clients, `/sse` or `/ws`. Use `/mcp`, or a version from `error.data.supported`.',
   bad_envelope:
-    '`error.data.missing` lists the missing members. In a session of an older revision, remove the header `MCP-Protocol-Version: 2026-07-28`. [eras.md](../eras.md) has an example.',
+    '`error.data.missing` lists the missing members. In a session of an older revision, remove the header `MCP-Protocol-Version: 2026-07-28`. [Eras](../eras-reference.md#sending-modern-requests) has an example.',
   header_mismatch:
     '`error.data.header` names the header, and `error.data.problem` is `missing` or `different`. After this error, the SDKs list the tools again and repeat the request. A proxy may have removed the header.',
   version_not_served: '`error.data.supported` lists the versions that the server and the gateway support.',
@@ -100,7 +100,7 @@ const notes: Partial<Record<Reason, string>> = {
   too_many_calls: 'The limit is `--limits.session.requests` (256) per session.',
   bad_request_state:
     'If neither Redis nor `--cluster.stateKeys` is configured, all request states become invalid when the gateway restarts. The gateway accepts only one set of answers for each request state.',
-  method_of_other_era: '[eras.md](../eras.md) lists the translated methods.',
+  method_of_other_era: '[Eras](../eras-reference.md#legacy-clients-on-a-modern-server) lists the translated methods.',
   input_refused: 'The client must support every capability that it declares (sampling, elicitation or roots).',
   too_many_rounds: 'The limit is ten rounds of input per request. The tool must finish within this limit.',
   session_ended:

@@ -78,8 +78,6 @@ export interface Told {
   readonly base: Sample;
   readonly end: Sample;
   readonly bounds: readonly Bound[];
-  /** Lines of the logs of all gateways by level and message. */
-  readonly lines: ReadonlyMap<string, number>;
 }
 
 const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
@@ -95,15 +93,7 @@ const msText = (ms: number | undefined): string => (ms === undefined ? '–' : `
 
 /** What the names in the table of clients stand for. */
 const serversText = [
-  'Each row names what the clients do, and some rows also name the server:',
-  '',
-  '- `stdio`: a STDIO server',
-  '- `own`: the same STDIO server, with a process for each session',
-  '- `asks`: a STDIO server that requests input from its clients',
-  '- `modern`: a 2026-07-28 server',
-  '- `remote`: the fourth gateway, over Streamable HTTP',
-  '- `old`: the fourth gateway, over HTTP+SSE (2024-11-05)',
-  '',
+  'Each row names what the clients do, and some rows also name the server. `stdio` is a STDIO server, and `own` the same with a process for each session. `asks` is a STDIO server that requests input from its clients, and `modern` a 2026-07-28 server. `remote` and `old` are the fourth gateway, over Streamable HTTP and HTTP+SSE (2024-11-05).',
   'The hibernating sessions use a STDIO server with `--defaults.hibernateAfter`. Modern clients use revision 2026-07-28, and all other clients use older revisions.',
   '',
   'The outcome `broken` means that the connection broke before the answer. The outcome `already gone` means that the session no longer existed. All other outcomes except `answered` are reasons in errors from the gateway.',
@@ -157,13 +147,7 @@ export function reportOf(told: Told, image: string): string {
     '',
     '## Traffic',
     '',
-    row('Item', 'Count'),
-    row('---', '---:'),
-    row('Rounds of sessions with recorded transcripts', rounds.length),
-    row('Calls in these rounds', sumOf(rounds, 'calls')),
-    row('Connections in these rounds', sumOf(rounds, 'connections')),
-    row('Connections that resumed with `Last-Event-ID`', sumOf(rounds, 'resumes')),
-    row('Events that the clients received', sumOf(rounds, 'events')),
+    `${rounds.length} rounds of sessions have recorded transcripts. They had ${sumOf(rounds, 'calls')} calls, ${sumOf(rounds, 'connections')} connections and ${sumOf(rounds, 'events')} events for clients. ${sumOf(rounds, 'resumes')} of the connections resumed with \`Last-Event-ID\`.`,
     '',
     serversText,
     '',
@@ -208,12 +192,6 @@ export function reportOf(told: Told, image: string): string {
     row('keys in Redis', keysText(base), keysText(end)),
     '',
     `![Resident memory of the gateways](${image})`,
-    '',
-    '## Log lines',
-    '',
-    row('Level and message', 'Count'),
-    row('---', '---:'),
-    ...[...told.lines].sort(([, a], [, b]) => b - a).map(([line, count]) => row(line, count)),
     '',
   ];
   return lines.join('\n');

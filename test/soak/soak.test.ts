@@ -70,9 +70,10 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
     const { samples: taken } = sampler;
     const totalMs = performance.now() - startedAt;
     const run = { seed, load, minutes, begun, totalMs, talkedMs: talkedMs ?? totalMs };
-    const told = { ...run, ledger, rounds, base, end, bounds: boundsOf(taken), lines: book.lines };
+    const told = { ...run, ledger, rounds, base, end, bounds: boundsOf(taken) };
     const chart = chartOf(taken);
     await writeFile(join(folder, 'samples.json'), JSON.stringify(taken, mapsAsObjects));
+    await writeFile(join(folder, 'log-lines.json'), JSON.stringify([...book.lines].sort(([, a], [, b]) => b - a)));
     await writeFile(join(folder, 'faults.json'), JSON.stringify({ faults: ledger.faults, failures: ledger.failures }));
     let report = '';
     for (const path of [join(folder, 'soak.md'), ...(to === undefined ? [] : [to])]) {
