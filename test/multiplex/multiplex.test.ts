@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, it, vi } from 'vitest';
+import { openKeptProcesses } from './kept-processes.ts';
+import { openSharedProcess } from './shared-processes.ts';
+import type { CreateSubject } from './subject.ts';
+import { type Step, World } from './world.ts';
+
+/** A test must find a new order of events on another day, too; a failure prints its seed and path. */
+const runs = 200;
+
+const client = fc.nat({ max: 2 });
+const pick = fc.nat({ max: 100 });
+const actionOf = (...names: readonly Step['do'][]): fc.Arbitrary<Step['do']> => fc.constantFrom(...names);
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant('call'), client, asks: fc.boolean(), hasToken: fc.boolean() }),
+  },
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      do: actionOf('answer', 'answer', 'progress', 'log', 'vendor', 'question', 'updated'),
+      pick,
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: actionOf('reply', 'cancel', 'forge', 'subscribe', 'unsubscribe', 'setLevel'),
+      client,
+      pick,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: actionOf('pause', 'resume', 'leave'), client }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('grace') }) },
+) as fc.Arbitrary<Step>;
+
+const users = fc.constantFrom(['alice', 'alice', 'alice'], ['alice', 'bob', 'alice']);
+const subjects: readonly (readonly [string, CreateSubject])[] = [
+  ['sessions that use one process', openKeptProcesses],
+  ['modern clients that share a process', openSharedProcess],
+];
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+});
+afterEach(() => void vi.useRealTimers());
+
+describe.each(subjects)('%s', (_, create) => {
+  it('[P2] [P3] [P8] [P11] get what is theirs, once and in every order of events, and nothing else', async () => {
+    const isRight = fc.asyncProperty(
+      ...[fc.array(step, { maxLength: 60, size: 'max' }), users, fc.boolean(), fc.boolean()],
+      async (steps: readonly Step[], names: readonly string[], canAsk: boolean, endsInLoss: boolean) => {
+        const subject = await create(names, canAsk);
+        try {
+          await new World(subject, names).run(steps, endsInLoss);
+        } finally {
+          await subject.close();
+        }
+      },
+    );
+    await fc.assert(isRight, { numRuns: runs, endOnFailure: false });
+  });
+});
