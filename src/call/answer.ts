@@ -70,8 +70,8 @@ export interface AnswerTarget {
   readonly hasUnread?: boolean;
   /** Opens the stream with `Answer.connect`. */
   open(answer: Answer): void;
-  /** Sends the text of a message. Returns false if the client was cut off instead. */
-  write(text: Buffer): boolean;
+  /** Sends a message. Returns false if the client was cut off instead. */
+  write(message: Message): boolean;
   /**
    * Sends the response to one of the requests, under the client's id. The last one ends the stream.
    * @param id the request, as the server knows it
@@ -172,7 +172,7 @@ export class Answer implements OpeningAnswer {
     if (!this.hasStream) return false;
     this.observer?.message?.(message);
     this.#commit();
-    return this.#target.write(message.text);
+    return this.#target.write(message);
   }
 
   response(response: Message, status = 200): void {
@@ -246,7 +246,8 @@ export class Answer implements OpeningAnswer {
     const { reply, isBatch = false } = this.#options;
     if (!isBatch) {
       this.#settle('done');
-      reply?.answer({ kind: 'json', text: this.#forClient(response).text, headers: this.#headers, status });
+      const message = this.#forClient(response);
+      reply?.answer({ kind: 'json', text: message.text, message, headers: this.#headers, status });
       return;
     }
     this.#collected ??= [];

@@ -41,7 +41,7 @@ export class LiveTarget implements AnswerTarget {
     this.#sink?.onDrain(() => this.#catchUp());
   }
 
-  write(text: Buffer): boolean {
+  write({ text }: Message): boolean {
     const event = createMessageBatch(text);
     if (this.#unread !== undefined && this.#unreadBytes + event.text.length > maxUnreadBytes) {
       this.#cutOff();

@@ -1,5 +1,11 @@
+import type { Message } from '../protocol/message/message.ts';
 import { type EventId, finalSeq } from '../protocol/wire/event-id.ts';
 import { encodeEvent, encodeLoggedEvents, type LoggedEvent, noData, type SseEvent } from '../protocol/wire/sse.ts';
+
+/** An event whose text was read in this process; `message` is the result. It does not travel. */
+export interface ReadEvent {
+  readonly message?: Message | undefined;
+}
 
 /**
  * Events of one stream, in order, on their way to one client. A batch never changes. Each transport takes the form that
@@ -11,7 +17,7 @@ export abstract class EventBatch {
 
   /** The position of the last event that has an id, without its request ids; undefined if no event has an id. */
   abstract readonly at: EventId | undefined;
-  abstract readonly events: readonly SseEvent[];
+  abstract readonly events: readonly (SseEvent & ReadEvent)[];
 
   /** True if nothing follows on the stream, as its log knows. */
   get isLast(): boolean {
@@ -34,11 +40,11 @@ export abstract class EventBatch {
 
 /** Events as a log returns them. There are many of these, so their array is kept and not mapped in advance. */
 class LoggedBatch extends EventBatch {
-  readonly #logged: readonly LoggedEvent[];
+  readonly #logged: readonly (LoggedEvent & ReadEvent)[];
   readonly #retryMs: number;
   readonly #requests: string | undefined;
 
-  constructor(logged: readonly LoggedEvent[], retryMs: number, requests: string | undefined) {
+  constructor(logged: readonly (LoggedEvent & ReadEvent)[], retryMs: number, requests: string | undefined) {
     super();
     this.#logged = logged;
     this.#retryMs = retryMs;
@@ -54,14 +60,14 @@ class LoggedBatch extends EventBatch {
     return this.#logged.at(-1)?.last === true;
   }
 
-  get events(): readonly SseEvent[] {
+  get events(): readonly (SseEvent & ReadEvent)[] {
     const requests = this.#requests;
     return this.#logged.map((event) => {
-      const { data, last } = event;
+      const { data, last, message } = event;
       const isPriming = data.length === 0;
       const namesRequests = requests !== undefined && (isPriming || last !== true);
       const id = namesRequests ? { ...positionOf(event), requests } : positionOf(event);
-      return isPriming ? { kind: 'priming', id, retryMs: this.#retryMs } : { kind: 'message', id, data };
+      return isPriming ? { kind: 'priming', id, retryMs: this.#retryMs } : { kind: 'message', id, data, message };
     });
   }
 
@@ -105,8 +111,11 @@ export const createBatch = (events: readonly SseEvent[]): EventBatch => new Unlo
  * @param retryMs the reconnection time in priming events
  * @param requests the end of each event id; see `EventId.requests`
  */
-export const createLoggedBatch = (events: readonly LoggedEvent[], retryMs: number, requests?: string): EventBatch =>
-  new LoggedBatch(events, retryMs, requests);
+export const createLoggedBatch = (
+  events: readonly (LoggedEvent & ReadEvent)[],
+  retryMs: number,
+  requests?: string,
+): EventBatch => new LoggedBatch(events, retryMs, requests);
 
 /** Creates a batch of messages without ids: a client cannot resume from them. */
 export const createMessageBatch = (...texts: readonly Buffer[]): EventBatch =>

@@ -2,6 +2,7 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../protocol/http/media-types.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { EventBatch } from './event-batch.ts';
 
 /**
@@ -34,6 +35,8 @@ export type CompleteAnswer =
 export interface JsonAnswer {
   readonly kind: 'json';
   readonly text: Buffer;
+  /** The text as it was read, for a reader in this process. It does not travel. */
+  readonly message?: Message | undefined;
   readonly headers?: Headers | undefined;
   readonly status?: number | undefined;
 }

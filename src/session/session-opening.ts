@@ -162,13 +162,13 @@ class OpeningTarget implements AnswerTarget {
     this.#sink?.onDrain(() => this.#outbound.setHeld(false));
   }
 
-  write(text: Buffer): boolean {
+  write({ text }: Pick<Message, 'text'>): boolean {
     if (this.#sink?.write(createMessageBatch(text)) === false) this.#outbound.setHeld(true);
     return true;
   }
 
   respond(response: Message, isLast: boolean): void {
-    this.write(eventText(response, this.#session.limits.maxEventBytes));
+    this.write({ text: eventText(response, this.#session.limits.maxEventBytes) });
     if (!isLast) return;
     this.#sink?.end();
     this.#outbound.setHeld(false); // a response that has ended reports no drain

@@ -1,5 +1,6 @@
 import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../src/call/answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
+import type { Message } from '../../src/protocol/message/message.ts';
 import type { EventSink } from '../../src/reply/reply.ts';
 import { createFakeReply } from './fake-reply.ts';
 
@@ -28,17 +29,17 @@ export class FakeTarget implements AnswerTarget {
   open(answer: Answer): void {
     this.opened.push({ sink: answer.connect(), ids: answer.ids });
     this.number = 1;
-    if (this.#primes) this.write(Buffer.alloc(0));
+    if (this.#primes) this.write({ text: Buffer.alloc(0) });
   }
 
-  write(text: Buffer, last = false): boolean {
+  write({ text }: Pick<Message, 'text'>, last = false): boolean {
     this.texts.push(text.toString());
     this.emitted.push({ message: text.length === 0 ? '' : JSON.parse(text.toString()), last });
     return true;
   }
 
-  respond({ text }: { readonly text: Buffer }, isLast: boolean): void {
-    this.write(text, isLast);
+  respond(response: Pick<Message, 'text'>, isLast: boolean): void {
+    this.write(response, isLast);
   }
 
   flush(): void {

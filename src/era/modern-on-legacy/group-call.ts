@@ -14,7 +14,7 @@ import type { GroupRequestOptions } from '../../session/session-handle.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { RequestStateContent } from '../keys/request-state.ts';
-import { CallStream } from './call-stream.ts';
+import { ask, CallStream, type EventPosition } from './call-stream.ts';
 import type { GroupCallHost, GroupRequest } from './group-request.ts';
 import type { GroupSession, OpenGroupSession } from './group-session.ts';
 import { OpenQuestions } from './rounds/open-questions.ts';
@@ -27,8 +27,6 @@ import {
   toServerQuestion,
 } from './rounds/parked-call.ts';
 import { type KeptOutcome, RoundOutcome } from './rounds/round-outcome.ts';
-import { sendNotifications } from './send-own.ts';
-import type { EventPosition } from './session-reply.ts';
 
 /** How often a session that ends at that moment is opened again. */
 const maxReopens = 3;
@@ -135,14 +133,18 @@ export class GroupCall {
       ...this.#groupOptions(0),
       round: { call: value.id, name: `${value.call} ${round}`, digest },
     };
-    const refused = await sendNotifications(open.handle, messages, group, this.#groupRequest.forwarded);
+    const { handle } = open;
+    const refused = await ask(
+      (reply) => handle.post({ messages, isBatch: false, group }, reply),
+      this.#groupRequest.forwarded,
+    );
     if (refused === 'unknown_session') return this.#handleLoss('outcome_unknown');
     // The call itself goes on, for the client whose answers it got, or until these are sent again.
-    if (refused !== undefined) return this.#answerOnly({ reason: roundRefusal(refused) });
+    if (typeof refused === 'string') return this.#answerOnly({ reason: roundRefusal(refused) });
     if (this.#isOver) return;
     // If all questions are answered, only events after `told` have to be in the log still.
     const isComplete = messages.length === value.open.length;
-    this.#stream.listen(open.handle, parseStreamPosition(isComplete ? value.told : value.after));
+    this.#stream.listen(handle, parseStreamPosition(isComplete ? value.told : value.after));
   }
 
   #useSession(session: GroupSession, { opened }: OpenGroupSession): void {
@@ -325,13 +327,7 @@ export class GroupCall {
 
   /** Sends the session a message that needs no answer. */
   #sendToSession(message: Message): void {
-    detach(
-      'session',
-      this.#session?.find(this.#groupRequest.forwarded).then((handle) => {
-        if (typeof handle !== 'string')
-          detach('session', sendNotifications(handle, [message], undefined, this.#groupRequest.forwarded));
-      }),
-    );
+    detach('session', this.#session?.send([message], this.#groupRequest.forwarded));
   }
 
   #close(): void {

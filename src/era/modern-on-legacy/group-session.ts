@@ -9,11 +9,11 @@ import { type InitializedServer, readInitialized } from '../../protocol/translat
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
 import type { SessionLookup } from '../../session/lookup.ts';
-import type { SessionHandle } from '../../session/session-handle.ts';
+import type { GroupRequestOptions, SessionHandle } from '../../session/session-handle.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import { SessionReply } from './session-reply.ts';
+import { ask } from './call-stream.ts';
 
 /** The parts that all sessions of a server's groups share. */
 export interface GroupSessionHost {
@@ -162,6 +162,26 @@ export class GroupSession {
     this.#calls.delete(call);
   }
 
+  /**
+   * Sends the session one request, or messages that need no answer. Resolves with the response, with the reason why
+   * there is none, or with nothing if the session has accepted the messages.
+   */
+  async send(
+    messages: readonly Message[],
+    forwarded?: ForwardedHeaders,
+    group?: GroupRequestOptions,
+  ): Promise<Message | Reason | undefined> {
+    const handle = await this.find(forwarded);
+    if (typeof handle === 'string') return handle;
+    return ask((reply) => handle.post({ messages, isBatch: false, ...(group && { group }) }, reply), forwarded);
+  }
+
+  /** Ends the session, if there is one. */
+  async end(): Promise<void> {
+    const handle = await this.find();
+    if (typeof handle !== 'string') await ask((reply) => handle.remove(reply));
+  }
+
   /** Notes that the session has ended. */
   forget(): void {
     this.#known = undefined;
@@ -179,15 +199,20 @@ export class GroupSession {
       const answer = await this.#readInitializeAnswer();
       if (answer === 'store_unavailable') return answer;
       if (answer !== undefined) return readAnswer(answer);
-      const outcome = await this.#initialize(forwarded);
+      const outcome = await ask(
+        (reply) => this.#host.sessions.openForGroup(this.#lookup(forwarded), this.#initializeMessage(), reply),
+        forwarded,
+        'server_start_failed',
+      );
       this.#refusal = undefined;
-      if (typeof outcome !== 'string') {
+      if (typeof outcome === 'object') {
         const read = readAnswer(outcome.text);
         if (typeof read === 'string') this.#refusal = asRefusal(outcome);
+        else detach('session', this.send([initialized], forwarded));
         return read;
       }
       // Another instance was faster, or an earlier session is still ending.
-      if (outcome !== 'already_initialized' || performance.now() >= until) return outcome;
+      if (outcome !== 'already_initialized' || performance.now() >= until) return outcome ?? 'server_start_failed';
       await delay(pauseMs);
     }
   }
@@ -202,30 +227,16 @@ export class GroupSession {
     }
   }
 
-  #initialize(forwarded: ForwardedHeaders | undefined): Promise<Message | Reason> {
-    const { sessions, version } = this.#host;
-    return new Promise((resolve) => {
-      const reply = new SessionReply(
-        {
-          message: (message) => {
-            if (message.kind !== 'response') return;
-            if (readHandshake(message.text) !== undefined) detach('session', this.#confirm(forwarded));
-            resolve(message);
-          },
-          fault: resolve,
-          ended: () => resolve('server_start_failed'),
-        },
-        forwarded,
-      );
-      sessions.openForGroup(this.#lookup(forwarded), initializeMessage(this.#parts, version), reply);
-    });
-  }
-
-  async #confirm(forwarded: ForwardedHeaders | undefined): Promise<void> {
-    const handle = await this.find(forwarded);
-    if (typeof handle === 'string') return; // the session has already ended, and its next user finds that out
-    const reply = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
-    handle.post({ messages: [initialized], isBatch: false }, reply);
+  /**
+   * The gateway's `initialize` as a client (2025-11-25, basic/lifecycle). It carries the client's `clientInfo` if the
+   * session serves one client only, else the gateway's.
+   */
+  #initializeMessage(): Message {
+    const { capabilitiesText, infoText } = this.#parts;
+    const protocolVersion = JSON.stringify(newestLegacy.name);
+    const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version: this.#host.version });
+    const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
+    return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`));
   }
 }
 
@@ -243,15 +254,4 @@ function readAnswer(text: Buffer): Omit<OpenGroupSession, 'handle'> | Reason {
   const handshake = readHandshake(text);
   if (handshake === undefined) return 'server_start_failed';
   return { opened: readInitialized(text), protocolVersion: handshake.protocolVersion };
-}
-
-/**
- * Returns the gateway's `initialize` as a client (2025-11-25, basic/lifecycle). It carries the client's `clientInfo` if
- * the session serves one client only, else the gateway's.
- */
-function initializeMessage({ capabilitiesText, infoText }: GroupSessionParts, version: string): Message {
-  const protocolVersion = JSON.stringify(newestLegacy.name);
-  const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
-  const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
-  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`));
 }

@@ -26,6 +26,7 @@ import type { Values } from '../../store/shared/values.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { within } from '../../util/timing/within.ts';
 import type { CredentialMarks } from '../keys/credential-marks.ts';
 import type { RequestStateContent, RequestStates } from '../keys/request-state.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';
@@ -35,8 +36,6 @@ import type { GroupCallHost, GroupRequest } from './group-request.ts';
 import { GroupSession, type GroupSessionHost, type GroupSessionParts, type OpenGroupSession } from './group-session.ts';
 import { GroupTools, type ToolListOwner } from './group-tools.ts';
 import type { ParkedCall } from './rounds/parked-call.ts';
-import { sendNotifications, sendRequest } from './send-own.ts';
-import { SessionReply } from './session-reply.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
 export interface GroupsOptions extends GroupSessionHost {
@@ -63,6 +62,9 @@ export interface GroupCaller {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders | undefined;
 }
+
+/** How long a request of the gateway's own waits for its response. */
+const ownTimeoutMs = 10_000;
 
 /** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
 const unresumedMs = 30_000;
@@ -158,10 +160,7 @@ export class Groups {
     const message = asLegacyNotification(notification);
     const sessions = this.#sessionsOf(group);
     const refusals = await Promise.all(
-      Array.from({ length: this.#options.poolMax }, async (_, index) => {
-        const handle = await sessions(index).find(forwarded);
-        return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
-      }),
+      Array.from({ length: this.#options.poolMax }, (_, index) => sessions(index).send([message], forwarded)),
     );
     return refusals.includes(undefined);
   }
@@ -297,7 +296,8 @@ export class Groups {
       if (typeof open === 'string') return undefined;
       const params = cursor === undefined ? {} : { cursor };
       const request = createMessage({ id: this.#newId(), method: 'tools/list', params });
-      return await sendRequest(open.handle, request, forwarded);
+      const response = await within(session.send([request], forwarded), ownTimeoutMs, () => undefined);
+      return typeof response === 'object' ? response.text : undefined;
     } finally {
       if (this.#options.isolation() === 'request') this.#endSession(session);
     }
@@ -408,21 +408,13 @@ export class Groups {
 
   /** Ends a session whose call was given up. It stays if any instance has resumed the call. */
   async #endUnused(session: GroupSession): Promise<void> {
-    const handle = await session.find();
-    if (typeof handle === 'string') return;
-    await sendNotifications(handle, [], { turnMs: 0, endsUnused: true }, undefined);
+    await session.send([], undefined, { turnMs: 0, endsUnused: true });
   }
 
   /** Ends a session that served one request. */
   #endSession(session: GroupSession): void {
     this.#sessions.delete(session.key);
-    const ignoredReply = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
-    detach(
-      'session',
-      session.find().then((handle) => {
-        if (typeof handle !== 'string') handle.remove(ignoredReply);
-      }),
-    );
+    detach('session', session.end());
   }
 }
 

@@ -34,16 +34,15 @@ export class LoggedTarget implements AnswerTarget {
     if (this.#session.primes) this.#add(noData, false);
   }
 
-  write(text: Buffer): boolean {
-    this.#add(text, false);
+  write(message: Message): boolean {
+    this.#add(message.text, false, undefined, this.#liveOf(message, message.text));
     return true;
   }
 
   respond(response: Message, isLast: boolean, id: RequestId | undefined): void {
     const text = eventText(response, this.#session.limits.maxEventBytes);
-    const live = text === response.text ? undefined : response.text;
     const endsStream = isLast && this.number !== getStream; // the GET stream never ends
-    this.#add(text, endsStream, id, live);
+    this.#add(text, endsStream, id, this.#liveOf(response, text));
   }
 
   flush(): void {
@@ -54,12 +53,17 @@ export class LoggedTarget implements AnswerTarget {
     this.#session.drop('undeliverable');
   }
 
-  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Buffer): void {
+  /** The message itself, for a connection that gets more than the log does, or that reads messages. */
+  #liveOf(message: Message, logged: Buffer): Message | undefined {
+    return this.#session.client.isGroup || logged !== message.text ? message : undefined;
+  }
+
+  #add(text: Buffer, last: boolean, settles?: RequestId, live?: Message): void {
     const stream = this.number as number;
     const opens = this.#opens && pendingCalls(this.#session.calls, stream, this.#opens);
     this.#opens = undefined;
     this.isLogged = true;
-    if (opens === undefined && settles === undefined) return this.#log.add(stream, text, last);
+    if (opens === undefined && settles === undefined && live === undefined) return this.#log.add(stream, text, last);
     this.#log.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles, live });
   }
 }

@@ -1,4 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import type {
   AppendOutcome,
@@ -25,8 +26,8 @@ type WriteRefusal = 'fenced' | 'ended' | 'gap' | 'failed';
 export interface EventEffects {
   readonly opens?: readonly PendingCall[] | undefined;
   readonly settles?: RequestId | undefined;
-  /** The text for a connection that follows the stream now, if the log gets another one in its place. */
-  readonly live?: Buffer | undefined;
+  /** The message for a connection that follows the stream now; see `Streams.hold`. */
+  readonly live?: Message | undefined;
 }
 
 /** An event of this owner, before and after it is stored. */

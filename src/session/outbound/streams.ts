@@ -1,4 +1,5 @@
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import {
   compareLogPositions,
   type EventId,
@@ -7,6 +8,7 @@ import {
   type LogPosition,
   readRequestIds,
 } from '../../protocol/wire/event-id.ts';
+import type { LoggedEvent } from '../../protocol/wire/sse.ts';
 import {
   createFinalBatch,
   createLoggedBatch,
@@ -14,6 +16,7 @@ import {
   createPrimingBatch,
   createRetryBatch,
   gapBatch,
+  type ReadEvent,
 } from '../../reply/event-batch.ts';
 import { type EventSink, faultAnswer, nothing, type Reply } from '../../reply/reply.ts';
 import { type EventLog, getStream, type ReadOutcome, type StoredEvent } from '../../store/event-log.ts';
@@ -291,13 +294,14 @@ export class Streams {
   }
 
   /**
-   * Keeps the text of an event that is too large for the log, for the connection that follows the stream. Whoever
-   * resumes later gets what the log has in its place.
+   * Keeps the message of an event for the connection that follows the stream, until it is stored. The message is too
+   * large for the log, or the connection is one of this process, which needs no text to read again. Whoever resumes later
+   * gets what the log has.
    */
-  hold(stream: number, seq: number, text: Buffer): void {
+  hold(stream: number, seq: number, message: Message): void {
     const cursor = this.#cursors.get(stream);
-    if (cursor === undefined) this.#session.drop('oversized');
-    else cursor.hold({ epoch: this.#session.epoch, seq }, text);
+    if (cursor !== undefined) cursor.hold({ epoch: this.#session.epoch, seq }, message);
+    else if (message.text.length > this.#session.limits.maxEventBytes) this.#session.drop('oversized');
   }
 
   /**
@@ -455,8 +459,8 @@ class StreamCursor {
   /** Events and bytes stored since the client stopped keeping up. */
   lagEvents = 0;
   lagBytes = 0;
-  /** Texts for this connection in place of what the log has, by the numbers of their events; see `hold`. */
-  #held: Map<number, { readonly epoch: number; readonly text: Buffer }> | undefined;
+  /** Messages for this connection in place of what the log has, by the numbers of their events; see `hold`. */
+  #held: Map<number, { readonly epoch: number; readonly message: Message }> | undefined;
   /** Ends an old connection; set by the owner. */
   ageTimer: NodeJS.Timeout | undefined;
   readonly #streams: Streams;
@@ -491,13 +495,14 @@ class StreamCursor {
   }
 
   /**
-   * Takes the text of an event that is too large for the log. It replaces what the log has, until it is written or the
-   * connection closes. Each is the answer to a call in flight, and a client that does not read is cut off (P8).
+   * Takes the message of an event, which replaces what the log has, until it is written or the connection closes. Large
+   * ones are answers to calls in flight, and a client that does not read is cut off. A reader in this process lags only
+   * while it reads the log, and then the server is paused (P8).
    */
-  hold({ epoch, seq }: LogPosition, text: Buffer): void {
+  hold({ epoch, seq }: LogPosition, message: Message): void {
     if (this.#state === 'closed') return;
     this.#held ??= new Map();
-    this.#held.set(seq, { epoch, text });
+    this.#held.set(seq, { epoch, message });
   }
 
   /** True if the connection has all events of the stream that are stored. */
@@ -525,7 +530,7 @@ class StreamCursor {
   sendUnstored(events: readonly StoredEvent[]): void {
     const newest = events.at(-1);
     if (newest === undefined || this.#state !== 'live') return;
-    const texts = events.map((event) => this.#textOf(event)).filter(({ length }) => length > 0);
+    const texts = events.map((event) => this.#heldFor(event)?.text ?? event.data).filter(({ length }) => length > 0);
     this.#streams.noteWritten(texts.length, 'live');
     this.#written(newest, this.sink.write(createMessageBatch(...texts)));
   }
@@ -581,8 +586,8 @@ class StreamCursor {
     const newest = events.at(-1);
     if (newest === undefined) return;
     this.#streams.noteWritten(events.length, source);
-    const texts = this.#held === undefined ? events : events.map((event) => ({ ...event, data: this.#textOf(event) }));
-    this.#written(newest, this.sink.write(createLoggedBatch(texts, this.#streams.retryMs, this.requests)));
+    const own = this.#held === undefined ? events : events.map((event) => withMessage(event, this.#heldFor(event)));
+    this.#written(newest, this.sink.write(createLoggedBatch(own, this.#streams.retryMs, this.requests)));
   }
 
   /** Events were written, up to this one. */
@@ -600,11 +605,12 @@ class StreamCursor {
     this.sink.cut();
   }
 
-  #textOf({ epoch, seq, data }: StoredEvent): Buffer {
+  /** The message that was kept for an event. It is needed once. */
+  #heldFor({ epoch, seq }: StoredEvent): Message | undefined {
     const held = this.#held?.get(seq);
-    if (held === undefined || held.epoch !== epoch) return data;
+    if (held?.epoch !== epoch) return undefined;
     this.#held?.delete(seq);
-    return held.text;
+    return held.message;
   }
 
   #unblock(): void {
@@ -630,6 +636,10 @@ const isUnresumable = ({ stream, cursor }: StreamCursor): boolean => stream !== 
 function endAged(cursor: StreamCursor): void {
   if (!isUnresumable(cursor)) cursor.close();
 }
+
+/** A stored event with the message that was kept for it. */
+const withMessage = (event: StoredEvent, message: Message | undefined): LoggedEvent & ReadEvent =>
+  message === undefined ? event : { ...event, data: message.text, message };
 
 /** Spread over 80 to 120 %, so that streams opened together do not all reconnect together. */
 const withJitter = (ms: number): number => ms * (0.8 + Math.random() * 0.4);

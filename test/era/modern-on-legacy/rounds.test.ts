@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Message } from '../../../src/protocol/message/message.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import type { FakeBackend, FakeServer } from '../../support/fake-backend.ts';
 import type { FakeReply } from '../../support/fake-reply.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -242,4 +245,41 @@ it.each([
   expect((await responseOf(reply)).result).toMatchObject({ content: [] });
   const messages: readonly Json[] = reply.given?.kind === 'stream' ? reply.sink.messages : [];
   expect(messages.filter(({ method }) => method === 'notifications/message')).toHaveLength(count);
+});
+
+it('[P1] a call in a session of this instance gets the messages as they were read, and reads no event again', async () => {
+  const { call, sessions } = createAsking({ isolation: 'principal', rounds: 2 });
+  const passed: { readonly text: Buffer; readonly message: Message | undefined }[] = [];
+  const { ofGroup } = sessions;
+  sessions.ofGroup = async (lookup) => {
+    const handle = await ofGroup.call(sessions, lookup);
+    if (typeof handle === 'string') return handle;
+    return { ...noting(handle), remove: (reply) => handle.remove(reply) };
+  };
+  const noting = (handle: SessionHandle): Pick<SessionHandle, 'post' | 'listen'> => ({
+    post(post, reply: Reply) {
+      const answer = reply.answer.bind(reply);
+      reply.answer = (what) => {
+        if (what.kind === 'json') passed.push({ text: what.text, message: what.message });
+        answer(what);
+      };
+      const stream = reply.stream.bind(reply);
+      reply.stream = () => {
+        const sink = stream();
+        const write = sink.write.bind(sink);
+        sink.write = (batch) => {
+          for (const event of batch.events)
+            if (event.kind === 'message') passed.push({ text: event.data, message: event.message });
+          return write(batch);
+        };
+        return sink;
+      };
+      handle.post(post, reply);
+    },
+    listen: (after, reply) => handle.listen(after, reply),
+  });
+  const asked = await responseOf(call());
+  expect(asked.result.resultType).toBe('input_required');
+  expect(passed.map(({ message }) => message?.method)).toEqual(['elicitation/create']);
+  expect(passed.map(({ text, message }) => text === message?.text)).toEqual([true]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Message } from '../../../src/protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../../../src/protocol/message/message.ts';
 import { Outbound } from '../../../src/session/outbound/outbound.ts';
 import { SessionLog } from '../../../src/session/outbound/session-log.ts';
 import { ServerLink } from '../../../src/session/server/server-link.ts';
@@ -241,7 +241,7 @@ describe('the way from the server to its client', () => {
       for (const text of ['2', '3']) log.add(stream, Buffer.from(text), false);
       log.add(stream, Buffer.from('{"id":1,"error":{}}'), true, {
         settles: 1,
-        live: Buffer.from('{"id":1,"result":{}}'),
+        live: readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}')),
       });
       vi.advanceTimersByTime(2_000);
       const later = createFakeSink();
@@ -253,7 +253,7 @@ describe('the way from the server to its client', () => {
       await tried();
       await tried();
       expect([sink.messages, sink.ids, sink.state, later.messages, later.state]).toEqual([
-        [1, 2, 3, { id: 1, result: {} }],
+        [1, 2, 3, { jsonrpc: '2.0', id: 1, result: {} }],
         [],
         'ended',
         [],

@@ -17,7 +17,7 @@ import type { GroupRequestOptions, SessionHandle } from '../../../session/sessio
 import type { Changes } from '../../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import { detach } from '../../../util/boundary.ts';
-import { SessionReply } from '../session-reply.ts';
+import { ask } from '../call-stream.ts';
 
 /** A group's session, as a subscription needs it. */
 export interface SubscribedSession {
@@ -166,27 +166,17 @@ export class GroupSubscription {
   }
 
   /** Sends the session a request. Resolves with the reason if it failed. */
-  #request(
+  async #request(
     handle: SessionHandle,
     method: string,
     params: object,
     leases: Pick<GroupRequestOptions, 'holder' | 'renews' | 'joins'>,
   ): Promise<Reason | 'refused' | undefined> {
-    const { forwarded } = this.#options;
     const message = createMessage({ id: nextOwnId(), method, params });
-    return new Promise((resolve) => {
-      const reply = new SessionReply(
-        {
-          message({ kind, isError }) {
-            if (kind === 'response') resolve(isError ? 'refused' : undefined);
-          },
-          fault: resolve,
-          ended: () => resolve('outcome_unknown'),
-        },
-        forwarded,
-      );
-      handle.post({ messages: [message], isBatch: false, group: { turnMs: 0, ...leases } }, reply);
-    });
+    const post = { messages: [message], isBatch: false, group: { turnMs: 0, ...leases } };
+    const outcome = await ask((reply) => handle.post(post, reply), this.#options.forwarded);
+    if (typeof outcome === 'string') return outcome;
+    return outcome?.isError === true ? 'refused' : undefined;
   }
 
   #fail(reason: Reason): void {
