@@ -49,9 +49,21 @@ const sentences: Readonly<Record<string, string>> = {
  */
 export function explainConnectFailure(cause: unknown, where: string): string {
   if (cause instanceof NoUpstreamToken) return cause.message;
+  if (isTlsAlert(cause)) return explainTls(where);
   const code = errorCodeOf(cause);
-  return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
+  const isClosed = code === 'ECONNRESET' || code === 'UND_ERR_SOCKET';
+  // Node.js closes the connection when plain HTTP comes to its port for TLS.
+  const advice = isClosed && where.startsWith('http:') ? ' If the server has TLS, use https://.' : '';
+  return `${where} ${sentences[code] ?? `cannot be used (${code}).`}${advice}`;
 }
+
+/** True if a server answered plain HTTP with an alert of TLS (RFC 8446, section 5.1: type 21, version 3). */
+const isTlsAlert = (cause: unknown): boolean =>
+  cause instanceof Error && 'data' in cause && typeof cause.data === 'string' && cause.data.startsWith('\x15\x03');
+
+/** Explains plain HTTP that came to a port for TLS. */
+export const explainTls = (where: string): string =>
+  `${where} expects TLS at this port. Use https:// in the URL of the server.`;
 
 /** The reason for which there is no token, if that is why a request was not sent. */
 export const noTokenReason = (cause: unknown): NoTokenReason | undefined =>
@@ -87,6 +99,32 @@ export function explainRefusal(status: number, where: string, offer: LoginOffer 
     return `${where} refused access (${status}). ${accessAdvice[offer]}`;
   }
   return undefined;
+}
+
+/** Advice for a server whose first response is not MCP. */
+export const wrongUrlHint = ' Check that it is the URL of an MCP server.';
+
+/**
+ * Explains to the operator a status that refuses a message, with advice.
+ * @param where the origin of the server
+ * @param how `isFirst` for `initialize`, which is the first message that a server gets; `isGivenPath` if the server has
+ *   named the path of its messages itself
+ */
+export function explainStatus(
+  status: number,
+  where: string,
+  {
+    offer,
+    isFirst,
+    isGivenPath,
+  }: { readonly offer: LoginOffer; readonly isFirst: boolean; readonly isGivenPath: boolean },
+): string {
+  const refusal = explainRefusal(status, where, offer);
+  if (refusal !== undefined) return refusal;
+  if (!isGivenPath && (status === 404 || status === 405)) {
+    return `${where} accepts no messages at this path (${status}). Correct the URL; many end in /mcp.`;
+  }
+  return `${where} answered a POST with status ${status}.${isFirst ? wrongUrlHint : ''}`;
 }
 
 /** True for a status that refuses credentials, or requires some. */

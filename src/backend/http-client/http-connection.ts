@@ -67,6 +67,9 @@ const maxToldRetryAfterMs = 24 * 3_600_000;
 /** Node.js allows 16 KiB, which long session ids, cookies and the headers of proxies can exceed (P8). */
 const maxHeadBytes = 64 * 1024;
 
+/** True for a status by which a server accepts a message. */
+export const isAccepted = (status: number): boolean => status >= 200 && status <= 299;
+
 /** Headers of a POST with a message: the response may be JSON or a stream. */
 export const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 

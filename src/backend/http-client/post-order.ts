@@ -17,6 +17,9 @@ export const maxOvertakeMs = 250;
 /** How long a server may still answer a request after its cancellation; then the connection is closed. */
 export const abandonAfterMs = 30_000;
 
+/** How long the response to a POST may stay open after its requests were answered elsewhere; then it is cut. */
+export const answeredGraceMs = 5_000;
+
 /** How long a server may keep a stream open after its last message; then the connection is closed. */
 export const lingerMs = 1_000;
 

@@ -2,10 +2,12 @@ import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { errorCodeIn, scalarAt } from '../../protocol/json/splice.ts';
+import { modernErrors } from '../../protocol/known-revisions.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { timeLimitSignal } from '../../util/timing/time-limit.ts';
-import { type HttpConnection, type HttpResponse, postHeaders } from './http-connection.ts';
+import { type HttpConnection, postHeaders } from './http-connection.ts';
+import { readStart } from './json-body.ts';
 
 /** Options of the probe. */
 export interface SessionProbeOptions {
@@ -74,7 +76,7 @@ export async function isSessionKnown(
   const body = createMessage({ id, method: 'ping' }).text;
   try {
     const { status, body: answered } = await connection.request({ method: 'POST', url, headers, body, signal });
-    const answer = await readStart(answered);
+    const answer = await readStart(answered, { maxBytes: maxAnswerBytes, limitMs: timeoutMs, isEnough: isResult });
     if (unrelatedStatuses.has(status) || isResult(answer) || answer.includes(String(methodNotFound))) return true;
     return !isForgottenStatus(status) && !lostSession.test(answer.slice(0, maxSearched));
   } catch {
@@ -84,19 +86,8 @@ export async function isSessionKnown(
 
 const isResult = (answer: string): boolean => /"result"\s*:/.test(answer);
 
-/** Reads the start of a body, until it has a result. */
-function readStart(body: HttpResponse['body']): Promise<string> {
-  return new Promise((resolve) => {
-    let answer = '';
-    body.read({
-      onChunk(chunk) {
-        answer += chunk.toString('latin1');
-        if (answer.length > maxAnswerBytes || isResult(answer)) body.destroy();
-      },
-      onEnd: () => resolve(answer),
-    });
-  });
-}
-
 /** True for the error of a server that lacks the method, which is no refusal of the session. */
 export const isMethodMissing = ({ isError, text }: Message): boolean => isError && errorCodeIn(text) === methodNotFound;
+
+/** True for the error of a server that no longer knows `initialize`. */
+export const isModernError = ({ isError, text }: Message): boolean => isError && modernErrors.has(errorCodeIn(text));

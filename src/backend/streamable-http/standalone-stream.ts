@@ -1,20 +1,20 @@
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
+import {
+  type EventStreamEnd,
+  type FollowOptions,
+  followEventStream,
+  isEventStream,
+} from '../http-client/event-stream.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import type { DropRepeats } from './repeated-messages.ts';
-import {
-  isEventStream,
-  type ResumableStreamEnd,
-  type ResumableStreamOptions,
-  readResumableStream,
-} from './resumable-stream.ts';
 
 /** Options of the standalone stream. */
 export interface StandaloneStreamOptions
-  extends Pick<ResumableStreamOptions, 'flow' | 'maxLineBytes' | 'signal' | 'isForgotten' | 'onMessages' | 'onNoise'> {
+  extends Pick<FollowOptions, 'flow' | 'maxLineBytes' | 'canceller' | 'isForgotten' | 'onMessages' | 'onNoise'> {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   onCursor(isFirst: boolean): void;
-  onEnd(end: ResumableStreamEnd): void;
+  onEnd(end: EventStreamEnd): void;
 }
 
 /**
@@ -72,10 +72,10 @@ export function createStandaloneStream({
       return cursor;
     },
     follow(from, dropRepeats = (messages) => messages) {
-      if (isFollowed || parts.signal.aborted) return;
+      if (isFollowed || parts.canceller.aborted) return;
       isFollowed = true;
       cursor = from;
-      const followed = readResumableStream({
+      const followed = followEventStream({
         ...parts,
         cursor,
         isStandalone: true,
@@ -90,14 +90,13 @@ export function createStandaloneStream({
         onDisconnected(position) {
           if (position === undefined) noteLost();
         },
-        isComplete: () => false,
         onMessages: (messages) => onMessages(dropRepeats(messages)),
         onCursor(id) {
           onCursor(cursor === undefined);
           cursor = id;
         },
       });
-      const handleEnd = (end: ResumableStreamEnd): void => {
+      const handleEnd = (end: EventStreamEnd): void => {
         noteLost();
         onEnd(end);
       };

@@ -2,12 +2,10 @@
 
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { requestIdsOf } from '../../protocol/ids/answer-ids.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { timeLimitSignal } from '../../util/timing/time-limit.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
-import { reportRefused } from '../answers/refused-requests.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -22,23 +20,17 @@ import {
 } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
+import { Canceller } from '../http-client/canceller.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
+import type { Exchange } from '../http-client/exchange.ts';
+import { type ExchangeEnd, type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
-import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
-import {
-  abandonAfterMs,
-  blocksNextForMs,
-  maxBlockingMs,
-  maxConnections,
-  maxOvertakeMs,
-  noRoom,
-  OpenRequests,
-} from '../http-client/post-order.ts';
-import { forgottenGraceMs, isSessionKnown, mayBeRepeated } from '../http-client/session-probe.ts';
+import { maxBlockingMs, maxConnections } from '../http-client/post-order.ts';
+import { SessionPosts } from '../http-client/session-posts.ts';
+import { isSessionKnown } from '../http-client/session-probe.ts';
 import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
 import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { type HttpPost, type HttpPostEnd, type OutgoingPost, requestEventStream, startHttpPost } from './http-post.ts';
 import { createRepeatFilter } from './repeated-messages.ts';
 import { createResumeStateReporter, parseResumeState, type ResumeState } from './resume-state.ts';
 import { ServerSession } from './server-session.ts';
@@ -73,12 +65,6 @@ export interface StreamableHttpOptions {
 
 /** How long the server may take to end its session. */
 const deleteTimeoutMs = 2_000;
-
-const refusedInEachSession = (where: string) =>
-  ({
-    reason: 'server_refused',
-    detail: `${where} refused a message as one of an unknown session, also in new sessions.`,
-  }) as const;
 
 /**
  * Statuses of servers that do not accept POST at this path (2025-11-25, basic/transports, "Backwards Compatibility").
@@ -138,13 +124,7 @@ export function openStreamableHttp(
   });
   const flow = createBackpressureGroup();
   const session = new ServerSession();
-  const sender = createOrderedSender(maxQueuedBytes, (cause) => fault(cause));
-  const posts = new Set<HttpPost>();
-  const endController = new AbortController();
-  const refusedPosts: OutgoingPost[] = [];
-  let postedCount = 0;
-  let isForgotten = false;
-  let dropped = 0;
+  const streamCanceller = new Canceller();
   let isClosing = false;
   /** Nothing is delivered or accepted any more. */
   let isOver = false;
@@ -153,12 +133,11 @@ export function openStreamableHttp(
   const finish = (end: BackendEnd, isForGood = false): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      sender.hold();
       stateReporter.stop();
-      endController.abort();
-      for (const { abandon } of posts) abandon();
+      streamCanceller.abort();
+      const undelivered = posts.end();
       await null; // never inside another call into the backend
-      events.onEnd(isClosing ? closedByGateway : end);
+      events.onEnd(isClosing ? closedByGateway : { ...end, ...(undelivered.length > 0 && { undelivered }) });
       if (isForGood && session.hasId) await endSession();
       await connection.close();
     })();
@@ -182,57 +161,104 @@ export function openStreamableHttp(
   };
 
   const deliver = (messages: readonly Message[], relatedRequests: RequestIds): void => {
-    if (!isOver && messages.length > 0) events.onMessages(messages, relatedRequests);
+    if (isOver || messages.length === 0) return;
+    posts.noteAnswers(messages);
+    const isHandshake = initializeId !== undefined && relatedRequests.includes(initializeId);
+    if (isHandshake) readHandshake(messages);
+    events.onMessages(messages, relatedRequests);
+    if (isHandshake) stateReporter.began();
   };
   const onNoise = (text: Buffer, more?: number): void => {
     if (!isOver) events.onNoise(text, more);
   };
-  const limits = { maxLineBytes, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
-  const server = { url, connection, session, clientHeaders };
-  const isForgottenByServer = async (): Promise<boolean> => !(await isSessionKnown(server));
-  const handlers = { onMessages: deliver, onNoise, onCursor };
-  const standaloneLost = (): Promise<void> | undefined => standalone.lost();
-  const onSessionRenewed = (): void => stateReporter.changed();
-  const parts = {
-    ...server,
-    ...limits,
-    ...handlers,
-    flow,
-    standaloneLost,
-    onSessionRenewed,
-    isForgotten: isForgottenByServer,
+  const isForgotten = async (): Promise<boolean> =>
+    !(await isSessionKnown({ connection, url, session, clientHeaders }));
+
+  /** Requests the stream that follows an event, or the standalone stream. */
+  const requestStream = (lastEventId: string | undefined, canceller: Canceller): Promise<HttpResponse> => {
+    // The bytes of the id in UTF-8 (HTML, 9.2.3): headers are Latin-1.
+    const cursor = lastEventId === undefined ? {} : { 'last-event-id': Buffer.from(lastEventId).toString('latin1') };
+    const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
+    const all = { ...clientHeaders(), ...own, ...session.headers, ...cursor };
+    return connection.request({ method: 'GET', url, headers: all, signal: canceller });
   };
+
+  const server: ExchangeServer = {
+    url,
+    connection,
+    flow,
+    maxLineBytes,
+    onMessages: deliver,
+    onNoise,
+    session: {
+      isKnown: () => session.hasId,
+      namesUrl: false,
+      endsBy: (status) => status === 404,
+      isForgotten,
+      headersOf: (message) => session.headersOf(message),
+      readHead(answer, isInitialize) {
+        if (isInitialize) return session.begin(answer);
+        if (session.renew(answer)) stateReporter.changed();
+        return undefined;
+      },
+      elsewhere: (answer) =>
+        answer === undefined || answer.status === 202 || answer.status === 204 ? standalone.lost() : undefined,
+      resumeStream: requestStream,
+      onCursor,
+    },
+  };
+
+  const posts = new SessionPosts(
+    {
+      maxQueuedBytes,
+      tellsRequests: () => session.hasId,
+      prepare(message) {
+        const isInitialize = message.method === 'initialize';
+        if (isInitialize) initializeId = message.id ?? undefined;
+        const limitMs = message.kind === 'request' ? undefined : postTimeoutMs;
+        return { isInitialize, waitsForServer: !isInitialize, limitMs };
+      },
+      passesWhen(exchange) {
+        if (exchange.outgoing?.isInitialize) return Promise.race([initialized, exchange.ended]);
+        if (!isInitialized(exchange)) return undefined;
+        return settlesWithin(exchange.ended, maxBlockingMs).then(standalone.whenOpen);
+      },
+      handleEnd,
+      onForgotten() {
+        const detail = `${url.origin} no longer knows the session.`;
+        detach('backend', finish({ reason: 'exited', detail }));
+      },
+      onFault: fault,
+      onPostFailed,
+    },
+    events,
+  );
+
+  function handleEnd(exchange: Exchange, end: ExchangeEnd): boolean {
+    if (isInitialized(exchange)) {
+      if (end.outcome === 'done') standalone.follow();
+      else if (end.outcome === 'failed' && passesChallenges && isUnauthorized(end.status)) {
+        refusedInitialized = exchange.outgoing;
+        repeatInitialized(clientHeaders()); // a request with the next token may have come meanwhile
+      }
+    }
+    if (!exchange.outgoing?.isInitialize) return false;
+    initializeId = undefined;
+    if (end.outcome !== 'failed') return false;
+    const isOtherTransport = end.isOtherTransport ?? otherStatuses.has(end.status ?? 0);
+    detach('backend', finish(failedStart(end, isOtherTransport)));
+    return true;
+  }
+
   const stateReporter = createResumeStateReporter(
     () => ({
       ...session.state,
       cursor: standalone.cursor,
-      streams: [...posts].flatMap(positionsOf),
+      streams: posts.exchanges.flatMap(positionsOf),
     }),
     (state) => isOver || events.onState?.(state),
   );
-
-  /** @param refusedPost the message that the server refused because of it */
-  const endForgotten = (refusedPost?: OutgoingPost): void => {
-    if (refusedPost !== undefined) refusedPosts.push(refusedPost);
-    if (isForgotten) return;
-    isForgotten = true;
-    sender.hold();
-    const others = Promise.all([...posts].map(({ ended }) => ended));
-    detach(
-      'backend',
-      settlesWithin(others, forgottenGraceMs).then(() => {
-        for (const { isUnsent, outgoing: refusedPost } of posts)
-          if (isUnsent && refusedPost !== undefined) refusedPosts.push(refusedPost);
-        refusedPosts.sort((a, b) => a.sequence - b.sequence);
-        return finish({
-          reason: 'exited',
-          detail: `${url.origin} no longer knows the session.`,
-          undelivered: [...refusedPosts, ...sender.takeAll()],
-        });
-      }),
-    );
-  };
 
   /** The headers with which the server has refused the stream. Their token has expired. */
   let refusedHeaders: ForwardedHeaders | undefined;
@@ -240,7 +266,7 @@ export function openStreamableHttp(
   const openStandalone = async (lastEventId: string | undefined): Promise<HttpResponse> => {
     const forwarded = clientHeaders();
     if (forwarded === refusedHeaders) throw new Error('the client has sent no other token');
-    const response = await requestEventStream(parts, lastEventId, endController.signal);
+    const response = await requestStream(lastEventId, streamCanceller);
     if (response.status !== 401 || passesChallenges !== true) return response;
     refusedHeaders = forwarded;
     await response.body.drain();
@@ -248,33 +274,21 @@ export function openStreamableHttp(
   };
 
   const standalone = createStandaloneStream({
-    ...parts,
-    signal: endController.signal,
-    isForgotten: async () => session.hasId && isForgottenByServer(),
-    open: (lastEventId) => openStandalone(lastEventId),
-    onMessages(messages) {
-      const answers = responsesIn(messages);
-      if (answers.length > 0) for (const openPost of posts) openPost.noteAnswers(answers);
-      deliver(messages, []);
-    },
+    flow,
+    maxLineBytes,
+    canceller: streamCanceller,
+    isForgotten: async () => session.hasId && isForgotten(),
+    open: openStandalone,
+    onMessages: (messages) => deliver(messages, []),
+    onNoise,
     onCursor,
     onEnd(end) {
       if (isOver) return;
-      if (end.outcome === 'forgotten') endForgotten();
-      else if (end.outcome === 'lost') {
-        // The event would come again, since it keeps its position in the stream.
-        detach(
-          'backend',
-          finish({
-            reason: 'line_too_long',
-            detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
-          }),
-        );
-      }
+      if (end.outcome === 'forgotten') posts.forget();
+      // The event would come again, since it keeps its position in the stream.
+      else if (end.outcome === 'lost') detach('backend', finish({ reason: 'line_too_long', detail: end.detail ?? '' }));
     },
   });
-
-  const openRequests = new OpenRequests();
 
   /** The `initialized` notification that the server has refused with the client's token. */
   let refusedInitialized: QueuedMessage | undefined;
@@ -283,103 +297,20 @@ export function openStreamableHttp(
     if (refusedInitialized === undefined || isSameToken(refusedInitialized.headers, headers)) return;
     const { message } = refusedInitialized;
     refusedInitialized = undefined;
-    sender.send(message, headers);
+    posts.send(message, headers);
   };
 
-  /** Finds the POST that a cancellation refers to. */
-  const findPost = (id: RequestId | undefined): HttpPost | undefined =>
-    id === undefined ? undefined : [...posts].find(({ unanswered }) => unanswered.has(id));
-
-  const settle = (openPost: HttpPost, end: HttpPostEnd, isInitialize = false): void => {
-    posts.delete(openPost);
-    if (isOver || end.outcome === 'done') return;
-    if (end.outcome === 'forgotten') {
-      if (end.isTaken) return endForgotten();
-      const { outgoing } = openPost;
-      if (outgoing === undefined || mayBeRepeated(outgoing.message)) return endForgotten(outgoing);
-    }
-    if (isInitialize && end.outcome === 'failed') {
-      const isOtherTransport = end.isOtherTransport ?? otherStatuses.has(end.status ?? 0);
-      return detach(
-        'backend',
-        finish({
-          reason: 'failed',
-          detail: end.detail,
-          cause: end.cause,
-          isOtherTransport,
-          isOddAnswer: end.isOddAnswer,
-          isUnauthorized: isUnauthorized(end.status),
-          noToken: end.noToken,
-        }),
-      );
-    }
-    const unansweredIds = [...openPost.unanswered];
-    if (unansweredIds.length === 0) dropped += 1;
-    const { reason, detail } = end.outcome === 'failed' ? end : refusedInEachSession(url.origin);
-    onPostFailed?.(detail, dropped);
-    const { isUnreachable, retryAfterS } = end.outcome === 'failed' ? end : {};
-    if (unansweredIds.length > 0)
-      reportRefused(events, unansweredIds, { reason, isFinal: isUnreachable === true, retryAfterS });
-  };
-
-  const post = ({ message, headers }: QueuedMessage): PostProgress => {
-    const ids = requestIdsOf(message);
-    const isInitialize = message.method === 'initialize';
-    const isInitialized = message.method === 'notifications/initialized';
-    const slot = ids.length === 0 || openRequests.acquire();
-    let hasSlot = ids.length > 0 && slot === true;
-    const cancelled = findPost(message.cancels);
-    const waitForTurn = async (): Promise<HttpPostEnd | undefined> => {
-      const isAdmitted = await slot;
-      hasSlot = ids.length > 0 && isAdmitted;
-      if (slot !== true && isForgotten) return { outcome: 'forgotten', isTaken: false };
-      if (!isAdmitted) return { outcome: 'failed', ...noRoom };
-      if (cancelled !== undefined) await settlesWithin(cancelled.accepted, maxOvertakeMs);
-      return undefined;
-    };
-    const after = (slot !== true || cancelled !== undefined) && { after: waitForTurn() };
-    const openPost = startHttpPost(
-      { message, headers, ids, sequence: postedCount++, isInitialize, ...after },
-      isInitialize ? { ...parts, onMessages: handleInitializeAnswer } : parts,
-    );
-    posts.add(openPost);
-    // Without sessions the server cannot know which request the cancellation is for.
-    if (cancelled?.isUnsent || !session.hasId) cancelled?.abandon();
-    else if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
-    const ended = openPost.ended.then((end) => {
-      if (hasSlot) openRequests.release();
-      settle(openPost, end, isInitialize);
-      if (end.outcome === 'done' && isInitialized) standalone.follow();
-      if (end.outcome === 'failed' && isInitialized && passesChallenges && isUnauthorized(end.status)) {
-        refusedInitialized = { message, headers };
-        repeatInitialized(clientHeaders()); // a request with the next token may have come meanwhile
-      }
-    });
-    detach('backend', ended, fault);
-    if (isInitialize) return { passed: Promise.race([initialized, ended]), settled: openPost.accepted };
-    if (isInitialized) {
-      const passed = settlesWithin(ended, maxBlockingMs).then(standalone.whenOpen);
-      return { passed, settled: openPost.accepted };
-    }
-    const blockingMs = blocksNextForMs(message);
-    const isBlocking = blockingMs > 0 && slot === true; // no message waits for one that waits for a slot
-    return {
-      passed: isBlocking ? settlesWithin(openPost.accepted, blockingMs) : Promise.resolve(),
-      settled: openPost.accepted,
-    };
-  };
-
+  /** The id of `initialize` until its POST has ended. */
+  let initializeId: RequestId | undefined;
   /** Resolves when the response to `initialize` has come, or a request of the server, which may need an answer first. */
   let resolveInitialized: () => void;
   const initialized = new Promise<void>((resolve) => {
     resolveInitialized = resolve;
   });
-  /** Handles the messages that come with the answer to `initialize`. */
-  const handleInitializeAnswer = (messages: readonly Message[], relatedRequests: RequestIds): void => {
+  /** Reads the messages that come with the answer to `initialize`. */
+  const readHandshake = (messages: readonly Message[]): void => {
     for (const { text } of responsesIn(messages)) session.agree(text);
     if (messages.some(({ kind }) => kind !== 'notification')) resolveInitialized();
-    deliver(messages, relatedRequests);
-    stateReporter.began();
   };
 
   /** Continues where another backend stopped. */
@@ -390,18 +321,7 @@ export function openStreamableHttp(
     const unansweredIds = new Set(pending);
     for (const stream of streams) {
       const ids = stream.ids.filter((id) => unansweredIds.delete(id));
-      if (ids.length === 0) continue;
-      const openPost = startHttpPost({ ids, cursor: stream.cursor, dropRepeats: repeats() }, parts);
-      posts.add(openPost);
-      openRequests.add();
-      detach(
-        'backend',
-        openPost.ended.then((end) => {
-          openRequests.release();
-          settle(openPost, end);
-        }),
-        fault,
-      );
+      if (ids.length > 0) posts.resume({ ids, cursor: stream.cursor, dropRepeats: repeats() }, server);
     }
     // Without an event id, the server repeats nothing.
     standalone.follow(from, from === undefined ? undefined : repeats());
@@ -410,13 +330,13 @@ export function openStreamableHttp(
   };
 
   if (resume !== undefined) continueSession(resume);
-  sender.start(post);
+  posts.start(server);
   return {
     pid: undefined,
     send(message, headers = noHeaders) {
       if (isOver) return 'ended';
       repeatInitialized(headers);
-      return sender.send(message, headers);
+      return posts.send(message, headers);
     },
     pause: flow.pause,
     resume: flow.resume,
@@ -427,10 +347,12 @@ export function openStreamableHttp(
   };
 }
 
+const isInitialized = ({ outgoing }: Exchange): boolean => outgoing?.message.method === 'notifications/initialized';
+
 /** True if a server that has refused the first headers need not be asked with the second ones. */
 const isSameToken = (refused: ForwardedHeaders, next: ForwardedHeaders): boolean =>
   next['authorization'] === undefined || next['authorization'] === refused['authorization'];
 
 /** Returns the position of a stream that answers requests; nothing for an answer that cannot be resumed. */
-const positionsOf = ({ unanswered, cursor }: HttpPost): ResumeState['streams'] =>
+const positionsOf = ({ unanswered, cursor }: Exchange): ResumeState['streams'] =>
   cursor === undefined || unanswered.size === 0 ? [] : [{ ids: [...unanswered], cursor }];

@@ -1,0 +1,75 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { answeredIn } from '../../protocol/ids/answer-ids.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { RequestIds } from '../backend.ts';
+import { mayMeanForgotten } from './session-probe.ts';
+
+/** The requests of one message that was posted, and which of them the server has not answered. */
+export class UnansweredRequests {
+  readonly ids: RequestIds;
+  readonly open: Set<RequestId>;
+  /** Errors that may mean that the server has forgotten the session. They wait until it is asked. */
+  readonly doubtful: Message[] = [];
+  /** Resolves when all requests are answered, or nobody waits any more. */
+  readonly settled: Promise<void>;
+  readonly #mayDoubt: boolean;
+  #resolveSettled!: () => void;
+
+  /** @param mayDoubt true if the server keeps a session that it can have forgotten */
+  constructor(ids: RequestIds, mayDoubt: boolean) {
+    this.ids = ids;
+    this.open = new Set(ids);
+    this.#mayDoubt = mayDoubt;
+    this.settled = new Promise((resolve) => {
+      this.#resolveSettled = resolve;
+    });
+  }
+
+  /** True if there were requests, and all of them are answered. */
+  get areAnswered(): boolean {
+    return this.ids.length > 0 && this.open.size === 0;
+  }
+
+  /** Nobody waits any more. */
+  giveUp(): void {
+    this.#resolveSettled();
+  }
+
+  /**
+   * Notes which requests these messages answer. Returns false if they answer none.
+   * @param mayLackId true if an answer without an id counts. The response to a POST is about its request, so it can
+   *   answer no other one
+   */
+  note(messages: readonly Message[], mayLackId: boolean): boolean {
+    const before = this.open.size;
+    if (before === 0) return false;
+    for (const id of answeredIn(messages, this.open)) this.open.delete(id);
+    if (mayLackId && this.open.size === 1 && messages.some(hasNoId)) this.open.clear();
+    if (this.open.size === 0) this.#resolveSettled();
+    return this.open.size < before;
+  }
+
+  /** Takes the messages of an accepted response. Returns those that are certain. */
+  take(received: readonly Message[]): readonly Message[] {
+    // An answer without an id to a message that is no request says nothing.
+    const messages = this.ids.length > 0 ? received : received.filter((message) => !hasNoId(message));
+    const doubtful = messages.filter((message) => this.#isDoubtful(message));
+    this.doubtful.push(...doubtful);
+    this.note(messages, true);
+    return doubtful.length === 0 ? messages : messages.filter((message) => !doubtful.includes(message));
+  }
+
+  #isDoubtful(message: Message): boolean {
+    const { id, isError, standIn } = message;
+    return (
+      isError &&
+      this.#mayDoubt &&
+      (id == null || this.open.has(id)) &&
+      (mayMeanForgotten(message) || standIn !== undefined)
+    );
+  }
+}
+
+/** True for an answer that names no request. */
+const hasNoId = ({ kind, id, isError, standIn }: Message): boolean =>
+  kind === 'response' && (id === null || (id === undefined && isError && standIn === undefined));
