@@ -100,7 +100,7 @@ export interface ExchangeFailure {
 }
 
 /** Creates the end of an exchange that failed. */
-export const failed = (
+export const failedExchange = (
   reason: Reason,
   detail: string,
   more?: Omit<ExchangeFailure, 'outcome' | 'reason' | 'detail'>,

@@ -22,7 +22,7 @@ import { followEventStream } from './event-stream.ts';
 import {
   type ExchangeEnd,
   type ExchangeServer,
-  failed,
+  failedExchange,
   type OutgoingMessage,
   type ResumedAnswer,
 } from './exchange-rules.ts';
@@ -187,7 +187,7 @@ export class Exchange {
     const { status, mediaType, body } = answer;
     if (!isAccepted(status)) return this.#readRefusal(answer, outgoing);
     const fault = session?.readHead?.(answer, this.#isInitialize);
-    if (fault !== undefined) return failed('server_refused', `${url.origin} ${fault}.`);
+    if (fault !== undefined) return failedExchange('server_refused', `${url.origin} ${fault}.`);
     if (mediaType === 'text/event-stream') {
       if (this.ids.length > 0) return this.#readStream(answer);
       // The next message need not wait for the end of this response.
@@ -197,7 +197,7 @@ export class Exchange {
     if (mediaType === 'application/json') {
       const json = await readJsonBody(body, flow, maxLineBytes);
       if (json === undefined) {
-        return failed('line_too_long', `${url.origin} answered a POST with more than ${maxLineBytes} bytes.`);
+        return failedExchange('line_too_long', `${url.origin} answered a POST with more than ${maxLineBytes} bytes.`);
       }
       this.#deliver((await readServerTexts([flattenLineBreaks(json)])).messages);
     } else if (this.ids.length === 0 || session?.elsewhere(answer) === undefined) await body.drain();
@@ -247,7 +247,7 @@ export class Exchange {
     });
     if (hasEndpoint) {
       const detail = `${where} answered a POST with an endpoint event, as servers of HTTP+SSE do. Set --transport sse.`;
-      return failed('server_refused', detail, { isOtherTransport: true });
+      return failedExchange('server_refused', detail, { isOtherTransport: true });
     }
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
     const isEnded = end.outcome === 'lost' && end.isEnded === true;
@@ -256,7 +256,7 @@ export class Exchange {
       return this.#complete();
     const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
     const detail = end.outcome === 'lost' ? end.detail : undefined;
-    return failed(reason, detail ?? `The response stream of ${where} ended before the response.`, {
+    return failedExchange(reason, detail ?? `The response stream of ${where} ended before the response.`, {
       isOddAnswer: isEnded,
     });
   }
@@ -288,7 +288,7 @@ export class Exchange {
     if (isInSession && (await session.isForgotten())) return { outcome: 'forgotten', isTaken: this.#isTaken };
     const hint = this.#isInitialize ? wrongUrlHint : '';
     const detail = `${url.origin} ended its response to a POST without answering the request.${hint}`;
-    return failed('server_refused', detail, { isOddAnswer: true });
+    return failedExchange('server_refused', detail, { isOddAnswer: true });
   }
 
   #deliver(received: readonly Message[]): void {
@@ -310,7 +310,8 @@ export class Exchange {
     if (isChallenge || (this.#isInitialize && isUnauthorized(status))) await body.drain();
     else {
       const { messages, expectsTls } = await readRefusal(answer, flow, maxLineBytes);
-      if (expectsTls) return failed('server_refused', explainTls(url.origin), { status, isOtherTransport: false });
+      if (expectsTls)
+        return failedExchange('server_refused', explainTls(url.origin), { status, isOtherTransport: false });
       if (!isPassedOn && (await this.#isForgottenBy(status, messages))) return { outcome: 'forgotten', isTaken: false };
       // A server of another transport or era may answer `initialize` so, and a client is to be told when to come again.
       const mayLackId = !this.#isInitialize && retryAfterS === undefined;
@@ -318,11 +319,11 @@ export class Exchange {
       if (this.#requests.areAnswered) return done;
       if (messages.some(isModernError)) {
         const detail = `${url.origin} supports only the revisions from ${modernEra} on, which have no initialize.`;
-        return failed('server_refused', detail);
+        return failedExchange('server_refused', detail);
       }
     }
     const how = { offer: this.offer, isFirst: this.#isInitialize, isGivenPath: session?.namesUrl === true };
-    return failed(reasonOfStatus(status), explainStatus(status, url.origin, how), {
+    return failedExchange(reasonOfStatus(status), explainStatus(status, url.origin, how), {
       status,
       retryAfterS,
       // The client gets the challenge of the server, and comes again with a token.
@@ -345,12 +346,12 @@ export class Exchange {
     const where = this.#server.url.origin;
     if (this.#isExpired) {
       const detail = `${where} did not accept a message within ${this.outgoing?.limitMs} ms.`;
-      return failed('server_unreachable', detail);
+      return failedExchange('server_unreachable', detail);
     }
     if (this.isAbandoned) return done;
     const noToken = noTokenReason(cause);
     const isUnreachable = isUnsentAfter(cause);
-    return failed(noToken ?? 'server_unreachable', explainConnectFailure(cause, where), {
+    return failedExchange(noToken ?? 'server_unreachable', explainConnectFailure(cause, where), {
       noToken,
       cause,
       isUnreachable,

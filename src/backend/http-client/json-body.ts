@@ -38,7 +38,7 @@ export async function readJsonBody(
 }
 
 /** What the body of a refusal says. */
-export interface Refusal {
+export interface RefusalBody {
   /** Its messages: the server's error, as a rule. What is no message says less than the status. */
   readonly messages: readonly Message[];
   /** The server expects TLS at this port, and got plain HTTP. */
@@ -60,7 +60,7 @@ export async function readRefusal(
   { status, mediaType, body }: Pick<HttpResponse, 'status' | 'mediaType' | 'body'>,
   flow: BackpressureGroup,
   maxBytes: number,
-): Promise<Refusal> {
+): Promise<RefusalBody> {
   if (mediaType !== 'application/json') {
     if (status === 400)
       return { messages: [], expectsTls: expectedTls.test(await readStart(body, { maxBytes: maxTextBytes })) };
@@ -72,7 +72,7 @@ export async function readRefusal(
   return { messages: messages.filter(({ standIn }) => standIn?.reason !== 'bad_response'), expectsTls: false };
 }
 
-const saysNothing: Refusal = { messages: [], expectsTls: false };
+const saysNothing: RefusalBody = { messages: [], expectsTls: false };
 
 /**
  * Reads the start of a body, as Latin-1. Resolves when the body is over, for any reason.
