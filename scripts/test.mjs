@@ -71,7 +71,7 @@ async function runTests(filters, options) {
 /**
  * Runs the few test files that failed once more, one after the other, now that nothing runs beside them. A test that fails
  * twice has failed. A test that passes the second time is named, and is a fault of the test or of the gateway that somebody
- * should look for (docs/decisions/0076-failed-tests-run-once-more.md).
+ * should look for (docs/decisions/0002-tools-and-tests.md).
  */
 async function runFailedAgain({ results, faults }, options) {
   const failed = [...new Set([...results.values()].filter((file) => file.failed > 0).map((file) => file.path))];

@@ -35,7 +35,7 @@ export type Cors = (method: string, headers: IncomingHttpHeaders) => CorsAnswer;
  * request.
  *
  * There is no `Access-Control-Allow-Credentials`. Credentials that a browser adds by itself (cookies, certificates) are
- * never accepted for another site's page, which sends its token as a header (docs/decisions/0034).
+ * never accepted for another site's page, which sends its token as a header (docs/decisions/0078).
  */
 export function createCors(rules: OriginRules): Cors {
   return (method, headers) => {

@@ -5,7 +5,7 @@ type MethodRoutes<T> = Map<string, Result<T>>;
 
 /**
  * A router of hono that finds a route only by its exact path, or by everything before `/*` at its end. No character of
- * a path is a pattern, and nothing is decoded (docs/decisions/0064). A path and method have one handler, the first.
+ * a path is a pattern, and nothing is decoded (docs/decisions/0078). A path and method have one handler, the first.
  */
 export class ExactPaths<T> implements Router<T> {
   readonly name = 'ExactPaths';

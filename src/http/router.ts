@@ -25,7 +25,7 @@ const alreadySent = {} as Response;
 
 /**
  * Makes a handler of an endpoint that writes to the response of Node.js. Endpoints that stream do, because a stream of
- * the web hides slow clients and clients that left (docs/decisions/0003).
+ * the web hides slow clients and clients that left (docs/decisions/0078).
  */
 export const asHandler =
   (endpoint: (context: HttpContext, path: string) => void | Promise<void>): AppHandler =>
@@ -40,7 +40,7 @@ export const withoutSlash = (path: string): string => (/[^/]\/$/.test(path) ? pa
 /**
  * The endpoints of a server for HTTP, as an application of hono. A path is reached only exactly, with or without a query
  * and one slash at the end. No path is normalised or decoded: a proxy in front may have checked `/x/../mcp` or `/%6dcp`
- * as another path (docs/decisions/0064). A target that is a whole URL is refused: a proxy in front and the gateway could
+ * as another path (docs/decisions/0078). A target that is a whole URL is refused: a proxy in front and the gateway could
  * use different parts of it as the host. A handler of GET answers HEAD, too: Node.js leaves out the body.
  */
 export class Routes {

@@ -76,7 +76,7 @@ export const gateFindings: readonly Requirement[] = [
   {
     id: 'G-18',
     text: 'No command writes the configuration of a server from a registry without a check.',
-    untested: 'The command was removed (decision 0124).',
+    untested: 'The command was removed (decision 0040).',
   },
   {
     id: 'G-19',

@@ -7,7 +7,7 @@ const lingerMs = 10_000;
 /** Descriptors that a gateway may have more than at first: a connection that was just opened again, to Redis for example. */
 const spareDescriptors = 3;
 
-/** What lives for an hour after the session that nobody ended (docs/decisions/0193); that it has a TTL is checked. */
+/** What lives for an hour after the session that nobody ended (docs/decisions/0192); that it has a TTL is checked. */
 const lasting: ReadonlySet<string> = new Set(['session:record', 'session:tails', 'session:pending']);
 
 const ofSessions = ({ redis }: Sample): number =>
