@@ -27,11 +27,9 @@ export interface GroupRequestOptions {
   /** The lowest level of log messages that the client wants for this request; absent if it wants none. */
   readonly logLevel?: LogLevel;
   /**
-   * How long the request waits at the input gate before it fails with `group_busy`, in milliseconds; see `InputGate`.
-   * Absent if the requests of the session run at the same time, because all are of one user.
+   * The user of the request. Its calls may have to wait for those of other users; see `InputGate`. Absent if all requests
+   * of the session are of one user.
    */
-  readonly turnMs?: number;
-  /** The user of the request; absent if all requests of the session are of one user. */
   readonly user?: Principal;
   /** The listener that a resource request or ping is for; see `SubscriptionLeases`. */
   readonly holder?: string;

@@ -1,22 +1,29 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { Answer } from '../../call/answer.ts';
 import type { FaultData } from '../../call/call-answer.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { maxForeignId } from '../../protocol/ids/own-ids.ts';
 import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, type Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
-import { isWanted } from '../../protocol/modern/log-levels.ts';
+import { isWanted, type LogLevel } from '../../protocol/modern/log-levels.ts';
 import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { InitializedServer } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { compareLogPositions, type EventId } from '../../protocol/wire/event-id.ts';
+import type { Server } from '../../server/server.ts';
 import { ServerRequests } from '../../session/outbound/server-requests.ts';
 import type { GroupRequestOptions } from '../../session/session-handle.ts';
+import type { Values } from '../../store/shared/values.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import type { RequestStateContent } from '../keys/request-state.ts';
+import type { RequestStateContent, RequestStates } from '../keys/request-state.ts';
 import { ask, CallStream, type EventPosition } from './call-stream.ts';
-import type { GroupCallHost, GroupRequest } from './group-request.ts';
+import type { ResponseForm } from './client-form.ts';
+import { type GroupClient, stateBinding } from './group-client.ts';
 import type { GroupSession, OpenGroupSession } from './group-session.ts';
+import type { GroupTools } from './group-tools.ts';
 import { OpenQuestions } from './rounds/open-questions.ts';
 import {
   formatStreamPosition,
@@ -37,6 +44,48 @@ const bundleMs = 20;
 /** How long outcomes of rounds are kept after the end of their call: a minute, and an allowance for two clocks. */
 const keptMs = 65_000;
 
+/** What the calls of a server's groups have in common. */
+export interface GroupCallParts {
+  readonly server: Server;
+  readonly states: RequestStates;
+  /** The outcomes of rounds, for clients that send a round again. */
+  readonly values: Values;
+  readonly tools: GroupTools;
+  readonly ids: CallIds;
+  /** How long a parked call waits for its client, in milliseconds. */
+  readonly idleMs: number;
+  /** Returns the reason that a client gets for a failure. */
+  reasonOf(cause: unknown): Reason;
+}
+
+/** A request of a client without a session. */
+export interface GroupRequest {
+  readonly request: Message;
+  readonly client: GroupClient;
+  readonly form: ResponseForm;
+  readonly logLevel: LogLevel | undefined;
+  readonly answer: Answer;
+}
+
+/**
+ * Gives ids to calls. Calls of several instances meet in one session, so the first id is random, and an id that is in
+ * use is renumbered there.
+ */
+export class CallIds {
+  readonly #instance = randomBytes(6).toString('base64url');
+  #last = randomInt(maxForeignId);
+
+  next(): number {
+    this.#last = (this.#last % maxForeignId) + 1;
+    return this.#last;
+  }
+
+  /** A name for the request with this id, which no request of any instance shares. */
+  nameOf(id: number): string {
+    return `${this.#instance}-${id}`;
+  }
+}
+
 /**
  * One request of a client without a session of its own. It runs in a session of the client's group, under an id of the
  * gateway. The response goes to the client in the form of its era.
@@ -45,7 +94,7 @@ const keptMs = 65_000;
  * instance, delivers the answers and resumes the call's stream from the log (docs/design.md, D7).
  */
 export class GroupCall {
-  readonly #host: GroupCallHost;
+  readonly #parts: GroupCallParts;
   readonly #groupRequest: GroupRequest;
   #id: number;
   #name: string;
@@ -62,12 +111,13 @@ export class GroupCall {
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(host: GroupCallHost, groupRequest: GroupRequest) {
-    this.#host = host;
+  constructor(parts: GroupCallParts, groupRequest: GroupRequest) {
+    this.#parts = parts;
     this.#groupRequest = groupRequest;
-    this.#id = host.newId();
-    this.#name = host.nameOf(this.#id);
-    const { request, form, answer, forwarded } = groupRequest;
+    this.#id = parts.ids.next();
+    this.#name = parts.ids.nameOf(this.#id);
+    const { request, form, answer } = groupRequest;
+    const { forwarded } = groupRequest.client;
     this.#sent = form.sent(request, this.#id);
     this.#stream = new CallStream({
       forwarded,
@@ -80,27 +130,22 @@ export class GroupCall {
 
   /** Runs the request in a session, which is opened if need be. */
   async run(session: GroupSession): Promise<void> {
-    const { answer, forwarded } = this.#groupRequest;
-    const until = performance.now() + this.#host.idleMs;
-    session.noteCall(this.#name);
+    const { answer, client } = this.#groupRequest;
+    session.begin(this.#name);
     for (let reopened = 0; !this.#isOver; reopened += 1) {
       if (!session.isOpen) answer.awaitsStart();
-      const open = await session.open(forwarded);
+      const open = await session.open(client.forwarded);
       answer.started();
       // A session that was opened for this request alone has to be ended here.
-      if (answer.isOver) return this.#noteOver(session);
-      const waitMs = Math.max(1, until - performance.now());
-      const why = typeof open === 'string' ? open : await this.#post(session, open, waitMs);
+      if (answer.isOver) return session.release(this.#name);
+      this.#session = session;
+      const why = typeof open === 'string' ? open : await this.#post(open);
       if (why === undefined) return;
       if (why === 'unknown_session' && reopened < maxReopens) session.forget();
-      else {
-        session.noteOver(this.#name);
-        if (why !== 'server_start_failed' || session.refusal === undefined)
-          return this.#fail(why, this.#stream.refusalData);
-        // The client gets the server's own error: it says what is missing, such as a key.
-        this.#session = session;
-        return this.#finish(session.refusal);
-      }
+      else if (why !== 'server_start_failed' || session.refusal === undefined)
+        return this.#fail(why, this.#stream.refusalData);
+      // The client gets the server's own error: it says what is missing, such as a key.
+      else return this.#finish(session.refusal);
     }
   }
 
@@ -119,25 +164,24 @@ export class GroupCall {
     this.#delivered = parseStreamPosition(value.told);
     this.#questions.noteAnswered(value.answered);
     const { messages, digest } = toLegacyAnswers(value.open, answers);
-    this.#outcome = new RoundOutcome(this.#host.values, value.call, round, digest);
+    this.#outcome = new RoundOutcome(this.#parts.values, value.call, round, digest);
     // While the store is away no outcome is found. A session that is held here accepts each round only once, without
     // the store.
     if (await this.#repeatOutcome()) return;
-    const open = await session.reopen(this.#groupRequest.forwarded);
+    const { forwarded } = this.#groupRequest.client;
+    const open = await session.reopen(forwarded);
     if (this.#groupRequest.answer.isOver) return;
     if (typeof open === 'string')
       return this.#handleLoss(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
-    this.#useSession(session, open);
+    this.#session = session;
+    this.#opened = open.opened;
     this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
     const group = {
-      ...this.#groupOptions(0),
+      ...this.#groupOptions,
       round: { call: value.id, name: `${value.call} ${round}`, digest },
     };
     const { handle } = open;
-    const refused = await ask(
-      (reply) => handle.post({ messages, isBatch: false, group }, reply),
-      this.#groupRequest.forwarded,
-    );
+    const refused = await ask((reply) => handle.post({ messages, isBatch: false, group }, reply), forwarded);
     if (refused === 'unknown_session') return this.#handleLoss('outcome_unknown');
     // The call itself goes on, for the client whose answers it got, or until these are sent again.
     if (typeof refused === 'string') return this.#answerOnly({ reason: roundRefusal(refused) });
@@ -147,25 +191,19 @@ export class GroupCall {
     this.#stream.listen(handle, parseStreamPosition(isComplete ? value.told : value.after));
   }
 
-  #useSession(session: GroupSession, { opened }: OpenGroupSession): void {
-    this.#session = session;
-    this.#opened = opened;
-  }
-
   /**
    * Sends the request to a session. Resolves with the reason if it was refused, or with nothing once it was accepted.
    */
-  #post(session: GroupSession, open: OpenGroupSession, waitMs: number): Promise<Reason | undefined> {
-    this.#useSession(session, open);
-    const group = this.#groupOptions(waitMs);
-    return this.#stream.post(open.handle, { messages: [this.#sent.request], isBatch: false, group });
+  #post({ handle, opened }: OpenGroupSession): Promise<Reason | undefined> {
+    this.#opened = opened;
+    const group = this.#groupOptions;
+    return this.#stream.post(handle, { messages: [this.#sent.request], isBatch: false, group });
   }
 
-  #groupOptions(turnMs: number): GroupRequestOptions {
-    const { logLevel, member } = this.#groupRequest;
-    const hasSeveralUsers = this.#host.hasSeveralUsers();
+  get #groupOptions(): GroupRequestOptions {
+    const { logLevel, client } = this.#groupRequest;
     return {
-      ...(hasSeveralUsers && { turnMs, user: member.principal }),
+      ...(client.hasOtherUsers && { user: client.principal }),
       ...(logLevel !== undefined && { logLevel }),
     };
   }
@@ -193,14 +231,14 @@ export class GroupCall {
 
   #handleQuestion(message: Message, before: EventId | undefined, at: EventId | undefined): void {
     if (this.#questions.isAnswered(message.id as RequestId)) return;
-    const { request, askable, form } = this.#groupRequest;
+    const { request, client, form } = this.#groupRequest;
     const need = requiredFeature(message);
     const isAskable = need !== undefined && methodOf(request.method).mayAsk && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
       this.#sendToSession(ServerRequests.refusal(message));
       return;
     }
-    if (!askable.has(need.flag)) {
+    if (!client.askable.has(need.flag)) {
       this.#sendToSession(ServerRequests.refusal(message));
       if (!form.namesMissingCapabilities) return;
       this.#cancelAtServer('The client does not support the input that the server requests.');
@@ -216,7 +254,8 @@ export class GroupCall {
     this.#bundle = undefined;
     const { open, answered, after } = this.#questions;
     if (this.#isOver || after === undefined) return;
-    const { answer } = this.#groupRequest;
+    const { answer, request, client } = this.#groupRequest;
+    const { server, states, idleMs } = this.#parts;
     const session = this.#session as GroupSession;
     const parked: ParkedCall = {
       place: session.key,
@@ -231,17 +270,17 @@ export class GroupCall {
     this.#isOver = true;
     this.#stream.stop();
     try {
-      const state = await this.#host.seal(this.#groupRequest, this.#round + 1, parked);
+      const content = { round: this.#round + 1, expiresAtMs: Date.now() + idleMs, value: parked };
+      const state = await states.seal(stateBinding(server, request, client), content);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(session, 'The client no longer waits for the answer.');
       const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
-      await this.#keepOutcome({ response, status: 200 }, this.#host.idleMs + keptMs);
-      session.noteCall(this.#name, this.#host.idleMs);
-      this.#host.onParked(session, this.#groupRequest);
+      await this.#keepOutcome({ response, status: 200 }, idleMs + keptMs);
+      session.park(this.#name, idleMs);
       answer.response(response, 200);
     } catch (cause) {
       this.#abandon(session, 'The gateway cannot send requests to the client.');
-      const reason = this.#host.reasonOf(cause);
+      const reason = this.#parts.reasonOf(cause);
       answer.fault(reason === 'store_unavailable' ? 'outcome_unknown' : reason);
     }
   }
@@ -249,13 +288,13 @@ export class GroupCall {
   /** Cancels a waiting call that no client will resume. */
   #abandon(session: GroupSession, reason: string): void {
     this.#cancelAtServer(reason);
-    this.#noteOver(session);
+    session.release(this.#name);
   }
 
   #finish(response: Message): void {
-    const { request, form } = this.#groupRequest;
+    const { request, form, client } = this.#groupRequest;
     const gatewayFault = readGatewayFault(response);
-    if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#groupRequest, response.text);
+    if (request.method === 'tools/list' && !response.isError) this.#parts.tools.learn(response.text, client);
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
     const { clientId, idText } = this.#sent;
     const context = { request, clientId, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
@@ -266,7 +305,7 @@ export class GroupCall {
   #conclude(outcome: KeptOutcome): void {
     this.#close();
     const sendEnd = (): void => {
-      this.#noteOver(this.#session as GroupSession);
+      this.#session?.release(this.#name);
       this.#sendOutcome(outcome);
     };
     if (this.#outcome === undefined) sendEnd();
@@ -275,7 +314,7 @@ export class GroupCall {
 
   /** Keeps the outcome of the round. While the store is away, only a repetition of the round is lost. */
   async #keepOutcome(outcome: KeptOutcome, forMs: number): Promise<void> {
-    await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
+    await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#parts.reasonOf(cause));
   }
 
   /** Repeats the kept outcome of the round. Resolves with true if the request is over. */
@@ -302,7 +341,7 @@ export class GroupCall {
   /** Ends a call whose stream is lost. An earlier request with the same round may have kept its outcome. */
   async #handleLoss(reason: Reason): Promise<void> {
     const mayBeKept = reason === 'outcome_unknown';
-    const why = mayBeKept ? await this.#repeatOutcome().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
+    const why = mayBeKept ? await this.#repeatOutcome().catch((cause: unknown) => this.#parts.reasonOf(cause)) : reason;
     this.#fail(typeof why === 'string' ? why : reason);
   }
 
@@ -327,7 +366,7 @@ export class GroupCall {
 
   /** Sends the session a message that needs no answer. */
   #sendToSession(message: Message): void {
-    detach('session', this.#session?.send([message], this.#groupRequest.forwarded));
+    detach('session', this.#session?.send([message], this.#groupRequest.client.forwarded));
   }
 
   #close(): void {
@@ -338,12 +377,7 @@ export class GroupCall {
 
   #end(): void {
     this.#close();
-    if (this.#session !== undefined) this.#noteOver(this.#session);
-  }
-
-  #noteOver(session: GroupSession): void {
-    session.noteOver(this.#name);
-    this.#host.onOver(session, this.#groupRequest);
+    this.#session?.release(this.#name);
   }
 }
 

@@ -38,6 +38,8 @@ export interface GroupSessionParts {
    * The `clientInfo` of the session's only client, as JSON text; absent if there are several clients, or none is given.
    */
   readonly infoText?: string | undefined;
+  /** True if the session serves one request, and ends with it. */
+  readonly isForOne?: boolean;
   /** The topic under which the clients of the group get changes. */
   readonly topic: string;
 }
@@ -49,6 +51,9 @@ export interface OpenGroupSession {
   readonly opened: InitializedServer;
   readonly protocolVersion: string;
 }
+
+/** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
+const unresumedMs = 30_000;
 
 /** The pause between two attempts while another request or instance opens or ends the session. */
 const pauseMs = 50;
@@ -65,7 +70,6 @@ export class GroupSession {
   readonly #parts: GroupSessionParts;
   readonly #onOpened: (opened: Omit<OpenGroupSession, 'handle'>) => void;
   #known: Omit<OpenGroupSession, 'handle'> | undefined;
-  #newest: OpenGroupSession | undefined;
   #refusal: Message | undefined;
   /** The open calls of this instance, and when those that wait for their clients are given up. */
   readonly #calls = new Map<string, number>();
@@ -111,7 +115,7 @@ export class GroupSession {
     }
     // Looked up again: the session may have ended meanwhile.
     const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : this.#openAs(handle, known);
+    return typeof handle === 'string' ? handle : { handle, ...known };
   }
 
   /** As `open`, for a session in which a call is already running: a missing session is not opened again. */
@@ -123,15 +127,7 @@ export class GroupSession {
     if (typeof known === 'string') return known;
     this.#known = known;
     const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : this.#openAs(handle, known);
-  }
-
-  /** Returns the previous object if nothing changed, which is the usual case. */
-  #openAs(handle: SessionHandle, known: Omit<OpenGroupSession, 'handle'>): OpenGroupSession {
-    const newest = this.#newest;
-    if (newest?.handle === handle && newest.opened === known.opened) return newest;
-    this.#newest = { handle, ...known };
-    return this.#newest;
+    return typeof handle === 'string' ? handle : { handle, ...known };
   }
 
   /** Finds the session; `unknown_session` if there is none. */
@@ -153,13 +149,23 @@ export class GroupSession {
     return this.#calls.size;
   }
 
-  /** A call is open, for at most this long if it waits for its client. */
-  noteCall(call: string, forMs = Number.POSITIVE_INFINITY): void {
-    this.#calls.set(call, performance.now() + forMs);
+  /** A call begins. */
+  begin(call: string): void {
+    this.#calls.set(call, Number.POSITIVE_INFINITY);
   }
 
-  noteOver(call: string): void {
+  /** A call waits for its client, at most this long. A session for it alone then ends, if no instance has resumed it. */
+  park(call: string, forMs: number): void {
+    this.#calls.set(call, performance.now() + forMs);
+    if (this.#parts.isForOne !== true) return;
+    const endUnused = (): void => detach('session', this.send([], undefined, { endsUnused: true }));
+    setTimeout(endUnused, forMs + unresumedMs).unref();
+  }
+
+  /** A request, or this call, is over. A session that served it alone ends. */
+  release(call = ''): void {
     this.#calls.delete(call);
+    if (this.#parts.isForOne === true) detach('session', this.#end());
   }
 
   /**
@@ -176,8 +182,7 @@ export class GroupSession {
     return ask((reply) => handle.post({ messages, isBatch: false, ...(group && { group }) }, reply), forwarded);
   }
 
-  /** Ends the session, if there is one. */
-  async end(): Promise<void> {
+  async #end(): Promise<void> {
     const handle = await this.find();
     if (typeof handle !== 'string') await ask((reply) => handle.remove(reply));
   }

@@ -6,14 +6,14 @@ import { mayMirror } from '../../protocol/modern/param-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 
-/** The owner of a list of tools: a list may be for one client only (P11). */
+/** Who gets a list of tools: a list may be for one client only (P11). */
 export interface ToolListOwner {
-  readonly principal: Principal;
+  readonly owner: Principal;
   readonly forwarded: ForwardedHeaders | undefined;
 }
 
-/** How many principals' tools are remembered; for others the server is asked again (P8). */
-const maxPrincipals = 100;
+/** How many owners' tools are remembered; for others the server is asked again (P8). */
+const maxOwners = 100;
 
 const paramPrefix = 'mcp-param-';
 
@@ -24,7 +24,7 @@ const paramPrefix = 'mcp-param-';
  */
 export class GroupTools {
   readonly #list: (owner: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>;
-  readonly #byPrincipal = new BoundedMap<string, ToolHeaders>(maxPrincipals);
+  readonly #byOwner = new BoundedMap<string, ToolHeaders>(maxOwners);
 
   /** @param list gets a page of the server's list of tools, with a request of the gateway's own */
   constructor(list: (owner: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>) {
@@ -33,7 +33,7 @@ export class GroupTools {
 
   /** Learns from a passing list of tools, or a page of one. */
   learn(response: Buffer, owner: ToolListOwner): void {
-    const known = this.#byPrincipal.get(ownerKey(owner));
+    const known = this.#byOwner.get(ownerKey(owner));
     if (known === undefined && !mayMirror(response)) return;
     (known ?? this.#add(owner)).learn(response, owner.forwarded);
   }
@@ -41,22 +41,22 @@ export class GroupTools {
   /** Checks a `tools/call`. */
   check(call: Message, headers: RequestHeaders, owner: ToolListOwner): ParamFault | Promise<ParamFault> {
     const isMirrored = Object.keys(headers).some((name) => name.startsWith(paramPrefix));
-    if (!isMirrored && this.#byPrincipal.size === 0) return undefined;
-    const known = this.#byPrincipal.get(ownerKey(owner));
+    if (!isMirrored && this.#byOwner.size === 0) return undefined;
+    const known = this.#byOwner.get(ownerKey(owner));
     if (known === undefined && !isMirrored) return undefined;
     return (known ?? this.#add(owner)).check(call, memberValue(call, 'params', 'name'), headers, owner.forwarded);
   }
 
-  #add(owner: ToolListOwner): ToolHeaders {
-    const { principal } = owner;
+  #add(of: ToolListOwner): ToolHeaders {
+    const { owner } = of;
     const tools = new ToolHeaders({
       list: (cursor, forwarded) =>
-        this.#list({ principal, forwarded: forwarded === noHeaders ? undefined : forwarded }, cursor),
+        this.#list({ owner, forwarded: forwarded === noHeaders ? undefined : forwarded }, cursor),
     });
-    this.#byPrincipal.set(ownerKey(owner), tools);
+    this.#byOwner.set(ownerKey(of), tools);
     return tools;
   }
 }
 
-const ownerKey = ({ principal: { issuer, subject, client } }: ToolListOwner): string =>
+const ownerKey = ({ owner: { issuer, subject, client } }: ToolListOwner): string =>
   JSON.stringify([issuer, subject, client]);

@@ -11,6 +11,8 @@ export interface InputGateOptions {
   readonly calls: SessionCalls;
   /** The most requests that wait at once (P8). Their bytes have a limit, too. */
   readonly maxWaiting: number;
+  /** How long a request waits before it fails with `group_busy`, in milliseconds. */
+  readonly maxWaitMs: number;
   /** A waiting request may now run. */
   onAdmitted(post: ClientPost, reply: Reply): void;
 }
@@ -41,13 +43,11 @@ export class InputGate {
 
   /** True if a post may run now. Otherwise it waits at the gate, or fails with `group_busy`. */
   admits(post: ClientPost, reply: Reply): boolean {
-    const request = post.messages.find(mayCauseInput);
+    const request = post.group?.user && post.messages.find(mayCauseInput);
     if (request === undefined || this.#isOpen) return true;
-    const { turnMs } = post.group ?? noTurn;
-    if (turnMs === undefined) return true;
+    const { maxWaiting, maxWaitMs } = this.#options;
     const refuse = (): void => reply.answer(faultAnswer('group_busy', request.id ?? null));
-    const isFull = this.#queue.length >= this.#options.maxWaiting || !this.#queue.hasRoomFor(bytesOf(post));
-    if (turnMs === 0 || isFull) {
+    if (this.#queue.length >= maxWaiting || !this.#queue.hasRoomFor(bytesOf(post))) {
       refuse();
       return false;
     }
@@ -55,7 +55,7 @@ export class InputGate {
       queued.timer.clear();
       return this.#queue.remove((each) => each === queued);
     };
-    const queued = { post, reply, timer: new TimeLimit(() => dequeue() && refuse(), turnMs) };
+    const queued = { post, reply, timer: new TimeLimit(() => dequeue() && refuse(), maxWaitMs) };
     this.#queue.push(queued);
     reply.onGone(dequeue);
     return false;
@@ -83,8 +83,6 @@ export class InputGate {
     }
   }
 }
-
-const noTurn: NonNullable<ClientPost['group']> = { turnMs: 0 };
 
 const bytesOf = ({ messages }: ClientPost): number => messages.reduce((sum, { text }) => sum + text.length, 0);
 

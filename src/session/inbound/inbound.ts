@@ -79,6 +79,7 @@ export class Inbound {
     this.#inputGate = new InputGate({
       calls,
       maxWaiting: session.maxCalls,
+      maxWaitMs: session.limits.requestIdleMs,
       onAdmitted: (post, reply) => this.post(post, reply),
     });
   }

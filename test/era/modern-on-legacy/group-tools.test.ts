@@ -9,15 +9,15 @@ const tool = (header?: string) => ({
 const list = (...tools: unknown[]) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
 const one = readRequest(call(1, 'tools/call', { name: 'one', arguments: { a: 'x' } }));
 const of = (subject: string): ToolListOwner => ({
-  principal: { issuer: 'i', subject, client: 'c' },
+  owner: { issuer: 'i', subject, client: 'c' },
   forwarded: undefined,
 });
 
 /** A legacy server with this list. */
 function server(answer: Buffer | undefined) {
   const asked: string[] = [];
-  const tools = new GroupTools(async ({ principal }) => {
-    asked.push(principal.subject);
+  const tools = new GroupTools(async ({ owner }) => {
+    asked.push(owner.subject);
     return answer;
   });
   return { tools, asked };

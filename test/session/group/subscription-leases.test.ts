@@ -15,7 +15,7 @@ function create(client = new ClientState(initialize, undefined, { isGroup: true 
     const method = what === 'ping' ? what : `resources/${what}`;
     const request = readMessage(JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params: { uri } }));
     const reply = createFakeReply();
-    const isSettled = holds.settles(request, { turnMs: 0, holder, ...(renews && { renews }) }, reply);
+    const isSettled = holds.settles(request, { holder, ...(renews && { renews }) }, reply);
     if (!isSettled) client.noteAnswered(method, request.text, ok);
     else if (reply.given?.kind === 'fault') return reply.given.reason;
     else expect(reply.given).toMatchObject({ kind: 'json', json: { id: 'x', result: {} } });
@@ -44,12 +44,12 @@ describe('the subscription leases of a group session', () => {
   it('let every listener subscribe until the server has agreed, and again after an unsubscription', () => {
     const { holds, ask, client } = create();
     const request = readMessage('{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a"}}');
-    expect(holds.settles(request, { turnMs: 0, holder: 'one' }, createFakeReply())).toBe(false);
+    expect(holds.settles(request, { holder: 'one' }, createFakeReply())).toBe(false);
     expect(ask('subscribe', 'a', 'two')).toBe(true);
     expect(client.subscribed.size).toBe(1);
     ask('unsubscribe', 'a', 'one');
     const stop = readMessage('{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"a"}}');
-    expect(holds.settles(stop, { turnMs: 0, holder: 'two' }, createFakeReply())).toBe(false);
+    expect(holds.settles(stop, { holder: 'two' }, createFakeReply())).toBe(false);
     expect(ask('subscribe', 'a', 'one')).toBe(true); // before the answer to that has come
   });
 
@@ -84,7 +84,7 @@ describe('the subscription leases of a group session', () => {
     const ping = readMessage('{"jsonrpc":"2.0","id":1,"method":"ping"}');
     const outcome = (options: object) => {
       const reply = createFakeReply();
-      expect(holds.settles(ping, { turnMs: 0, holder: 'one', ...options }, reply)).toBe(true);
+      expect(holds.settles(ping, { holder: 'one', ...options }, reply)).toBe(true);
       return reply.given?.kind === 'fault' ? reply.given.reason : reply.given?.kind;
     };
     expect(outcome({ renews: [] })).toBe('unknown_session');
@@ -107,7 +107,7 @@ describe('the subscription leases of a group session', () => {
   it('let all other requests pass to the server', () => {
     const { holds } = create();
     const request = readMessage('{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a"}}');
-    expect(holds.settles(request, { turnMs: 0 }, createFakeReply())).toBe(false);
-    expect(holds.settles(undefined, { turnMs: 0, holder: 'one' }, createFakeReply())).toBe(false);
+    expect(holds.settles(request, {}, createFakeReply())).toBe(false);
+    expect(holds.settles(undefined, { holder: 'one' }, createFakeReply())).toBe(false);
   });
 });

@@ -173,7 +173,7 @@ export class GroupSubscription {
     leases: Pick<GroupRequestOptions, 'holder' | 'renews' | 'joins'>,
   ): Promise<Reason | 'refused' | undefined> {
     const message = createMessage({ id: nextOwnId(), method, params });
-    const post = { messages: [message], isBatch: false, group: { turnMs: 0, ...leases } };
+    const post = { messages: [message], isBatch: false, group: leases };
     const outcome = await ask((reply) => handle.post(post, reply), this.#options.forwarded);
     if (typeof outcome === 'string') return outcome;
     return outcome?.isError === true ? 'refused' : undefined;
