@@ -112,7 +112,7 @@ export interface BackendEvents {
    * requests were reported before. Only transports that can lose a single answer call this.
    * @param isFinal sending the requests again would not help. Either the backend has already done so where that is
    *   safe, or the server was away for as long as a request waits. Only one layer retries a call, or the waiting times
-   *   would add up (docs/decisions/0075)
+   *   would add up (docs/decisions/0189)
    */
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
 
@@ -213,7 +213,7 @@ export interface OpenOptions {
   readonly affinity?: string | undefined;
   /**
    * The cookies that the server has set for the session. They outlive the backend, since a balancer recognises by them
-   * which server has the session (docs/decisions/0174). Absent where the backend keeps them for itself.
+   * which server has the session (docs/decisions/0016). Absent where the backend keeps them for itself.
    */
   readonly cookies?: CookieJar | undefined;
   /** The session, if it may use a kept process, and may leave its own process to another session. */

@@ -12,7 +12,7 @@ interface NumberedCall {
 
 /**
  * The calls of a session that its server knows under numbers of the gateway: the client uses an id twice, or one that can
- * be the gateway's own (docs/decisions/0173). Most sessions have none.
+ * be the gateway's own (docs/decisions/0156). Most sessions have none.
  */
 export class RenumberedCalls<C extends NumberedCall> {
   /** By the client's id, oldest first. */

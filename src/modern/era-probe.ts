@@ -61,7 +61,7 @@ const defaultWitnessAfterMs = 4_000;
 /**
  * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility"). The probe has a process
  * that serves nobody yet, since a legacy server may end on a request before `initialize`. It gets `server/discover`, and
- * serves the first client afterwards, so that a server starts once (docs/decisions/0159). If it stays silent, a second
+ * serves the first client afterwards, so that a server starts once (docs/decisions/0025). If it stays silent, a second
  * process gets `initialize`: the answer shows a legacy server that ignores `server/discover`.
  *
  * A process that ends proves nothing: it may have crashed. One more process is started and gets `initialize` alone. A

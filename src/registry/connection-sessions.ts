@@ -33,7 +33,7 @@ export interface ConnectionHome {
 }
 
 /**
- * Sessions that live and die with one connection of their client (docs/decisions/0019). No other instance and no shared
+ * Sessions that live and die with one connection of their client (docs/decisions/0195). No other instance and no shared
  * store knows them, and no request can name one. The holder of the connection ends the session with it.
  */
 export class ConnectionSessions implements SessionHost {

@@ -224,7 +224,7 @@ export abstract class SessionCore {
 
   /**
    * The session was taken over. Once it makes progress, the losses of its earlier owners do not count against it
-   * (docs/decisions/0068).
+   * (docs/decisions/0015).
    * @param isServerUp false while the server is being started again
    */
   awaitProgress(isServerUp: () => boolean): void {

@@ -145,7 +145,7 @@ export class Session extends SessionCore implements SessionHandle {
     else detach('session', streams.resume(reply, lastEventId), () => reply.answer(faultAnswer('internal', null)));
   }
 
-  /** Ends an unused backend until the next message, if its server is configured so (docs/decisions/0045). */
+  /** Ends an unused backend until the next message, if its server is configured so (docs/decisions/0189). */
   hibernateIfUnused(): void {
     const { hibernateAfterMs } = this.server;
     if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;

@@ -2,7 +2,7 @@ import { backoff } from '../util/timing/backoff.ts';
 
 /**
  * Limits of takeovers that follow each other without progress, each after a lost owner: the session may be what kills
- * its owners. Later takeovers have to wait, and after many of them the session ends (docs/decisions/0068).
+ * its owners. Later takeovers have to wait, and after many of them the session ends (docs/decisions/0015).
  * `SessionRecords.confirmTakeover` reports progress.
  */
 

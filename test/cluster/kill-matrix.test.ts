@@ -36,7 +36,7 @@ function expectedOf(fault: Fault, place: Place, phase: Phase, method: Method): E
   if (fault === 'SIGTERM') return answered;
   // Its client has no event id to come again with; if the instance wakes up, it hears from it what is known then.
   if (phase === 'JSON' && isIngressStruck && fault === 'kill -9') return { outcomes: ['broken'], runs: [1] };
-  // An instance that hears nothing of the store says so after a lease and a second (docs/decisions/0069).
+  // An instance that hears nothing of the store says so after a lease and a second (docs/decisions/0200).
   const isElsewhere = places[place].owner !== places[place].ingress;
   if (phase === 'JSON' && isIngressStruck && isElsewhere && fault === 'partition') return unknown;
   // Nobody has taken over the session of an owner that answered the others during its lease. It goes on there.

@@ -195,7 +195,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 });
 
-/** Clients of this version of the SDK send the same `server/discover`, whether or not they could fall back (0134). */
+/** Clients of this version of the SDK send the same `server/discover`, whether or not they could fall back (0025). */
 describe.each<readonly [string, Mode]>([
   ['auto', 'auto'],
   ['pinned', { pin: '2026-07-28' }],

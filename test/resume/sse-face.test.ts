@@ -39,7 +39,7 @@ afterAll(async () => {
 
 // They put their own headers in place of those of their EventSource, Last-Event-ID among them (typescript-sdk#2475): for them
 // a lost stream is a lost session, as it always was in this transport. The application behind them does not notice it and
-// sends no `initialize`, so the gateway sends one (docs/decisions/0162).
+// sends no `initialize`, so the gateway sends one (docs/decisions/0195).
 describe.each([
   ['v1', connectV1],
   ['v2', connectV2],

@@ -40,7 +40,7 @@ export function lostTicks(
     if (message === undefined) continue;
     const { pid, n }: { pid: number; n: number } = message.params;
     const position = parseEventId(id ?? '');
-    // While the store is away, a client gets messages without event ids (docs/decisions/0183).
+    // While the store is away, a client gets messages without event ids (docs/decisions/0070).
     if (position === undefined) withoutId.add(`process ${pid}, ${n}`);
     const key = `process ${pid}, epoch ${position?.epoch}`;
     if (position !== undefined) ticks.set(key, (ticks.get(key) ?? new Map()).set(n, position));

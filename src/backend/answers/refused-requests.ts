@@ -11,7 +11,7 @@ export interface RefusedRequests {
   readonly retryAfterS?: number | undefined;
 }
 
-/** Reports requests that a server at a URL does not answer (docs/decisions/0175). */
+/** Reports requests that a server at a URL does not answer (docs/decisions/0016). */
 export function reportRefused(
   events: Pick<BackendEvents, 'onMessages' | 'onUnanswered'>,
   ids: RequestIds,

@@ -7,7 +7,7 @@ export const maxUnreachableMs = 15_000;
 
 /**
  * The same for a host that refuses the connection: there is no server, and clients should get this reason before their
- * own time limits (docs/decisions/0154).
+ * own time limits (docs/decisions/0016).
  */
 export const maxRefusedMs = 1_500;
 

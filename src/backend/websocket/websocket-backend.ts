@@ -54,7 +54,7 @@ export interface WebSocketOptions {
 
 /**
  * Connects to a server of the WebSocket transport of the SDKs: one connection for each backend, subprotocol `mcp`, one
- * JSON text in each text frame (docs/decisions/0019). A server that does not choose the subprotocol is refused
+ * JSON text in each text frame (docs/decisions/0195). A server that does not choose the subprotocol is refused
  * (`failed`), as browsers do.
  *
  * Beyond `Backend`:

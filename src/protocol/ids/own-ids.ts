@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { RequestId } from '../faults.ts';
 
 /**
- * The ids of the gateway's own requests, and of requests that it renumbers (docs/decisions/0173). All are numbers, since
+ * The ids of the gateway's own requests, and of requests that it renumbers (docs/decisions/0156). All are numbers, since
  * some servers turn any other id into 0. Some servers read ids as 32-bit integers, so the numbers end below 2^31. They
  * begin where clients hardly count to.
  */

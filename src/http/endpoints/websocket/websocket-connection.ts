@@ -62,7 +62,7 @@ const closeReasonGraceMs = 1_000;
 const notText: PostedMessages = { ok: false, reason: 'not_text', id: null };
 
 /**
- * One client on a WebSocket (docs/decisions/0019). Its session begins with `initialize` and ends with the connection,
+ * One client on a WebSocket (docs/decisions/0195). Its session begins with `initialize` and ends with the connection,
  * since the transport has no way to resume. Each text frame is one JSON text, like the body of a POST. All messages to
  * the client, including responses, are text frames in the order of the session.
  *

@@ -35,7 +35,7 @@ export interface WebSocketEndpoint {
 }
 
 /**
- * Creates the endpoints for WebSocket clients (docs/decisions/0019). The guards run before the upgrade; then each
+ * Creates the endpoints for WebSocket clients (docs/decisions/0195). The guards run before the upgrade; then each
  * client gets a `WebSocketConnection`.
  */
 export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebSocketEndpoint {
