@@ -77,9 +77,9 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/dist/main.js", "health"]
 
 # -s: reaps also where it is not PID 1 (docker run --init, --pid host, shareProcessNamespace of Kubernetes). The first
-# flag stops V8's space for new objects at half of what it takes by itself: docs/decisions/0073. With the second one,
-# the gateway collects the buffers of large messages in time (docs/decisions/0091), and returns memory at rest. The
-# third one returns the memory of V8's compilers: docs/decisions/0129.
+# flag stops V8's space for new objects at half of what it takes by itself: docs/decisions/0085. With the second one,
+# the gateway collects the buffers of large messages in time (docs/decisions/0085), and returns memory at rest. The
+# third one returns the memory of V8's compilers: docs/decisions/0085.
 ENTRYPOINT ["/usr/bin/tini", "-s", "--", "node", "--max-semi-space-size=32", "--expose-gc", "--no-maglev-destroy-on-background", "/app/dist/main.js"]
 
 ARG VERSION=0.1.0

@@ -1,5 +1,5 @@
 // The processor time of reading one text of 64 MiB, of each kind that was made to cost much, in milliseconds. Each line has the
-// least and the median of some runs in one go, and the longest step where the text is read in steps (docs/decisions/0060).
+// least and the median of some runs in one go, and the longest step where the text is read in steps (docs/decisions/0146).
 // `npm run build && node bench/scan.mjs [runs] [kinds]`, on a quiet machine.
 import { cpuMsOf, longestStepMs } from './lib/cpu-time.mjs';
 import { importSource } from './lib/source.mjs';

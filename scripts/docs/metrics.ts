@@ -13,7 +13,7 @@ on the same machine, the gateway logs a message and runs without metrics.
 
 The default address is 127.0.0.1. In the image, the port is disabled until \`GANGWAY_LISTEN_ADMIN_HOST\` is set. Use \`0.0.0.0\` if Prometheus runs on another machine or in another
 container. Restrict access to the port, because the metrics require no credentials. The metrics contain server names and numbers, but no ids, users, tool names or contents
-([decision 0042](../decisions/0042-metrics.md)).
+([decision 0042](../decisions/0042-logs-metrics-and-traces.md)).
 
 With \`--tls-cert\`, the port uses TLS on every address except loopback, so the scrape needs \`scheme: https\`. The gateway always checks \`Origin\`. The gateway checks \`Host\` only if it
 listens on a loopback address or if \`--allow-host\` is set. Addresses and names without a dot, such as \`gateway-1:9464\`, are always allowed.

@@ -14,7 +14,7 @@ import type { Identity } from './identity.ts';
 const digests = new WeakMap<Identity, string>();
 
 /**
- * Adds the sender's access token, which the connection to the server exchanges (docs/decisions/0113). Returns the
+ * Adds the sender's access token, which the connection to the server exchanges (docs/decisions/0037). Returns the
  * reason if the sender has no token: an API key, or the name of a user from a proxy, cannot be exchanged.
  */
 export function withTokenSubject(

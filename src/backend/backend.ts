@@ -60,7 +60,7 @@ export const longestLineBytes = 64 * 1024 * 1024;
 /** How a backend ends; see `Backend.close`. */
 export interface CloseOptions {
   readonly isForGood?: boolean;
-  /** The process may go on for the next session of the same client (docs/decisions/0087). */
+  /** The process may go on for the next session of the same client (docs/decisions/0164). */
   readonly mayBeKept?: boolean;
 }
 

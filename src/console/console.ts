@@ -197,7 +197,7 @@ const shownDetails = ({ detail, help, output }: FailureDetails): Omit<ServerHeal
 
 /**
  * With authentication, operators need a key or token on every address: servers, and clients through tools, can reach a
- * loopback port too (docs/decisions/0065). Without authentication, the page needs the token of the printed URL and is
+ * loopback port too (docs/decisions/0044). Without authentication, the page needs the token of the printed URL and is
  * available on this machine only.
  */
 function accessPolicyOf({ operators, isOnLoopback }: ConsoleParts, startToken: string): AccessPolicy {

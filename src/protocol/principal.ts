@@ -37,7 +37,7 @@ export const isSameUser = (a: Principal, b: Principal): boolean =>
 
 /**
  * Whether several users have used a process. Its server may write for any of them at any time, also long after it has
- * answered. So what names no request must not reach one of them (P11, docs/decisions/0170).
+ * answered. So what names no request must not reach one of them (P11, docs/decisions/0149).
  */
 export class UsersOfProcess {
   #first: Principal | undefined;

@@ -38,7 +38,7 @@ export interface ProcessUse {
 }
 
 /**
- * The limits of each principal and of all principals together (docs/decisions/0036). A permit is acquired at admission,
+ * The limits of each principal and of all principals together (docs/decisions/0146). A permit is acquired at admission,
  * before any part of a request reaches a server, and released on every way out. Admitted work is never refused later: a
  * session that is restored or taken over is counted but not checked.
  */

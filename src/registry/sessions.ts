@@ -171,7 +171,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 
   /**
-   * Opens a session where its client finds the processes of its last session (docs/decisions/0131). While this instance
+   * Opens a session where its client finds the processes of its last session (docs/decisions/0105). While this instance
    * stops, another one opens it.
    */
   #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {

@@ -18,7 +18,7 @@ export interface Server {
   readonly forwardHeaders?: readonly string[];
   /** The further credentials of each client that the server gets and requires; absent for none. */
   readonly credentials?: ClientCredentials | undefined;
-  /** True if the server gets a token of each user, in exchange for the user's access token (docs/decisions/0113). */
+  /** True if the server gets a token of each user, in exchange for the user's access token (docs/decisions/0037). */
   readonly exchangesTokens?: boolean;
   /** True if clients authorize at the server itself. The gateway passes on their tokens, and the server's refusals. */
   readonly authorizesClients?: boolean;

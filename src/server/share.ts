@@ -1,5 +1,5 @@
 /**
- * The clients that meet the same process of a server (docs/decisions/0087). `session`: those of one session. `request`:
+ * The clients that meet the same process of a server (docs/decisions/0164). `session`: those of one session. `request`:
  * also each request without a session has its own. `user` and `all`: those of one user, or of all. `auto` depends on
  * what the gateway knows of its users.
  */

@@ -32,7 +32,7 @@ export type SessionEndReason =
 /** Ends after which a server that keeps sessions itself is told to end its session too. */
 export const isFinal: ReadonlySet<SessionEndReason> = new Set(['deleted', 'operator']);
 
-/** Ends after which the client may come back, and finds the process of the session (docs/decisions/0087). */
+/** Ends after which the client may come back, and finds the process of the session (docs/decisions/0164). */
 export const mayKeepProcess: ReadonlySet<SessionEndReason> = new Set(['deleted', 'client_gone']);
 
 /** The faults for open requests when a session ends. */

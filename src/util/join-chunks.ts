@@ -91,7 +91,7 @@ function release({ buffer, length }: Buffer): void {
 
 /**
  * The bytes of joined messages between two collections of new objects. The buffers of finished messages are new objects
- * outside of the heap. Without these collections V8 would scan its whole heap to free them (docs/decisions/0091).
+ * outside of the heap. Without these collections V8 would scan its whole heap to free them (docs/decisions/0085).
  */
 const bytesBetween = 4 * 2 ** 20;
 

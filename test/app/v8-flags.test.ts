@@ -6,7 +6,7 @@ import { root } from '../support/gateway.ts';
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-/** NODE_OPTIONS refuses this flag, and so does Node.js 20 as an argument. The image has Node.js 24 (docs/decisions/0129). */
+/** NODE_OPTIONS refuses this flag, and so does Node.js 20 as an argument. The image has Node.js 24 (docs/decisions/0085). */
 const onlyInImage = '--no-maglev-destroy-on-background';
 
 describe('[E-07] the flags of V8', () => {

@@ -1,4 +1,4 @@
-// A client of an affinity comes back to the same process at any instance (docs/decisions/0131).
+// A client of an affinity comes back to the same process at any instance (docs/decisions/0105).
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';

@@ -231,14 +231,14 @@ Each kind has one gate. All readers, tables and look-ups pass through these gate
 ### Gate 1: work
 
 A peer cannot make the gateway work for long in one turn of its event loop. All readers ask one work meter
-(\`src/util/timing/work-meter.ts\`, [decision 0146](decisions/0146-one-work-meter.md)).
+(\`src/util/timing/work-meter.ts\`, [decision 0146](decisions/0146-bounds.md)).
 
 ${gateTable(workLimits)}
 
 ### Gate 2: bytes
 
 Each table of what a peer names has a limit for its entries, for one entry, and for the bytes of all
-([decision 0151](decisions/0151-tables-have-budgets.md)). A full table drops its oldest entries, or refuses the next one.
+([decision 0146](decisions/0146-bounds.md)). A full table drops its oldest entries, or refuses the next one.
 
 ${row('Table', 'Entries', 'One entry', 'All entries', 'When it is full')}
 ${row('---', '---', '---', '---', '---')}

@@ -18,7 +18,7 @@ export const idleMs = 45_000;
 export const keptMs = 120_000;
 /**
  * So often a server with a process for each session says something that belongs to no call. Of a process that several
- * users share, such a message goes to nobody (docs/decisions/0170).
+ * users share, such a message goes to nobody (docs/decisions/0149).
  */
 const tickMs = 500;
 

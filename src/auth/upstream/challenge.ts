@@ -17,7 +17,7 @@ export function metadataUrlIn(challenge: string): URL | undefined {
 /**
  * Returns the header for clients of the gateway: with another metadata URL in place of each one that it names, and
  * without the challenges for DPoP. A proof names the URL of the gateway, so the server would refuse it
- * (docs/decisions/0110). Undefined if nothing remains.
+ * (docs/decisions/0037). Undefined if nothing remains.
  */
 export function challengeForClients(header: string, url: string): string | undefined {
   const remaining = /dpop/i.test(header) ? withoutDpop(header) : header;

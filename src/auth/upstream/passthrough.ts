@@ -34,7 +34,7 @@ const maxNameLength = 1_024;
 /**
  * Admits the clients of a server at which they authorize themselves. The server alone judges tokens. The gateway asks it
  * before a token opens anything that the gateway answers without the server: sessions, streams and their log
- * (docs/decisions/0110).
+ * (docs/decisions/0037).
  */
 export class Passthrough {
   readonly #options: PassthroughOptions;
@@ -140,7 +140,7 @@ const identify = (token: BearerToken | undefined, url: URL): Identity =>
 
 /**
  * Names the user of a token. The claims are not verified. They only keep users apart who have a token that the server
- * accepts, and a refreshed token has the same ones. Nothing is granted because of them (docs/decisions/0110). All tokens
+ * accepts, and a refreshed token has the same ones. Nothing is granted because of them (docs/decisions/0037). All tokens
  * without claims count as one user: their sessions are kept apart by the session id.
  */
 function principalOf({ text }: BearerToken, { origin }: URL): Principal {

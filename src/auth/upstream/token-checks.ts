@@ -47,7 +47,7 @@ const unknown: TokenVerdict = { outcome: 'unknown' };
 
 /**
  * Asks a server whether it accepts a token, where clients authorize at the server itself. The server's acceptance is the
- * only proof that there is: the gateway has neither the keys nor the audience of the tokens (docs/decisions/0110).
+ * only proof that there is: the gateway has neither the keys nor the audience of the tokens (docs/decisions/0037).
  */
 export class TokenChecks {
   readonly #options: TokenCheckOptions;

@@ -29,7 +29,7 @@ const slowStart = 4;
 
 /**
  * All processes of one server that were started for sessions and have not ended. From how they start and end it learns
- * whether only one process of the server can run (docs/decisions/0165, 0191).
+ * whether only one process of the server can run (docs/decisions/0164).
  */
 export class RunningProcesses {
   readonly #options: RunningProcessesOptions;

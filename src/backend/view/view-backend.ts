@@ -241,7 +241,7 @@ class ViewBackend implements Backend, MemberListener {
   #open(initialize: Message): void {
     const { identity, members, serverOf, timeoutMs, startTimeoutMs, cancelGraceMs } = this.#options;
     this.#gates.noteInitialize(initialize);
-    // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
+    // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0101).
     const shared = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
       const server = serverOf(name);

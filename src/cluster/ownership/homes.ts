@@ -15,7 +15,7 @@ export interface HomesOptions {
 
 /**
  * Where the clients of an affinity come back to: the instance that has opened their last session, and has its process
- * (docs/decisions/0131). A wrong or missing home costs only the state, so an unavailable store delays nobody.
+ * (docs/decisions/0105). A wrong or missing home costs only the state, so an unavailable store delays nobody.
  */
 export class Homes {
   readonly #options: HomesOptions;

@@ -50,7 +50,7 @@ function uriTextOf(request: Message): string | undefined {
 }
 
 /**
- * The form of a legacy client without a session (docs/decisions/0031). Messages pass unchanged, except for the id and
+ * The form of a legacy client without a session (docs/decisions/0027). Messages pass unchanged, except for the id and
  * the progress token.
  */
 export const legacyForm: ResponseForm = {

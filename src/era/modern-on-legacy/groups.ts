@@ -39,7 +39,7 @@ export interface GroupsOptions extends GroupSessionHost {
   readonly states: RequestStates;
   /** Marks of credentials: a client with other credentials for the server counts as somebody else (P11). */
   readonly marks: CredentialMarks;
-  /** Which clients share sessions now, if they declare the same capabilities (docs/decisions/0028). */
+  /** Which clients share sessions now, if they declare the same capabilities (docs/decisions/0164). */
   readonly isolation: () => Isolation;
   /** The most sessions of one group. With more than one, each call goes to the one with the fewest open calls. */
   readonly poolMax: number;
@@ -119,7 +119,7 @@ export class Groups {
   }
 
   /**
-   * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0031). Such a
+   * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0027). Such a
    * client cannot be asked for input, and requests that only a session could remember are refused.
    */
   sessionless(request: Message, caller: GroupCaller, answer: Answer): void {

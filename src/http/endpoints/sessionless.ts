@@ -20,7 +20,7 @@ export interface SessionlessEndpointOptions {
 
 /**
  * The endpoint of one server for independent requests of the legacy era, whose clients use only POST
- * (docs/decisions/0031). Notifications are accepted, as the sender expects, but dropped: a cancelled call cannot be found
+ * (docs/decisions/0027). Notifications are accepted, as the sender expects, but dropped: a cancelled call cannot be found
  * by its id alone, which other clients use, too. A response answers no request of the gateway, and batches need a
  * session.
  */

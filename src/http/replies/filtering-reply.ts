@@ -7,7 +7,7 @@ import type { CompleteAnswer, EventSink, Headers, Reply } from '../../reply/repl
 import { filterTools, type MayCall } from './filter-tools.ts';
 
 /**
- * Creates a reply that lists only the tools that its client may call (docs/decisions/0115). The reply is the last stage
+ * Creates a reply that lists only the tools that its client may call (docs/decisions/0102). The reply is the last stage
  * before the client. So a list is filtered for the credentials of the very request that it answers, also if the list
  * was kept, comes from another instance, or is sent again on a resumed stream.
  * @param mayCall undefined if the client sees all tools

@@ -22,7 +22,7 @@ interface Connection {
 /**
  * The responses of a server that have not ended, or whose end the client has not read. It keeps objects of connections,
  * but no object of each response: one that is reachable from old objects outlives collections of new objects
- * (docs/decisions/0050).
+ * (docs/decisions/0085).
  */
 export class OpenResponses {
   readonly #slowReaderMs: number;

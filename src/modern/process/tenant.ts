@@ -56,7 +56,7 @@ const listTimeoutMs = 10_000;
 
 /**
  * The clients that share one process of a modern server, with that process, its subscriptions, its tools and its tasks
- * (docs/decisions/0066). Nothing of it reaches clients of another tenant.
+ * (docs/decisions/0164). Nothing of it reaches clients of another tenant.
  */
 export class Tenant {
   /** The number of sessions that use the tenant. */

@@ -27,7 +27,7 @@ const maxSweepMs = 30_000;
 const withoutProcessMs = 60_000;
 
 /**
- * Chooses the process of a modern server for each request (docs/decisions/0066). Depending on the isolation that is the
+ * Chooses the process of a modern server for each request (docs/decisions/0164). Depending on the isolation that is the
  * process of all clients, of the user, or of the request alone. A user's process is started at the first use and ended
  * when it is unused.
  */

@@ -27,7 +27,7 @@ export interface Audit {
 
 /**
  * Writes a line of JSON for each call that has ended: who called what, and the outcome, without contents
- * (docs/decisions/0038). No call waits for its line; `LineFile` handles lines that cannot be written.
+ * (docs/decisions/0042). No call waits for its line; `LineFile` handles lines that cannot be written.
  * @throws an error for the operator if the file cannot be opened
  */
 export function createAudit({ target, instance, logger }: AuditOptions): Audit {

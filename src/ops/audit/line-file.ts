@@ -36,7 +36,7 @@ const exitWaitMs = 1_000;
 /**
  * Appends lines to a file, in order, and never blocks a caller. If the disk is full or nobody reads a pipe, lines wait,
  * and the newest are lost above a limit. Losses are never silent: `onStuck` reports the begin, and a line in the file
- * counts them where lines are missing. docs/decisions/0080 says why no library does this.
+ * counts them where lines are missing. docs/decisions/0042 says why no library does this.
  */
 export class LineFile {
   readonly #options: LineFileOptions;

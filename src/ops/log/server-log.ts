@@ -178,6 +178,6 @@ function spareFields({ server, end }: EventOf<ServerEvent, 'spare-ended'>, helps
   return { server, reason, detail, lastOutput: omitEmpty(lastOutput), ...helps.of(server, helpOfEnd(end)) };
 }
 
-/** Output of a process that no client has used may be logged without `debug` (docs/decisions/0006). */
+/** Output of a process that no client has used may be logged without `debug` (docs/decisions/0042). */
 const omitEmpty = (lines: readonly string[] = []): readonly string[] | undefined =>
   lines.length > 0 ? lines : undefined;

@@ -46,7 +46,7 @@ export const areHeadersTooLarge = (values: ForwardedHeaders): boolean =>
 
 /**
  * The client's access token, which travels with its messages up to the connection to the server. There the gateway
- * exchanges it for another token (docs/decisions/0113). The name is no valid name of a header: no client can send it,
+ * exchanges it for another token (docs/decisions/0037). The name is no valid name of a header: no client can send it,
  * and a connection that would pass it on fails instead.
  */
 export const subjectTokenHeader = ':subject-token';

@@ -58,7 +58,7 @@ const furtherKeys = [
 
 /**
  * All keys of a level that the gateway looks at in messages of any kind. In an object with many members, only these
- * members are read (docs/decisions/0098). A scan throws if a part asks for a key that is missing here. After the scan, such
+ * members are read (docs/decisions/0084). A scan throws if a part asks for a key that is missing here. After the scan, such
  * a key costs a second scan.
  */
 export const routedKeys: readonly [ReadonlySet<string>, ReadonlySet<string>, ReadonlySet<string>] = [

@@ -17,7 +17,7 @@ export type ScanFault =
 /**
  * The number of values in lists and objects that a text of any size may have. A text of 64 MiB could hold thirty times
  * as many, and delay everybody else for more than half a second (P8). A smaller text may have more, and a text of up to
- * 8 MiB any number: reading its bytes takes time as well (docs/decisions/0060). A value takes the time of two escapes.
+ * 8 MiB any number: reading its bytes takes time as well (docs/decisions/0146). A value takes the time of two escapes.
  */
 const minValueLimit = 2 ** 20;
 const unboundedBytes = 8 * 2 ** 20;

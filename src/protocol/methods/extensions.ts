@@ -21,7 +21,7 @@ export interface Extension {
   /** False if each era has its own kind of it: a bridge declares it to neither side, and refuses its methods. */
   readonly isTranslated: boolean;
   readonly methods: readonly MethodRow[];
-  /** The pages whose URIs name their server in a view (docs/decisions/0150). */
+  /** The pages whose URIs name their server in a view (docs/decisions/0101). */
   readonly pages?: PageUris;
   /** What a reader of the page *Extensions* has to know beyond these facts. */
   readonly note: string;

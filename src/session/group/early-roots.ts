@@ -33,7 +33,7 @@ export interface EarlyRootsOptions {
 /**
  * The request for roots that a server sends right after its start, when no client of the group has a call (2025-11-25,
  * client/roots). Some servers ask only then, and refuse every call without roots. So the request waits for the first
- * call whose client can be asked, and this call waits for the roots (docs/decisions/0119).
+ * call whose client can be asked, and this call waits for the roots (docs/decisions/0027).
  */
 export class EarlyRoots {
   readonly #options: EarlyRootsOptions;

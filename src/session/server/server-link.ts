@@ -166,7 +166,7 @@ export class ServerLink implements BackendEvents {
   /**
    * As `Backend.send`; while a backend is being restored the message waits.
    * @param headers of the client request that brought the message. Headers of another request are never used, or
-   *   whoever knows a session id could use the client's credentials (docs/decisions/0020). Undefined for a message of the
+   *   whoever knows a session id could use the client's credentials (docs/decisions/0037). Undefined for a message of the
    *   gateway itself, which carries the newest headers.
    */
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
