@@ -7,9 +7,9 @@ const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 /**
  * Runs with a command of their own (`npm run test:long`), which a job runs each week, since `npm test` must end within 12
- * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events. Here is also
- * what measures memory, latencies or commands, or keeps many sessions at work: other tests beside it would be part of what it
- * sees.
+ * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events. Tests that
+ * measure memory, latencies or commands, or keep many sessions at work, are here too: other tests at the same time would
+ * change what they measure.
  */
 const long = [
   'test/bench/{bench,command}.test.ts',

@@ -64,7 +64,7 @@ export interface CloseOptions {
   readonly mayBeKept?: boolean;
 }
 
-/** A session that uses a process, as those see it who find a process for another session of the same client. */
+/** A session that uses a process. Another session of the same client may need the process, too. */
 export interface ProcessHolder {
   /** True once the session has ended. */
   readonly isOver: boolean;
