@@ -198,16 +198,14 @@ export class Groups {
   }
 
   #listen(request: Message, client: GroupClient, answer: Answer): Promise<void> {
-    const session = this.#firstSessionOf(client, request);
     const { ids } = this.#parts;
     return this.#listeners.listen({
       request,
       answer,
-      session,
+      session: this.#firstSessionOf(client, request),
       forwarded: client.forwarded,
       name: ids.nameOf(ids.next()),
       topic: groupTopic(this.#options.server, client),
-      onOver: () => session.release(),
     });
   }
 

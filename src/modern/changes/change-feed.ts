@@ -103,6 +103,20 @@ export class ChangeFeed {
     if (this.#uris.delete(uri)) this.#updateSoon();
   }
 
+  /**
+   * Subscribes to all that a filter asks for, and to nothing else. What the server refuses is asked for again with the
+   * next filter.
+   * @returns false if the filter has more resources than one subscription may have: the others are left out (P8)
+   */
+  setFilter({ resourceSubscriptions: uris = [], ...lists }: SubscriptionFilter): boolean {
+    const wanted = new Set(uris.slice(0, maxSubscriptions));
+    for (const uri of this.#uris) if (!wanted.has(uri)) this.#uris.delete(uri);
+    for (const uri of wanted) if (!this.#uris.has(uri)) this.subscribe(uri, () => undefined);
+    this.#lists = lists;
+    this.#update();
+    return wanted.size === uris.length;
+  }
+
   /** Resolves when the server has answered the latest subscription, whichever way; at once if it has. */
   settled(): Promise<void> {
     return new Promise((resolve) => {

@@ -9,6 +9,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { runLatest } from '../../util/run-latest.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
+import { ChangeFeed } from './change-feed.ts';
 import {
   decodeAnnouncement,
   encodeAnnouncement,
@@ -16,8 +17,7 @@ import {
   type PeerAnnouncement,
 } from './peer-announcements.ts';
 import { announceEveryMs, ChangePeers } from './peers.ts';
-import { ProcessSubscription } from './process-subscription.ts';
-import { ListenSubscription } from './subscription.ts';
+import { Subscription } from './subscription.ts';
 import { isEmptyFilter, WantedFilters } from './wanted-filters.ts';
 
 export interface SharedChangesOptions {
@@ -44,18 +44,20 @@ export interface SharedChangesOptions {
 export class SharedChanges {
   readonly #options: SharedChangesOptions;
   readonly #name = randomUUID();
-  readonly #subscriptions = new Set<ListenSubscription>();
+  readonly #subscriptions = new Set<Subscription>();
   readonly #ownFilters = new WantedFilters();
   readonly #peers = new ChangePeers();
   readonly #throttle: ChangeThrottle;
   readonly #closing = new AbortController();
-  #processSubscription: ProcessSubscription | undefined;
+  /** What the process of this instance reports for the others; undefined without a process. */
+  #feed: ChangeFeed | undefined;
   #wasWanted = false;
   #isDraining = false;
   #leaveTopic: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
-  #isTruncated = false;
+  /** What was too much, the last time: the filter of this instance, or that of the others. */
+  readonly #truncated = new Set<'own' | 'others'>();
   /** True if a peer's filter came late: something that it wants may have changed before. */
   #isLate = false;
   /** True if the next announcement asks the others to announce themselves. */
@@ -93,7 +95,7 @@ export class SharedChanges {
     open: (answer: CallAnswer) => () => void,
   ): () => void {
     this.join();
-    const subscription = new ListenSubscription(request, answer, () => {
+    const subscription = new Subscription(request, answer, () => {
       this.#subscriptions.delete(subscription);
       if (this.#ownFilters.remove(subscription.filter)) this.#handleFilterChange();
     });
@@ -114,22 +116,21 @@ export class SharedChanges {
   /** A process is ready and was sent no request yet: the subscription for the others is its first request. */
   processReady(): void {
     if (this.#isDraining) return;
-    const subscription = new ProcessSubscription({
+    this.#feed = new ChangeFeed({
       listen: this.#options.listen,
       onChange: ({ text }) => {
         this.#throttle.notify(this.#options.topic, encodeAnnouncement({ kind: 'change', from: this.#name, text }));
         return true;
       },
-      onTruncated: () => this.#options.onTruncated(),
+      isUnordered: false,
     });
-    this.#processSubscription = subscription;
-    this.#updateProcessSubscription();
+    this.#subscribeForOthers();
     this.#announceNow();
   }
 
   /** The process has ended, perhaps before it could report some changes. */
   processLost(): void {
-    const isWanted = this.#closeProcessSubscription();
+    const isWanted = this.#closeFeed();
     if (isWanted) this.#announceAnyChange();
     this.#announceSoon();
   }
@@ -140,7 +141,7 @@ export class SharedChanges {
    */
   drain(): void {
     this.#isDraining = true;
-    this.#wasWanted = this.#closeProcessSubscription();
+    this.#wasWanted = this.#closeFeed();
     this.#announceSoon();
   }
 
@@ -159,12 +160,13 @@ export class SharedChanges {
     await settlesWithin(announced, closingAnnouncementMs);
   }
 
-  #closeProcessSubscription(): boolean {
-    const subscription = this.#processSubscription;
-    this.#processSubscription = undefined;
-    subscription?.close();
+  /** Returns true if the process reported changes that other instances want. */
+  #closeFeed(): boolean {
+    const feed = this.#feed;
+    this.#feed = undefined;
+    feed?.close();
     this.#peers.forgetAcknowledgements();
-    return subscription?.isNeeded === true;
+    return feed !== undefined && !isEmptyFilter(this.#peers.combinedFilter());
   }
 
   async #joinTopic(): Promise<void> {
@@ -203,21 +205,34 @@ export class SharedChanges {
     if (wants.asks) this.#announceNow();
     if (!isNew && !wants.asks) return;
     // An unknown peer that does not ask was there before us: our process ran without reporting changes to it.
-    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#processSubscription !== undefined;
-    this.#updateProcessSubscription();
+    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#feed !== undefined;
+    this.#subscribeForOthers();
   }
 
-  /** Subscribes at the process to what the others want now. */
-  #updateProcessSubscription(): void {
-    this.#processSubscription?.setFilter(this.#peers.combinedFilter());
+  /** Subscribes at the process to what the others want now, and tells them. */
+  #subscribeForOthers(): void {
+    this.#updateFeed();
     this.#acknowledgePeers();
+  }
+
+  #updateFeed(): void {
+    const isComplete = this.#feed?.setFilter(this.#peers.combinedFilter());
+    if (isComplete !== undefined) this.#noteTruncated('others', !isComplete);
+  }
+
+  #noteTruncated(what: 'own' | 'others', isTruncated: boolean): void {
+    if (!isTruncated) this.#truncated.delete(what);
+    else if (!this.#truncated.has(what)) {
+      this.#truncated.add(what);
+      this.#options.onTruncated();
+    }
   }
 
   /** Acknowledges the peers' filters once the process has answered. */
   async #sendAcknowledgements(): Promise<void> {
-    const subscription = this.#processSubscription;
-    await subscription?.settled();
-    if (subscription === undefined || subscription !== this.#processSubscription) return;
+    const feed = this.#feed;
+    await feed?.settled();
+    if (feed === undefined || feed !== this.#feed) return;
     if (this.#isLate) this.#announceAnyChange();
     this.#isLate = false;
     for (const { from: of, version } of this.#peers.takeUnacknowledged()) {
@@ -241,7 +256,7 @@ export class SharedChanges {
   }
 
   #renew(): void {
-    if (this.#peers.forgetLost()) this.#processSubscription?.setFilter(this.#peers.combinedFilter());
+    if (this.#peers.forgetLost()) this.#updateFeed();
     this.#announceSoon();
   }
 
@@ -267,9 +282,8 @@ export class SharedChanges {
 
   #filterAnnouncement(): FilterAnnouncement {
     const { filter, isTruncated } = this.#ownFilters.snapshot();
-    if (isTruncated && !this.#isTruncated) this.#options.onTruncated();
-    this.#isTruncated = isTruncated;
-    const isRunning = this.#processSubscription !== undefined;
+    this.#noteTruncated('own', isTruncated);
+    const isRunning = this.#feed !== undefined;
     return { kind: 'wants', from: this.#name, filter, version: this.#version, isRunning, asks: this.#asksPeers };
   }
 

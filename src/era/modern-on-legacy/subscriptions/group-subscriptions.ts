@@ -1,21 +1,30 @@
+// src/era/modern-on-legacy/subscriptions: serves `subscriptions/listen` of modern clients at legacy servers.
 import type { Answer } from '../../../call/answer.ts';
+import { Subscription } from '../../../modern/changes/subscription.ts';
+import type { Reason } from '../../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
-import type { Message } from '../../../protocol/message/message.ts';
+import { nextOwnId } from '../../../protocol/ids/own-ids.ts';
+import { createMessage, type Message, readGatewayMessage } from '../../../protocol/message/message.ts';
+import { agreedFilter } from '../../../protocol/modern/subscription-filter.ts';
+import { renewLeasesMs } from '../../../session/group/subscription-leases.ts';
+import type { GroupRequestOptions, SessionHandle } from '../../../session/session-handle.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
-import { GroupSubscription, type SubscribedSession } from './group-subscription.ts';
+import { StoreUnavailable } from '../../../store/store-unavailable.ts';
+import { detach } from '../../../util/boundary.ts';
+import { ask } from '../call-stream.ts';
+import type { GroupSession } from '../group-session.ts';
 
 /** A client's `subscriptions/listen` and its surroundings. */
 export interface GroupSubscriptionRequest {
   readonly request: Message;
   readonly answer: Answer;
   /** The session that subscribes to the resources. */
-  readonly session: SubscribedSession;
+  readonly session: Pick<GroupSession, 'open' | 'find' | 'forget' | 'release'>;
   /** The topic under which the clients of the group get changes. */
   readonly topic: string;
   readonly forwarded: ForwardedHeaders | undefined;
   /** A name that no other subscription of any instance has. */
   readonly name: string;
-  onOver(): void;
 }
 
 /** The subscriptions of modern clients at a legacy server, on this instance. */
@@ -32,18 +41,11 @@ export class GroupSubscriptions {
   }
 
   /** Serves a `subscriptions/listen`. Rejects for a fault of the gateway. */
-  async listen({ onOver, ...options }: GroupSubscriptionRequest): Promise<void> {
-    const { answer } = options;
+  async listen(request: GroupSubscriptionRequest): Promise<void> {
+    const { answer } = request;
     if (this.#isClosed) return answer.fault('draining');
     if (this.#open.size >= this.#max) return answer.fault('server_full');
-    const subscription = new GroupSubscription({
-      ...options,
-      changes: this.#changes,
-      onOver: () => {
-        this.#open.delete(subscription);
-        onOver();
-      },
-    });
+    const subscription = new GroupSubscription(request, this.#changes, () => this.#open.delete(subscription));
     this.#open.add(subscription);
     await subscription.start();
   }
@@ -52,5 +54,138 @@ export class GroupSubscriptions {
   close(): void {
     this.#isClosed = true;
     for (const subscription of [...this.#open]) subscription.close();
+  }
+}
+
+/**
+ * One subscription. It gets the changes that any session of its server and principal reports, on any instance. One
+ * session of its group subscribes to the resources that the client asks for. The acknowledgement says what the server
+ * supports. A lost session is opened again, and everything subscribed is then reported as changed, since it may have.
+ */
+class GroupSubscription {
+  readonly #parts: GroupSubscriptionRequest;
+  readonly #changes: Changes;
+  readonly #subscription: Subscription;
+  readonly #onOver: () => void;
+  /** The resources that the session has leases on. */
+  #uris: readonly string[] = [];
+  #leaveTopic: () => void = () => undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: GroupSubscriptionRequest, changes: Changes, onOver: () => void) {
+    this.#parts = parts;
+    this.#changes = changes;
+    this.#onOver = onOver;
+    this.#subscription = new Subscription(parts.request, parts.answer, () => this.#end());
+    parts.answer.onCancelled(() => this.#subscription.end());
+  }
+
+  /** Begins to listen, or answers with the reason why not. */
+  async start(): Promise<void> {
+    const subscription = this.#subscription;
+    try {
+      // The topic comes first, so that no change is missed while the session subscribes.
+      this.#leaveTopic = await this.#changes.subscribe(this.#parts.topic, {
+        onChange: (text) => subscription.notify(text.length === 0 ? undefined : readGatewayMessage(text)),
+        onMissed: () => subscription.notify(undefined),
+      });
+      if (subscription.isOver) return this.#leaveTopic();
+    } catch (cause) {
+      if (!(cause instanceof StoreUnavailable)) throw cause;
+      return subscription.fault('store_unavailable');
+    }
+    const failed = await this.#subscribe();
+    if (subscription.isOver) return this.#leaveSession();
+    if (failed !== undefined) return subscription.fault(failed);
+    this.#renewSoon();
+  }
+
+  /** Ends the subscription in order. */
+  close(): void {
+    this.#subscription.close();
+  }
+
+  /**
+   * Subscribes in the session to the client's resources, as far as the server agrees. Returns the reason if there is no
+   * session.
+   */
+  async #subscribe(): Promise<Reason | undefined> {
+    const { session, forwarded, name } = this.#parts;
+    let open = await session.open(forwarded);
+    if (open === 'unknown_session') {
+      session.forget();
+      open = await session.open(forwarded);
+    }
+    if (typeof open === 'string') return open;
+    const { handle, opened } = open;
+    const { resourceSubscriptions = [], ...lists } = agreedFilter(this.#subscription.filter, opened.capabilitiesText);
+    const outcomes = await Promise.all(
+      resourceSubscriptions.map((uri) => this.#request(handle, 'resources/subscribe', { uri }, { holder: name })),
+    );
+    const uris = resourceSubscriptions.filter((_, index) => outcomes[index] === undefined);
+    // Without a lease, the end of this session would go unnoticed.
+    if (uris.length === 0) await this.#request(handle, 'ping', {}, { holder: name, joins: true });
+    this.#uris = uris;
+    if (!this.#subscription.isOver)
+      this.#subscription.acknowledge({ ...lists, ...(uris.length > 0 && { resourceSubscriptions: uris }) });
+    return undefined;
+  }
+
+  #renewSoon(): void {
+    this.#timer = setTimeout(
+      () => detach('session', this.#renew(), () => this.#subscription.fault('internal')),
+      renewLeasesMs,
+    ).unref();
+  }
+
+  /** Renews the leases on the resources, and notices a lost session. */
+  async #renew(): Promise<void> {
+    const { session, forwarded, name } = this.#parts;
+    const open = await session.open(forwarded);
+    const leases = { holder: name, renews: this.#uris };
+    const why = typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, leases);
+    if (this.#subscription.isOver) return this.#leaveSession();
+    if (why === 'unknown_session') {
+      session.forget();
+      // Without a session there is no server to report changes; the next renewal looks for it again.
+      if ((await this.#subscribe()) === undefined) this.#subscription.notify(undefined);
+      if (this.#subscription.isOver) return this.#leaveSession();
+    }
+    this.#renewSoon();
+  }
+
+  /** Sends the session a request. Resolves with the reason if it failed. */
+  async #request(
+    handle: SessionHandle,
+    method: string,
+    params: object,
+    leases: Pick<GroupRequestOptions, 'holder' | 'renews' | 'joins'>,
+  ): Promise<Reason | 'refused' | undefined> {
+    const message = createMessage({ id: nextOwnId(), method, params });
+    const post = { messages: [message], isBatch: false, group: leases };
+    const outcome = await ask((reply) => handle.post(post, reply), this.#parts.forwarded);
+    if (typeof outcome === 'string') return outcome;
+    return outcome?.isError === true ? 'refused' : undefined;
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#leaveTopic();
+    detach('session', this.#leaveSession());
+  }
+
+  /**
+   * Releases the leases on the resources, and the session. Also called when the client left while the session was opened
+   * or asked: that may have begun leases, or a process.
+   */
+  async #leaveSession(): Promise<void> {
+    const { session, forwarded, name } = this.#parts;
+    const uris = this.#uris;
+    this.#uris = [];
+    const handle = uris.length === 0 ? undefined : await session.find(forwarded);
+    if (typeof handle === 'object')
+      await Promise.all(uris.map((uri) => this.#request(handle, 'resources/unsubscribe', { uri }, { holder: name })));
+    session.release();
+    this.#onOver();
   }
 }

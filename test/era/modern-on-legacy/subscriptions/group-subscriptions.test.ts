@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Answer, modernPolicy } from '../../../../src/call/answer.ts';
 import { LiveTarget } from '../../../../src/call/live-target.ts';
-import { GroupSubscription } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscription.ts';
+import { GroupSubscriptions } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscriptions.ts';
 import type { Reason } from '../../../../src/protocol/faults.ts';
+import type { InitializedServer } from '../../../../src/protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { faultAnswer } from '../../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../../src/session/session-handle.ts';
 import { createMemoryStore } from '../../../../src/store/memory/memory-store.ts';
@@ -52,29 +53,34 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
     remove: () => undefined,
   };
   const all = { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true } };
-  const opened = { capabilitiesText: JSON.stringify(capabilities ?? all) };
+  const opened = { capabilitiesText: JSON.stringify(capabilities ?? all) } as InitializedServer;
   const reply = createFakeReply();
-  const listener = new GroupSubscription({
-    request: readMessage(
-      JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
-    ),
-    answer: new Answer(new LiveTarget(1e9), { policy: modernPolicy, reply, ids: ['L'], commitAfterMs: 1e9 }),
-    session: {
-      open: async () => {
-        if (session.isGone) return 'unknown_session';
-        return session.refusal ?? { handle, opened };
+  const subscriptions = new GroupSubscriptions(store.changes, 100);
+  let isReleased = false;
+  const start = (): Promise<void> =>
+    subscriptions.listen({
+      request: readMessage(
+        JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
+      ),
+      answer: new Answer(new LiveTarget(1e9), { policy: modernPolicy, reply, ids: ['L'], commitAfterMs: 1e9 }),
+      session: {
+        open: async () => {
+          if (session.isGone) return 'unknown_session';
+          return session.refusal ?? { handle, opened, protocolVersion: '2025-11-25' };
+        },
+        find: async () => (session.isGone ? 'unknown_session' : handle),
+        forget: () => {
+          session.isGone = false;
+        },
+        release: () => {
+          isReleased = true;
+        },
       },
-      find: async () => (session.isGone ? 'unknown_session' : handle),
-      forget: () => {
-        session.isGone = false;
-      },
-    },
-    forwarded: undefined,
-    changes: store.changes,
-    topic: 'topic',
-    name: 'me',
-    onOver: () => undefined,
-  });
+      forwarded: undefined,
+      topic: 'topic',
+      name: 'me',
+    });
+  const listener = { start, close: () => subscriptions.close(), isReleased: () => isReleased };
   const tell = (text: Buffer): void => void store.changes.publish('topic', text);
   const heard = (): string[] =>
     (reply.sink?.messages ?? []).map(({ method, params, result }) => {
@@ -121,6 +127,7 @@ describe('a modern subscription at a legacy server', () => {
     tell(updated('a:b'));
     expect(heard()).toHaveLength(1);
     expect(asked.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/unsubscribe']);
+    expect(listener.isReleased()).toBe(true);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toHaveLength(2);
   });
