@@ -1,4 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
+import { type BookedCall, CallBook } from '../backend/multiplex/call-book.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
@@ -7,16 +8,14 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { type RenumberedIds, restoreToken } from '../protocol/modern/renumber.ts';
 import type { UsersOfProcess } from '../protocol/principal.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
-import { HeldBytes } from '../util/held-bytes.ts';
-import { SparseMap } from '../util/sparse-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
+import { type CallTimeLimits, overdueOf, type TimedCall } from './call-limits.ts';
 import type { CallReport } from './call-report.ts';
-import { type CallInFlight, CallTable, type CallTimeLimits } from './call-table.ts';
 import { RenumberedCalls } from './renumbered-calls.ts';
 import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
-export interface Call extends CallInFlight {
+export interface Call extends BookedCall, TimedCall {
   /** The id and the progress token of the client, if the server got other ones. */
   readonly renumbered?: RenumberedIds | undefined;
   readonly method: string;
@@ -55,15 +54,12 @@ export type StreamTarget = Call | 'get';
 const maxRetired = 100;
 
 /** The calls in flight of one session, and the tasks that they have started. */
-export class SessionCalls extends CallTable<Call> {
+export class SessionCalls extends CallBook<Call> {
   readonly tasks = new Tasks();
   /** True if the server's messages name the request that they relate to. */
   areIdentified = false;
   /** The users of the calls; absent if all are of one user. */
   users: UsersOfProcess | undefined;
-  /** The bytes of the requests that are kept for a rerun. */
-  readonly #held = new HeldBytes();
-  readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
   #retiredTokens: BoundedMap<RequestId, true> | undefined;
   /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */
@@ -77,8 +73,6 @@ export class SessionCalls extends CallTable<Call> {
 
   override add(call: Call): void {
     super.add(call);
-    this.#held.bytes += call.request?.text.length ?? 0;
-    if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
     if (call.renumbered === undefined) return;
     this.#renumbered ??= new RenumberedCalls<Call>();
     this.#renumbered.add(call, call.renumbered);
@@ -107,9 +101,7 @@ export class SessionCalls extends CallTable<Call> {
   override take(id: RequestId | null | undefined): Call | undefined {
     const call = super.take(id);
     if (call === undefined) return undefined;
-    const { progressToken, cancelTimer, renumbered, request } = call;
-    this.#held.bytes -= request?.text.length ?? 0;
-    if (progressToken !== undefined && this.#byToken.get(progressToken) === call) this.#byToken.delete(progressToken);
+    const { cancelTimer, renumbered } = call;
     clearTimeout(cancelTimer);
     if (renumbered !== undefined) this.#renumbered?.remove(call, renumbered);
     this.onTaken?.(call);
@@ -130,7 +122,7 @@ export class SessionCalls extends CallTable<Call> {
 
   /** Restarts the idle time of the call with this token. */
   noteProgress(progressToken: RequestId): void {
-    const call = this.#byToken.get(progressToken);
+    const call = this.byToken(progressToken);
     if (call !== undefined) call.activeAt = performance.now();
   }
 
@@ -138,16 +130,16 @@ export class SessionCalls extends CallTable<Call> {
    * True for progress of a call that the gateway has ended while its server went on. Nobody waits for such progress.
    */
   isLate({ progressToken }: Message): boolean {
-    if (progressToken === undefined || this.#byToken.has(progressToken)) return false;
+    if (progressToken === undefined || this.byToken(progressToken) !== undefined) return false;
     return this.#isClosed || this.#retiredTokens?.has(progressToken) === true;
   }
 
-  /** As in any table, but a call that waits for an unfinished task may be silent. */
-  override overdue(limits: CallTimeLimits): Call[] {
+  /** The calls that were silent or in flight for too long, but a call that waits for an unfinished task may be silent. */
+  overdue(limits: CallTimeLimits): Call[] {
     this.tasks.areUnfinished(limits.requestTotalMs); // removes expired tasks
     const latest = performance.now() - limits.requestTotalMs;
     const isWaiting = ({ taskNews, taskId }: Call) => taskNews === 'result' && this.tasks.has(taskId);
-    return super.overdue(limits).filter((call) => call.startedAt <= latest || !isWaiting(call));
+    return overdueOf(this.values(), limits).filter((call) => call.startedAt <= latest || !isWaiting(call));
   }
 
   /** Removes and returns all calls, oldest first, because the session ends. */
@@ -197,7 +189,7 @@ export class SessionCalls extends CallTable<Call> {
   }
 
   #findNamed(message: Message): Call | undefined {
-    const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
+    const byToken = message.progressToken === undefined ? undefined : this.byToken(message.progressToken);
     if (byToken !== undefined || message.taskId === undefined) return byToken;
     const taskCalls = this.all().filter(({ taskId }) => taskId === message.taskId);
     return taskCalls.find(({ method }) => !isPoll(method)) ?? taskCalls[0];

@@ -133,7 +133,13 @@ const tables: readonly (readonly string[])[] = [
     'refuses: `gateway_busy`',
   ],
   ['messages of a session that its server does not read', '', '', '16 MiB', 'refuses: `server_busy`'],
-  ['requests that wait for a turn in a shared process', '256', '', '16 MiB', 'refuses: `server_busy`'],
+  [
+    'requests that wait in a shared process because the server may ask another client',
+    '256',
+    '',
+    '16 MiB',
+    'refuses: `server_busy`',
+  ],
   ['requests that wait for a turn in a session of a group', '4,096', '', '16 MiB', 'refuses: `group_busy`'],
   [
     'calls of a group that wait for the roots of a server that has started',

@@ -1,22 +1,21 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
 import { progressMethod } from '../../protocol/message/progress-fast-path.ts';
-import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
-import { anonymous, type Principal, UsersOfProcess } from '../../protocol/principal.ts';
+import { anonymous, type Principal } from '../../protocol/principal.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
+import { AskGate } from '../multiplex/ask-gate.ts';
+import { CallBook } from '../multiplex/call-book.ts';
+import { Route } from '../multiplex/route.ts';
+import { Seat, type SeatHost } from '../multiplex/seat.ts';
+import { Wishes, type WishRequest } from '../multiplex/wishes.ts';
 import { isResponse, type OwnAnswer, OwnRequests } from '../own-requests.ts';
-import { InputTurns } from './input-turns.ts';
-import { MemberCalls } from './member-calls.ts';
-import { type MemberCall, type MemberHost, ProcessMember } from './process-member.ts';
-import { ProcessRouting } from './process-routing.ts';
-import { ProcessSettings } from './process-settings.ts';
+import { type ProcessCall, ProcessIds } from './process-call.ts';
+import { ProcessOutput } from './process-output.ts';
 import { ProcessStart } from './process-start.ts';
-import { ServerQuestions } from './server-questions.ts';
 
 /** The longest wait for the answer that shows that a kept process still works. */
 const maxPingMs = 2_000;
@@ -39,10 +38,7 @@ export interface ProcessOptions {
   onEnded?: (() => void) | undefined;
 }
 
-/** The members that get a message, each with the message under its ids. */
-type Deliveries = readonly (readonly [ProcessMember, Message])[];
-
-const noDelivery: Deliveries = [];
+const noClient = { code: methodNotFound, message: 'No client is connected.' };
 
 /** Notifications that only the session may send that the named request or token belongs to. */
 const ownersOnly: ReadonlySet<string | undefined> = new Set(['notifications/cancelled', progressMethod]);
@@ -52,34 +48,46 @@ const ownersOnly: ReadonlySet<string | undefined> = new Set(['notifications/canc
  * request of another session gets a number that is never used again, so no message of one session reaches another
  * (P2, P11). If the server may send requests to its clients, only one session at a time has calls that it may ask about.
  */
-export class InitializedProcess implements BackendEvents, MemberHost {
+export class InitializedProcess implements BackendEvents, SeatHost {
   readonly options: ProcessOptions;
   /** Called when the process ends by itself while no session uses it. */
   onUnusedEnd: (() => void) | undefined;
   readonly #backend: Backend;
-  readonly #members = new Set<ProcessMember>();
-  readonly #calls = new MemberCalls();
-  /** Requests from the server that its session has not answered. */
-  readonly #questions = new ServerQuestions();
-  readonly #routing = new ProcessRouting(this.#members, this.#calls.byId);
-  readonly #settings = new ProcessSettings(this.#members);
-  readonly #turns = new InputTurns(this.#calls.byId);
+  readonly #seats = new Set<Seat>();
+  readonly #book = new CallBook<ProcessCall>();
+  readonly #ids = new ProcessIds(this.#book);
+  readonly #route = new Route<Seat, ProcessCall>(this.#book);
+  readonly #gate = new AskGate<Seat>(this.#book);
+  readonly #wishes = new Wishes(this.#seats);
+  readonly #output: ProcessOutput;
   readonly #start = new ProcessStart();
   readonly #ownRequests = new OwnRequests();
   /** By `performance.now()`. */
   readonly startedAt = performance.now();
   #hasEnded = false;
-  #closed: Promise<void> | undefined;
+  /** Resolves when nothing of the process is left; undefined while it is not being ended. */
+  closed: Promise<void> | undefined;
   /** True once a session asked for a task (2025-11-25), which outlives the session. */
   #hasBegunTask = false;
   /** True once the server has not accepted a message of its session. */
   #isStuck = false;
   #isPaused = false;
-  readonly #users = new UsersOfProcess();
 
   /** @param open opens the backend, with these events */
   constructor(open: (events: BackendEvents) => Backend, options: ProcessOptions) {
     this.options = options;
+    this.#output = new ProcessOutput({
+      seats: this.#seats,
+      book: this.#book,
+      route: this.#route,
+      wishes: this.#wishes,
+      onAnswered: (call, response) => this.#handleAnswer(call, response),
+      takeOwn: (response) => this.#ownRequests.answer(response),
+      answer: (id, isKnown) => this.#answer(id, isKnown),
+      onDropped: () => {
+        if (this.#seats.size > 0) options.onDropped?.();
+      },
+    });
     this.#backend = open(this);
   }
 
@@ -89,23 +97,18 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** The number of sessions that use the process. */
   get size(): number {
-    return this.#members.size;
+    return this.#seats.size;
   }
 
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Resolves when nothing of the process is left; undefined while it is not being ended. */
-  get closed(): Promise<void> | undefined {
-    return this.#closed;
-  }
-
   /**
    * True if a session can use the process although it would get one of its own. Only one process of the server can run.
    */
   get isOnlyChoice(): boolean {
-    return this.answer !== undefined && !this.#hasEnded && !this.#isStuck && this.#closed === undefined;
+    return this.answer !== undefined && !this.#hasEnded && !this.#isStuck && this.closed === undefined;
   }
 
   /** True until the process has been initialized for so long. */
@@ -125,7 +128,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
    */
   get isReusable(): boolean {
     if (this.#hasBegunTask && this.options.ownsTasks === true) return false;
-    return this.#isUsable && this.#calls.size === 0 && this.#questions.size === 0;
+    return this.#isUsable && this.#book.isClear && this.#output.questions.size === 0;
   }
 
   /** True if another session can use the process at the same time. */
@@ -136,22 +139,28 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   /** True while it is not known whether the start succeeds. */
   get isStarting(): boolean {
     const { isConfirmed, hasFailed } = this.#start;
-    return !this.#hasEnded && !this.#isStuck && !isConfirmed && !hasFailed && this.#members.size > 0;
+    return !this.#hasEnded && !this.#isStuck && !isConfirmed && !hasFailed && this.#seats.size > 0;
   }
 
-  /** The number of calls that are under way or wait for their turn. */
+  /** The number of calls that are under way or wait at the gate. */
   get openCalls(): number {
-    return this.#calls.size + this.#turns.size;
+    return this.#book.size + this.#gate.size;
   }
 
   /**
-   * The only member; undefined while a message of the server may be for another one, or for one that has left. After
+   * The only session; undefined while a message of the server may be for another one, or for one that has left. After
    * another user, it may be for that user at any time: a message then reaches a session only through a call of its own.
    */
-  get #only(): ProcessMember | undefined {
-    if (this.#members.size !== 1 || this.#calls.hasAbandoned || this.#users.areSeveral) return undefined;
-    const [first] = this.#members;
+  get #only(): Seat | undefined {
+    if (this.#seats.size !== 1 || this.#route.users.areSeveral || this.#hasLeftCalls) return undefined;
+    const [first] = this.#seats;
     return first;
+  }
+
+  /** True while the server may write for a session that has left. */
+  get #hasLeftCalls(): boolean {
+    if (!this.#book.hasCancelled) return false;
+    return this.#book.isInDoubt || [...this.#book.speakable()].some(({ owner }) => owner.hasLeft);
   }
 
   get #isUsable(): boolean {
@@ -164,30 +173,30 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   }
 
   /** A session of a user begins to use the process. Returns undefined if the process has ended. */
-  join(receiver: BackendEvents, user: Principal = anonymous): ProcessMember | undefined {
+  join(receiver: BackendEvents, user: Principal = anonymous): Seat | undefined {
     if (this.#hasEnded) return undefined;
-    this.#users.note(user);
-    const isFirst = this.#members.size === 0 && this.answer === undefined;
-    const member = new ProcessMember(this, receiver, isFirst);
-    this.#members.add(member);
+    this.#route.users.note(user);
+    const isFirst = this.#seats.size === 0 && this.answer === undefined;
+    const seat = new Seat(this, receiver, isFirst);
+    this.#seats.add(seat);
     this.updatePause();
-    return member;
+    return seat;
   }
 
   /**
-   * As `Backend.send`, for a member. The server gets `notifications/initialized` only once, and a notification about a
-   * request or a token only from the member that it belongs to.
+   * As `Backend.send`, for a session. The server gets `notifications/initialized` only once, and a notification about a
+   * request or a token only from the session that it belongs to.
    */
-  send(member: ProcessMember, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  send(seat: Seat, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const { kind, id, method, cancels, progressToken } = message;
     if (this.#hasEnded) return 'ended';
-    if (kind === 'response') return this.#sendResponse(member, message, headers);
-    if (kind === 'request' && id !== undefined && id !== null) return this.#sendRequest(member, message, headers);
-    if (cancels !== undefined) return this.#sendCancel(member, message, cancels, headers);
-    if (progressToken !== undefined && !this.#questions.hasToken(member, progressToken)) return 'sent';
+    if (kind === 'response') return this.#sendResponse(seat, message, headers);
+    if (kind === 'request' && id !== undefined && id !== null) return this.#sendRequest(seat, message, headers);
+    if (cancels !== undefined) return this.#sendCancel(seat, message, cancels, headers);
+    if (progressToken !== undefined && !this.#output.questions.hasToken(seat, progressToken)) return 'sent';
     // What names a request or a token in no valid way is nobody's.
     if (this.#only === undefined && progressToken === undefined && ownersOnly.has(method)) return 'sent';
-    if (message.taskId !== undefined && this.#users.areSeveral) return 'sent';
+    if (message.taskId !== undefined && this.#route.users.areSeveral) return 'sent';
     if (method !== 'notifications/initialized') return this.#write(message, headers);
     if (this.#start.isConfirmed) return 'sent';
     const sent = this.#write(message, headers);
@@ -196,66 +205,63 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   }
 
   /** A session cannot answer for another session. */
-  #sendResponse(member: ProcessMember, response: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  #sendResponse(seat: Seat, response: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const { id } = response;
     if (id === undefined || id === null) return 'sent';
-    if (!this.#questions.settle(member, id) && this.#only === undefined) return 'sent';
+    if (!this.#output.questions.settle(seat, id) && this.#only === undefined) return 'sent';
     return this.#write(response, headers);
   }
 
-  #sendRequest(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    if (!this.options.asksClients || this.#only !== undefined) return this.#forward(member, request, headers);
-    const turn = this.#turns.admit(member, request, headers);
-    if (turn === 'now') return this.#forward(member, request, headers);
-    return turn === 'later' ? 'sent' : 'full';
+  #sendRequest(seat: Seat, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const hasGate = this.options.asksClients && this.#only === undefined;
+    const admitted = hasGate ? this.#gate.admit(seat, request, headers) : 'now';
+    if (admitted === 'now') return this.#forward(seat, request, headers);
+    return admitted === 'later' ? 'sent' : 'full';
   }
 
-  #forward(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    const answer = this.#settings.note(member, request);
+  #forward(seat: Seat, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const answer = this.#wishes.note(seat, request);
     if (answer !== undefined) {
-      for (const { method, params } of this.#settings.levelRequests()) detach('backend', this.#request(method, params));
-      queueMicrotask(() => member.deliver([answer], undefined, false));
+      this.#sendWishes(this.#wishes.levelRequests());
+      queueMicrotask(() => seat.deliver([answer], undefined, false));
       return 'sent';
     }
     if (request.asksForTask) this.#hasBegunTask = true;
-    const numbered = this.#calls.add(member, request);
-    const id = numbered.id as RequestId;
-    if (request.method === 'initialize') this.#start.requestId = id;
+    const { call, sent: numbered } = this.#ids.number(seat, request);
+    this.#book.add(call);
+    if (request.method === 'initialize') this.#start.requestId = call.id;
     const sent = this.#write(numbered, headers);
-    if (sent !== 'sent') this.#calls.take(id);
+    if (sent !== 'sent') this.#book.take(call.id);
     return sent;
   }
 
   #sendCancel(
-    member: ProcessMember,
+    seat: Seat,
     notification: Message,
     clientId: RequestId,
     headers?: ForwardedHeaders,
   ): ReturnType<Backend['send']> {
-    if (this.#turns.remove(member, clientId)) return 'sent';
-    const found = this.#calls.openOf(member, clientId);
-    // The server has answered it, or the id is that of another member's request.
-    if (found === undefined) return 'sent';
-    const [id, call] = found;
-    this.#retire(id, call);
+    if (this.#gate.remove(seat, clientId)) return 'sent';
+    const call = this.#book.all().find(({ owner, clientId: own }) => owner === seat && own === clientId);
+    // The server has answered it, or the id is that of another session's request.
+    if (call === undefined) return 'sent';
+    this.#cancel(call);
     if (call.renumbered === undefined) return this.#write(notification, headers);
-    const text = spliceCancelledId(notification.text, JSON.stringify(id));
-    return this.#write(changedMessage(notification, text, { cancels: id }), headers);
+    const text = spliceCancelledId(notification.text, JSON.stringify(call.id));
+    return this.#write(changedMessage(notification, text, { cancels: call.id }), headers);
   }
 
   /** A session waits no more for a request. The server may still write about it for a while. */
-  #retire(id: RequestId, call: MemberCall): void {
-    const drop = (): void => {
-      if (this.#calls.take(id) !== undefined) this.#continueTurns();
-    };
-    call.graceTimer ??= setTimeout(drop, this.options.cancelGraceMs).unref();
+  #cancel(call: ProcessCall): void {
+    this.#book.cancel(call, this.options.cancelGraceMs, () => this.#passGate());
   }
 
-  #continueTurns(): void {
-    for (let next = this.#turns.next(); next !== undefined; next = this.#turns.next()) {
-      const { member, request, headers } = next;
-      const sent = this.#forward(member, request, headers);
-      if (sent !== 'sent') member.receiver.onUnanswered([request.id as RequestId], 'server_busy', true);
+  /** Sends the requests that may pass the gate now. */
+  #passGate(): void {
+    for (let next = this.#gate.next(); next !== undefined; next = this.#gate.next()) {
+      const { owner, request, headers } = next;
+      const sent = this.#forward(owner, request, headers);
+      if (sent !== 'sent') owner.receiver.onUnanswered([request.id as RequestId], 'server_busy', true);
     }
   }
 
@@ -268,9 +274,9 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** Stops reading while all of the output would wait, or while a session has left too much unread. */
   updatePause(): void {
-    const [first] = this.#members;
-    const isAlone = this.#members.size === 1;
-    const isPaused = isAlone ? first?.isPaused === true : [...this.#members].some(({ holdsUp }) => holdsUp);
+    const [first] = this.#seats;
+    const isAlone = this.#seats.size === 1;
+    const isPaused = isAlone ? first?.isPaused === true : [...this.#seats].some(({ holdsUp }) => holdsUp);
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;
     if (isPaused) this.#backend.pause();
@@ -278,31 +284,30 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   }
 
   close(how?: CloseOptions): Promise<void> {
-    this.#calls.clearTimers();
+    this.#book.forgetCancelled();
     this.#start.fail();
-    this.#closed = this.#backend.close(how);
-    return this.#closed;
+    this.closed = this.#backend.close(how);
+    return this.closed;
   }
 
   /** A session leaves the process. Its subscriptions end, and later output for it goes to nobody. */
-  leave(member: ProcessMember): void {
-    this.#calls.abandon(member);
-    this.#members.delete(member);
-    this.#routing.elicitations.release(member);
+  leave(seat: Seat): void {
+    this.#seats.delete(seat);
+    this.#output.elicitations.release(seat);
     this.updatePause();
     if (!this.#start.isDone) this.#start.fail();
     if (this.#hasEnded) return;
-    for (const { method, params } of this.#settings.requestsAfter(member))
-      detach('backend', this.#request(method, params));
-    if (this.#members.size === 0) return;
-    this.#turns.removeAll(member);
-    for (const [id, call] of this.#calls.of(member)) {
-      if (call.graceTimer === undefined) this.#write(cancelled(id, 'The session has ended.'));
-      this.#retire(id, call);
+    this.#sendWishes(this.#wishes.requestsAfter(seat));
+    if (this.#seats.size === 0) return;
+    this.#gate.removeAll(seat);
+    for (const call of this.#book.all()) {
+      if (call.owner !== seat) continue;
+      this.#write(cancelled(call.id, 'The session has ended.'));
+      this.#cancel(call);
     }
-    for (const id of this.#questions.of(member)) {
-      this.#questions.settle(member, id);
-      this.#refuse(id);
+    for (const id of this.#output.questions.of(seat)) {
+      this.#output.questions.settle(seat, id);
+      this.#answer(id, false);
     }
   }
 
@@ -315,140 +320,80 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return isResponse(await this.#request('ping', undefined, maxPingMs));
   }
 
-  /** Sends a request of the gateway itself. */
-  #request(method: string, params?: object, limitMs?: number): Promise<OwnAnswer> {
-    const request = createMessage({ id: this.#calls.numbers.next(), method, ...(params && { params }) });
-    return this.#ownRequests.send(request, (message) => this.#write(message), limitMs);
+  /** Tells the server what the sessions want together. */
+  #sendWishes(requests: readonly WishRequest[]): void {
+    for (const { method, params } of requests) detach('backend', this.#request(method, params));
   }
 
-  /** True if every message of the server is for this session, under the ids that the server uses. */
-  #passesUnchanged(only: ProcessMember): boolean {
-    return only.keepsIds && !this.#calls.hasRenumbered && this.#ownRequests.areNone;
+  /** Sends a request of the gateway itself. */
+  #request(method: string, params?: object, limitMs?: number): Promise<OwnAnswer> {
+    const request = createMessage({ id: this.#ids.next(), method, ...(params && { params }) });
+    return this.#ownRequests.send(request, (message) => this.#write(message), limitMs);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     const only = this.#only;
-    if (only !== undefined && this.#passesUnchanged(only)) {
-      for (const message of messages) this.#receive(message, only);
+    // Mostly every message is for this session, under the ids that the server uses.
+    if (only?.keepsIds === true && !this.#ids.hasRenumbered && this.#ownRequests.areNone) {
+      for (const message of messages) this.#output.deliveriesOf(message, only);
       return only.deliver(messages, relatedRequests, true);
     }
-    let receiver: ProcessMember | undefined;
+    let receiver: Seat | undefined;
     let batch: Message[] = [];
     for (const message of messages) {
-      // An answer can be the last message for a member that has left.
-      for (const [member, forMember] of this.#receive(message, this.#only)) {
-        if (member !== receiver) {
-          receiver?.deliver(batch, relatedRequests, this.#members.size === 1);
+      // An answer can be the last message for a session that has left.
+      for (const [seat, forSeat] of this.#output.deliveriesOf(message, this.#only)) {
+        if (seat !== receiver) {
+          receiver?.deliver(batch, relatedRequests, this.#seats.size === 1);
           batch = [];
         }
-        receiver = member;
-        batch.push(forMember);
+        receiver = seat;
+        batch.push(forSeat);
       }
     }
-    receiver?.deliver(batch, relatedRequests, this.#members.size === 1);
+    receiver?.deliver(batch, relatedRequests, this.#seats.size === 1);
   }
 
-  /** Finds the members that get a message; `only` if there is one member alone. */
-  #receive(message: Message, only: ProcessMember | undefined): Deliveries {
-    if (message.kind === 'response') return this.#receiveResponse(message, only);
-    if (message.kind === 'request') return this.#receiveRequest(message, only);
-    const { progressToken, cancels } = message;
-    if (cancels !== undefined) {
-      const asked = this.#questions.askedBy(cancels) ?? only;
-      if (asked !== undefined) this.#questions.settle(asked, cancels);
-      return asked === undefined || asked.hasLeft ? this.#drop() : [[asked, message]];
-    }
-    if (progressToken !== undefined) return this.#receiveProgress(message, progressToken);
-    if (only !== undefined) return [[only, message]];
-    const members = this.#routing.membersFor(message, this.#users.areSeveral);
-    return members.length === 0 ? this.#drop() : members.map((member) => [member, message] as const);
-  }
-
-  #receiveResponse(response: Message, only: ProcessMember | undefined): Deliveries {
-    const { id, isError, text } = response;
-    if (id === undefined || id === null) return only === undefined ? this.#drop() : [[only, response]];
-    if (this.#ownRequests.answer(response)) return noDelivery;
-    const call = this.#calls.settle(id);
-    // The answer to a request that the session no longer knows: the session reports it. Numbers are of other sessions.
-    if (call === undefined)
-      return only?.keepsIds === true && !RequestNumbers.mayBe(id) ? [[only, response]] : this.#drop();
-    this.#settings.noteAnswer(call, isError);
+  #handleAnswer({ id, owner, subscription }: ProcessCall, { text, isError }: Message): void {
+    this.#wishes.noteAnswer(owner, subscription, isError);
     if (id === this.#start.requestId) {
       this.#start.noteAnswer(text, isError);
       if (!isError) this.options.onOpened?.();
     }
-    if (this.#turns.size > 0) queueMicrotask(() => this.#continueTurns());
-    const { member, renumbered } = call;
-    if (member.hasLeft) return noDelivery;
-    if (isError) this.#routing.elicitations.note(member, response);
-    return [[member, renumbered === undefined ? response : restoreId(response, renumbered)]];
+    if (this.#gate.size > 0) queueMicrotask(() => this.#passGate());
   }
 
-  #receiveProgress(notification: Message, token: RequestId): Deliveries {
-    if (RequestNumbers.mayBe(token)) {
-      const owner = this.#calls.ownerOf(token);
-      if (owner?.tokenText === undefined || owner.member.hasLeft) return this.#drop();
-      return [[owner.member, restoreToken(notification, owner.clientToken, owner.tokenText)]];
-    }
-    // Only the ids of the first session are unchanged.
-    for (const member of this.#members) if (member.keepsIds) return [[member, notification]];
-    return this.#drop();
-  }
-
-  /** Only one session can get a request from the server. If there is none, the gateway answers: no server must wait. */
-  #receiveRequest(request: Message, only: ProcessMember | undefined): Deliveries {
-    const { id, method } = request;
-    if (id === undefined || id === null) return noDelivery;
-    if (only === undefined && method === 'ping') {
-      this.#backend.send(createMessage({ id, result: {} }));
-      return noDelivery;
-    }
-    const member = only ?? this.#routing.memberAsked();
-    if (member === undefined || member.hasLeft || (only === undefined && this.#questions.isFull)) {
-      // Another session may still answer a request with this id. A refusal would answer that one.
-      if (this.#questions.askedBy(id) === undefined) this.#refuse(id);
-      return noDelivery;
-    }
-    if (!this.#questions.add(member, request)) return this.#drop();
-    this.#routing.elicitations.note(member, request);
-    return [[member, request]];
-  }
-
-  #refuse(id: RequestId): void {
-    this.#backend.send(createMessage({ id, error: { code: methodNotFound, message: 'No client is connected.' } }));
-  }
-
-  #drop(): Deliveries {
-    if (this.#members.size > 0) this.options.onDropped?.();
-    return noDelivery;
+  /** Answers a request of the server that no client can answer. */
+  #answer(id: RequestId, isKnown: boolean): void {
+    this.#backend.send(createMessage(isKnown ? { id, result: {} } : { id, error: noClient }));
   }
 
   onNoise(text: Buffer, more?: number): void {
-    const [first] = this.#members;
+    const [first] = this.#seats;
     first?.receiver.onNoise(text, more);
   }
 
   onUnanswered(ids: RequestIds, reason: Parameters<BackendEvents['onUnanswered']>[1], isFinal?: boolean): void {
     for (const id of ids) {
-      const call = this.#calls.take(id);
-      if (call?.member.hasLeft === false) call.member.receiver.onUnanswered([call.clientId], reason, isFinal);
+      const call = this.#book.take(id);
+      if (call?.owner.hasLeft === false) call.owner.receiver.onUnanswered([call.clientId], reason, isFinal);
     }
-    this.#continueTurns();
+    this.#passGate();
   }
 
   onState(state: string): void {
-    for (const { receiver } of this.#members) receiver.onState?.(state);
+    for (const { receiver } of this.#seats) receiver.onState?.(state);
   }
 
   onEnd(end: BackendEnd): void {
     this.#hasEnded = true;
     this.options.onEnded?.();
-    this.#calls.clearTimers();
+    this.#book.forgetCancelled();
     this.#ownRequests.end(end);
-    const members = [...this.#members];
-    this.#members.clear();
-    if (members.length === 0) this.onUnusedEnd?.();
-    for (const member of members) member.end(end);
+    const seats = [...this.#seats];
+    this.#seats.clear();
+    if (seats.length === 0) this.onUnusedEnd?.();
+    for (const seat of seats) seat.end(end);
     this.#start.fail();
   }
 }

@@ -6,6 +6,7 @@ import { anonymous, isSameUser, type Principal } from '../../protocol/principal.
 import { detach } from '../../util/boundary.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
+import { GroupHolder } from './group-holder.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
 import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
@@ -385,23 +386,3 @@ export class KeptProcesses implements ProcessSource {
 
 /** The place of a process that no other session gets of its own accord. */
 const ownPlace: AffinityPlace = { kind: 'own' };
-
-/** A session of modern clients. It keeps its process until it ends, and no other session takes it. */
-class GroupHolder implements ProcessHolder {
-  readonly isOver = false;
-  readonly isLeft = false;
-  readonly quietMs = Number.NEGATIVE_INFINITY;
-  readonly answered = 0;
-
-  onStart(): void {
-    // The session counts its process itself.
-  }
-
-  release(): void {
-    throw new Error('the process of a group is not given up');
-  }
-
-  expire(): void {
-    throw new Error('the process of a group is not given up');
-  }
-}

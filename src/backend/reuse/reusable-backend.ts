@@ -13,10 +13,10 @@ import {
   type ProcessHolder,
   type RequestIds,
 } from '../backend.ts';
+import type { Seat } from '../multiplex/seat.ts';
 import { WaitingList } from '../waiting-budget.ts';
 import type { InitializedProcess } from './initialized-process.ts';
 import type { ProcessKey } from './process-key.ts';
-import type { ProcessMember } from './process-member.ts';
 import type { RunningProcesses } from './running-processes.ts';
 
 /**
@@ -78,7 +78,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   readonly #opening: OpenOptions & { readonly holder: ProcessHolder };
   #key: ProcessKey | undefined;
   #process: InitializedProcess | undefined;
-  #member: ProcessMember | undefined;
+  #seat: Seat | undefined;
   readonly #waiting = new WaitingList<Parameters<Backend['send']>>(([{ text }]) => text.length);
   #isPaused = false;
   #isClosed = false;
@@ -114,12 +114,12 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   get isSeeking(): boolean {
-    return !this.#isClosed && this.#member === undefined;
+    return !this.#isClosed && this.#seat === undefined;
   }
 
   send(...sent: Parameters<Backend['send']>): ReturnType<Backend['send']> {
     if (this.#isClosed || this.#hasEnded) return 'ended';
-    if (this.#member !== undefined) return this.#member.send(...sent);
+    if (this.#seat !== undefined) return this.#seat.send(...sent);
     if (this.#waiting.length >= maxWaiting || !this.#waiting.hasRoomFor(sent[0].text.length)) return 'full';
     this.#waiting.push(sent);
     if (this.#key === undefined) this.#begin(sent);
@@ -128,12 +128,12 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   pause(): void {
     this.#isPaused = true;
-    this.#member?.pause();
+    this.#seat?.pause();
   }
 
   resume(): void {
     this.#isPaused = false;
-    this.#member?.resume();
+    this.#seat?.resume();
   }
 
   async close(how: Parameters<Backend['close']>[0] = {}): Promise<void> {
@@ -147,7 +147,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     const isKept = how.mayBeKept === true && process?.isReusable === true && key?.isOwn === false;
     if (process !== undefined && !isOthers && !isKept) return await process.close(how);
     this.#process = undefined;
-    this.#member?.leave();
+    this.#seat?.leave();
     if (process !== undefined && key !== undefined && !isOthers)
       this.#source.keep(key, process, this.isPerCall, keepMs);
     this.#end();
@@ -182,9 +182,9 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     this.#failures += 1;
     this.#silence?.clear();
     this.#source.drop(this.key.text, this.#opening.holder);
-    this.#member?.leave();
+    this.#seat?.leave();
     if (!process.hasEnded) detach('backend', process.close());
-    this.#member = undefined;
+    this.#seat = undefined;
     this.#process = undefined;
     this.#waiting.unshift(initialize);
     this.#seek(initialize[0]);
@@ -239,17 +239,17 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   /** Returns false if the process has ended. */
   #use(process: InitializedProcess): boolean {
-    const member = process.join(this, this.#opening.principal);
-    if (member === undefined) return false;
+    const seat = process.join(this, this.#opening.principal);
+    if (seat === undefined) return false;
     this.#process = process;
-    this.#member = member;
+    this.#seat = seat;
     this.#source.hold(this.key.text, this.#opening.holder, process);
-    if (this.#isPaused) member.pause();
+    if (this.#isPaused) seat.pause();
     return true;
   }
 
   #sendWaiting(): void {
-    for (const sent of this.#waiting.takeAll()) this.#member?.send(...sent);
+    for (const sent of this.#waiting.takeAll()) this.#seat?.send(...sent);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {

@@ -1,5 +1,6 @@
+import { type BookedCall, CallBook } from '../../backend/multiplex/call-book.ts';
 import type { CallAnswer } from '../../call/call-answer.ts';
-import { type CallInFlight, CallTable, type CallTimeLimits } from '../../call/call-table.ts';
+import { type CallTimeLimits, overdueOf, type TimedCall } from '../../call/call-limits.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -7,7 +8,6 @@ import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { UsersOfProcess } from '../../protocol/principal.ts';
 import type { Revision } from '../../protocol/revisions.ts';
-import { HeldBytes } from '../../util/held-bytes.ts';
 import type { TaskRequester } from './task-owners.ts';
 
 /** The origin of a request. */
@@ -29,7 +29,7 @@ export interface RequestOrigin {
 export type CancelRequest = (reason?: string) => void;
 
 /** A request in flight at a shared server. */
-export interface SharedCall extends CallInFlight {
+export interface SharedCall extends BookedCall, TimedCall {
   /** The request's id and progress token at the server: a number that is never used twice. */
   readonly id: number;
   readonly method: string;
@@ -77,7 +77,7 @@ interface Retired {
 }
 
 /** The requests in flight at one server. */
-export class SharedCalls extends CallTable<SharedCall> {
+export class SharedCalls extends CallBook<SharedCall> {
   /** The users whose requests the server had. */
   readonly users = new UsersOfProcess();
   /** The calls that a log message can belong to, including cancelled ones. */
@@ -92,7 +92,6 @@ export class SharedCalls extends CallTable<SharedCall> {
    * cancellation.
    */
   #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
-  readonly #held = new HeldBytes();
 
   /** True if there are calls and no client waits for any of them. */
   get areAllProbes(): boolean {
@@ -100,17 +99,11 @@ export class SharedCalls extends CallTable<SharedCall> {
     return all.length > 0 && all.every(({ isOfProbe }) => isOfProbe);
   }
 
-  /** The bytes of requests that may still have to be sent. */
-  get heldBytes(): number {
-    return this.#held.bytes;
-  }
-
   override add(call: SharedCall): void {
     super.add(call);
     this.#newest = call.id;
     if (!call.isListen) this.#requests.add(call);
     if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
-    this.#held.bytes += call.request?.text.length ?? 0;
   }
 
   override take(id: RequestId | null | undefined): SharedCall | undefined {
@@ -118,13 +111,13 @@ export class SharedCalls extends CallTable<SharedCall> {
     if (call === undefined) return undefined;
     this.#loggable.delete(call);
     this.#requests.delete(call);
-    this.forgetRequest(call);
+    call.request = undefined;
     return call;
   }
 
-  /** As in any table, but a subscription stays open. */
-  override overdue(limits: CallTimeLimits): SharedCall[] {
-    return super.overdue(limits).filter(({ isListen }) => !isListen);
+  /** The calls that were silent or in flight for too long. A subscription stays open. */
+  overdue(limits: CallTimeLimits): SharedCall[] {
+    return overdueOf(this.values(), limits).filter(({ isListen }) => !isListen);
   }
 
   /**
@@ -166,12 +159,6 @@ export class SharedCalls extends CallTable<SharedCall> {
     clearTimeout(retired.timer);
     this.#retired.delete(number);
     this.#loggable.delete(retired.call);
-  }
-
-  /** Drops the request of a call that will not be sent again. */
-  forgetRequest(call: SharedCall): void {
-    this.#held.bytes -= call.request?.text.length ?? 0;
-    call.request = undefined;
   }
 
   /**

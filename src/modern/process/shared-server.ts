@@ -1,6 +1,6 @@
 import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
 import type { CallAnswer } from '../../call/call-answer.ts';
-import { overdueReason } from '../../call/call-table.ts';
+import { overdueReason } from '../../call/call-limits.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';

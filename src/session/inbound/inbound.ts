@@ -1,7 +1,7 @@
 import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
+import { overdueReason } from '../../call/call-limits.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
-import { overdueReason } from '../../call/call-table.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import { type Call, clientIdOf } from '../../call/session-calls.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';

@@ -43,7 +43,7 @@ describe('a session that leaves a call behind in a process that one other sessio
     expect(second.received.items).toHaveLength(1);
   });
 
-  it('[P2] a call of the other session waits for its turn, and gets it after the answer', async () => {
+  it('[P2] a call of the other session waits while the server may ask the first one, and is sent after the answer', async () => {
     const { first, second, server, methods, newest } = await openTwo({ capabilities });
     first.send(call(1));
     await first.backend.close({ isForGood: true });

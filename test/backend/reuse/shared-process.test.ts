@@ -96,7 +96,7 @@ describe('two sessions that use a process at the same time', () => {
     expect(newest()).toMatchObject({ params: { uri: 'file:///501' } });
   });
 
-  it('[P8] hold at most 16 MiB of calls that wait for their turn', async () => {
+  it('[P8] hold at most 16 MiB of calls that wait for those of another session', async () => {
     const { first, second } = await openTwo({ capabilities: { sampling: {} } });
     first.send(call(0));
     const text = 'x'.repeat(3 * 1024 * 1024);
@@ -264,7 +264,7 @@ describe('two sessions that use a process at the same time', () => {
 describe('clients that the server may ask', () => {
   const capabilities = { elicitation: {} };
 
-  it('[P2] take turns with calls: a question reaches the session whose turn it is', async () => {
+  it('[P2] make calls one after another: a question reaches the session with the call', async () => {
     const { first, second, server, newest, methods } = await openTwo({ capabilities });
     first.send(call(1));
     second.send(call(1));
@@ -282,7 +282,7 @@ describe('clients that the server may ask', () => {
     expect(second.received.items.at(-1)).toMatchObject({ id: 'r' });
   });
 
-  it('[P2] take turns with the results of tasks, too: a server asks its client while it waits for one', async () => {
+  it('[P2] ask for the results of tasks one after another, too: a server asks its client while it waits for one', async () => {
     const { first, second, server, newest, methods } = await openTwo({ capabilities });
     first.send(call(1, 'tasks/result', { taskId: 't' }));
     second.send(call(1));

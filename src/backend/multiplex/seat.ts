@@ -1,44 +1,42 @@
-import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { keptUris, maxSubscriptions } from '../../protocol/kept-uris.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { RenumberedIds } from '../../protocol/modern/renumber.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend.ts';
 
-/** How many bytes a member may leave unread before it holds up the process that it shares (P8). */
+/** How many bytes a session may leave unread before it holds up the process that it shares (P8). */
 const maxHeldBytes = 4 * 1024 * 1024;
 
-/** How long a member may hold up the process that it shares with others (P8). */
+/** How long a session may hold up the process that it shares with others (P8). */
 const maxHoldUpMs = 5_000;
 
-/** The end of the connection of a member that did not read. */
+/** The end of the connection of a session that did not read. */
 const tooSlow: BackendEnd = {
   reason: 'exited',
   detail: 'The session did not read the messages of its shared process, and was detached from the process.',
 };
 
-/** The process of a member, as the member sees it. */
-export interface MemberHost {
-  /** The number of members. */
+/** The process of a seat, as the seat sees it. */
+export interface SeatHost {
+  /** The number of seats. */
   readonly size: number;
-  send(member: ProcessMember, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
-  /** A member has started or stopped reading, or holds up the process. */
+  send(seat: Seat, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
+  /** A session has started or stopped reading, or holds up the process. */
   updatePause(): void;
-  leave(member: ProcessMember): void;
+  leave(seat: Seat): void;
 }
 
-/** One session in a process. The process may have other members at the same time. */
-export class ProcessMember {
-  /** True for the first member: its ids stay unchanged. */
+/** The place of one session in a process. Other sessions may have seats there at the same time. */
+export class Seat {
+  /** True for the first session: its ids stay unchanged. */
   readonly keepsIds: boolean;
   readonly receiver: BackendEvents;
-  /** The least severe log level that the member wants; undefined if it has set none. */
+  /** The least severe log level that the session wants; undefined if it has set none. */
   logLevel: string | undefined;
-  /** The resources that the member has subscribed to. */
+  /** The resources that the session has subscribed to. */
   readonly subscriptions = new BoundedMap<string, true>(maxSubscriptions, keptUris);
-  readonly #host: MemberHost;
+  readonly #host: SeatHost;
   /** Messages that wait while the session does not read. */
   #held: Message[] = [];
   #heldBytes = 0;
@@ -46,7 +44,7 @@ export class ProcessMember {
   #isPaused = false;
   hasLeft = false;
 
-  constructor(host: MemberHost, receiver: BackendEvents, keepsIds: boolean) {
+  constructor(host: SeatHost, receiver: BackendEvents, keepsIds: boolean) {
     this.#host = host;
     this.receiver = receiver;
     this.keepsIds = keepsIds;
@@ -60,7 +58,7 @@ export class ProcessMember {
     return this.#isPaused;
   }
 
-  /** True while other members wait for this one. */
+  /** True while other sessions wait for this one. */
   get holdsUp(): boolean {
     return this.#holdUpTimer !== undefined;
   }
@@ -128,24 +126,4 @@ export class ProcessMember {
     this.#held = [];
     this.#heldBytes = 0;
   }
-}
-
-/** A request of a member that the server has not answered. */
-export interface MemberCall {
-  readonly member: ProcessMember;
-  readonly method: string;
-  /** The request's id, as the session wrote it. */
-  readonly clientId: RequestId;
-  /** The session's id and progress token as JSON texts; undefined if the server got them unchanged. */
-  readonly renumbered: RenumberedIds | undefined;
-  /** The resource that the request subscribes to, or unsubscribes from. */
-  readonly subscription: SubscriptionRequest | undefined;
-  /** Set once the session waits no more. The server may still answer, or write messages that name no request. */
-  graceTimer: NodeJS.Timeout | undefined;
-}
-
-/** The start or the end of a resource subscription. */
-export interface SubscriptionRequest {
-  readonly uri: string;
-  readonly isEnd: boolean;
 }

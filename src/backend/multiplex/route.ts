@@ -1,0 +1,71 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { UsersOfProcess } from '../../protocol/principal.ts';
+import type { RequestIds } from '../backend.ts';
+import type { BookedCall, CallBook } from './call-book.ts';
+
+/** A call of one of several clients. */
+export interface OwnedCall<O> extends BookedCall {
+  /** Who gets what the server writes about the call. */
+  readonly owner: O;
+}
+
+/** Why a message has no call. `foreign`: it came beside another request than it names. `several`: it may be for several. */
+export type Unrouted = 'foreign' | 'several' | undefined;
+
+/**
+ * Finds the call that a message of a shared server is about (P2, P11): by the id or the token that it names; by the request
+ * beside which it came, if the transport tells; else the only one that it can be about. A message that may be about calls
+ * of two owners is nobody's. Once several users have used the server, so is any notification that names nothing: it may be
+ * a late one for another user. A request of the server is made during a call, so it is never late.
+ */
+export class Route<O, C extends OwnedCall<O>> {
+  readonly users = new UsersOfProcess();
+  readonly #book: CallBook<C>;
+
+  constructor(book: CallBook<C>) {
+    this.#book = book;
+  }
+
+  /** True if a message came beside another request than it names. Nobody gets it. */
+  isForeign(named: RequestId | undefined, relatedRequests: RequestIds | undefined): boolean {
+    if (named === undefined || relatedRequests === undefined || relatedRequests.length === 0) return false;
+    return !relatedRequests.includes(named);
+  }
+
+  /** The newest awaited call beside which a message came; undefined also if the transport does not tell. */
+  beside(relatedRequests: RequestIds | undefined): C | undefined {
+    return relatedRequests?.map((id) => this.#book.get(id)).findLast((call) => call !== undefined);
+  }
+
+  /**
+   * The newest call of the only owner that a notification can be for, which names no call.
+   * @param mayBe false for calls that the notification cannot be about
+   */
+  notified(mayBe?: (call: C) => boolean): C | Unrouted {
+    return this.users.areSeveral ? 'several' : this.only(mayBe);
+  }
+
+  /**
+   * The newest call of the only owner whose calls the server can be working on.
+   * @param mayBe false for calls that do not count
+   */
+  only(mayBe: (call: C) => boolean = () => true): C | Unrouted {
+    if (this.#book.isInDoubt) return 'several';
+    let found: C | undefined;
+    for (const call of this.#book.speakable()) {
+      if (!mayBe(call)) continue;
+      if (found !== undefined && found.owner !== call.owner) return 'several';
+      found = call;
+    }
+    return found;
+  }
+}
+
+/** The call of an outcome; undefined if there is none. */
+export const routed = <C extends object>(found: C | Unrouted): C | undefined =>
+  typeof found === 'object' ? found : undefined;
+
+/** The request that a message names: by the id of a response, or the token of progress. */
+export const namedBy = ({ kind, id, progressToken }: Message): RequestId | undefined =>
+  kind === 'response' ? (id ?? undefined) : kind === 'notification' ? progressToken : undefined;
