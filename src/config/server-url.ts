@@ -34,7 +34,7 @@ const maxSocketPathBytes = 103;
  */
 export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? '';
-  if (scheme === 'http' || scheme === 'https') return readHttpUrl(text, transport);
+  if (scheme === 'http' || scheme === 'https') return readWebUrl(text, transport);
   const read = readers.get(scheme);
   if (read === undefined) return fault('must begin with http://, https://, ws://, wss://, tcp:// or unix://');
   if (transport !== 'auto') return fault(`is a ${scheme}:// URL, which has only one transport; remove the transport`);
@@ -43,29 +43,22 @@ export function readServerUrl(text: string, transport: TransportChoice): ReadUrl
 
 const fault = (message: IssueMessage): ReadUrl => ({ ok: false, message });
 
-function readHttpUrl(text: string, transport: TransportChoice): ReadUrl {
-  const url = readUrl(text);
-  return url instanceof URL ? { ok: true, address: { transport, url } } : fault(url);
-}
-
-function readWebSocketUrl(text: string): ReadUrl {
-  const url = readUrl(text);
-  return url instanceof URL ? { ok: true, address: { transport: 'ws', url } } : fault(url);
-}
-
-/** Reads an http(s):// or ws(s):// URL, or returns the message of a fault. */
-function readUrl(text: string): URL | IssueMessage {
+/** Reads an http(s):// or ws(s):// URL. */
+function readWebUrl(text: string, transport: TransportChoice | 'ws'): ReadUrl {
   // URL parsers drop or convert these characters. They are refused, so that the gateway uses exactly the given URL.
-  if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return 'is not a valid URL';
+  if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return fault('is not a valid URL');
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
-    return (nameOf) =>
-      nameOf('headers') === 'headers'
-        ? 'must not contain a user name or a password; write "headers": { "Authorization": "Basic …" } instead, with the Base64 of user:password'
-        : `must not contain a user name or a password; write ${nameOf('headers')} 'Authorization: Basic …' instead, with the Base64 of user:password`;
+    return fault((nameOf) => {
+      const isInFile = nameOf('headers') === 'headers';
+      const header = isInFile
+        ? '"headers": { "Authorization": "Basic …" }'
+        : `${nameOf('headers')} 'Authorization: Basic …'`;
+      return `must not contain a user name or a password; write ${header} instead, with the Base64 of user:password`;
+    });
   }
   url.hash = '';
-  return url;
+  return { ok: true, address: { transport, url } };
 }
 
 function readTcpUrl(text: string): ReadUrl {
@@ -90,8 +83,8 @@ function readUnixUrl(text: string): ReadUrl {
 
 /** Readers for the schemes that have only one transport. */
 const readers: ReadonlyMap<string, (text: string) => ReadUrl> = new Map([
-  ['ws', readWebSocketUrl],
-  ['wss', readWebSocketUrl],
+  ['ws', (text) => readWebUrl(text, 'ws')],
+  ['wss', (text) => readWebUrl(text, 'ws')],
   ['tcp', readTcpUrl],
   ['unix', readUnixUrl],
 ]);

@@ -157,24 +157,13 @@ export function runServer(
     onSpareEnd: (end) => telemetry.emit({ type: 'spare-ended', server: config.name, end }),
     onOutputDropped: () => telemetry.emit({ type: 'spare-output-dropped', server: config.name }),
   });
-  const { name, era, timeouts, onExit: onBackendExit, rerun, forwardHeaders } = config;
-  const hibernateAfterMs = config.hibernateAfterMs || undefined;
-  const digest = configurationDigest(config);
-  const isRemote = config.address !== undefined;
-  const authorizesClients = config.auth === 'upstream';
-  const sharesProcess = era === 'modern';
   const credentials = configuredCredentials(config);
-  const affinity = config.affinity === undefined ? undefined : parseAffinity(config.affinity);
-  const options = {
-    isRemote,
-    affinity,
-    authorizesClients,
-    sharesProcess,
-    startTimeoutMs: timeouts.startMs,
-    onBackendExit,
-    rerun,
-    hibernateAfterMs,
-    forwardHeaders,
+  const server: Server = {
+    ...serverFacts(config, pool.open),
+    isRemote: config.address !== undefined,
+    authorizesClients: config.auth === 'upstream',
+    sharesProcess: config.era === 'modern',
+    forwardHeaders: config.forwardHeaders,
     credentials,
     exchangesTokens: exchangesTokens(config),
   };
@@ -184,13 +173,26 @@ export function runServer(
     config,
     pool,
     openSibling: sibling.open,
-    server: { name, digest, open: pool.open, introduction: new Introduction(), ...options },
+    server,
     modern:
       openModern && openSibling && isOverHttp
         ? { isOverHttp, openForProbe: openSibling, openLegacyForProbe: sibling.open, open: openModern }
         : openSibling && { isOverHttp, openForProbe: pool.openForProbe, open: pool.openModern },
   };
 }
+
+/** What sessions know of each server, also of a view. */
+export const serverFacts = (config: ServerConfig, open: OpenBackend) => ({
+  name: config.name,
+  digest: configurationDigest(config),
+  open,
+  introduction: new Introduction(),
+  startTimeoutMs: config.timeouts.startMs,
+  onBackendExit: config.onExit,
+  rerun: config.rerun,
+  hibernateAfterMs: config.hibernateAfterMs || undefined,
+  affinity: config.affinity === undefined ? undefined : parseAffinity(config.affinity),
+});
 
 /**
  * Two servers with the same name and digest are the same to their sessions. Only the names of variables, headers and

@@ -5,11 +5,9 @@ import { createWarmPool } from '../../backend/starting/warm-pool.ts';
 import { openView } from '../../backend/view/view-backend.ts';
 import { NameReports } from '../../backend/view/view-names.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import { parseAffinity } from '../../protocol/affinity.ts';
-import { Introduction } from '../../server/introduction.ts';
 import type { Server } from '../../server/server.ts';
 import { version } from '../version.ts';
-import { configurationDigest, type RunningServer, type ServerTelemetry } from './run-server.ts';
+import { type RunningServer, type ServerTelemetry, serverFacts } from './run-server.ts';
 
 /**
  * Prepares a view, which is a server whose backends are the backends of other servers.
@@ -21,8 +19,7 @@ export function runView(
   { emit }: Pick<ServerTelemetry, 'emit'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
-  const { name, address, timeouts, onExit: onBackendExit, rerun, affinity } = config;
-  const startTimeoutMs = timeouts.startMs;
+  const { name, address, timeouts } = config;
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const { members, timeoutMs, processes } = address;
   const nameReports = new NameReports();
@@ -31,7 +28,7 @@ export function runView(
     members,
     serverOf,
     timeoutMs,
-    startTimeoutMs,
+    startTimeoutMs: timeouts.startMs,
     cancelGraceMs,
     toolRules: new FilterRules(config.allowTools, config.denyTools, config.tools),
     onNameTroubles(troubles) {
@@ -49,23 +46,13 @@ export function runView(
     onSpareEnd: () => undefined,
     onOutputDropped: () => undefined,
   });
-  const hibernateAfterMs = config.hibernateAfterMs || undefined;
-  const digest = configurationDigest(config);
   const server = {
-    name,
-    digest,
-    open: pool.open,
-    introduction: new Introduction(),
-    startTimeoutMs,
-    onBackendExit,
-    rerun,
-    hibernateAfterMs,
+    ...serverFacts(config, pool.open),
     isRemote: true,
     sharesProcess: false,
     processes,
     // The servers report the start of each process themselves.
     keepsProcesses: true,
-    affinity: affinity === undefined ? undefined : parseAffinity(affinity),
     canMoveSessions: () => members.some((member) => serverOf(member.name)?.canMoveSessions?.() === true),
   };
   return { config, pool, openSibling: pool.open, server, modern: undefined };

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { BackendEnd } from '../../backend/backend.ts';
 import type { InterceptorsOf } from '../../backend/link/link.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { isServedOverHttp } from '../../config/servers/process-sharing.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
 import { helpForCommand, helpIfDownloading, helpIfEnded } from '../../ops/health/start-help.ts';
@@ -38,12 +39,9 @@ export interface StartProbe {
  * session takes the process. If no session comes soon, the server is pinged. Rejects if the server cannot be started.
  */
 export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
-  return needsRequestToConnect(probe.config) ? awaitAnswer(probe) : awaitSpare(probe);
+  // A Streamable HTTP server has no connection before the first request.
+  return isServedOverHttp(probe.config.address) ? awaitAnswer(probe) : awaitSpare(probe);
 }
-
-/** A Streamable HTTP server has no connection before the first request. */
-const needsRequestToConnect = ({ address }: ServerConfig): boolean =>
-  address?.transport === 'http' || address?.transport === 'auto';
 
 async function awaitAnswer({ config, gateway, environment, telemetry }: StartProbe): Promise<RunningServer> {
   const running = runServer(config, gateway, environment, telemetry);
