@@ -6,17 +6,18 @@ import { modernEra } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
-import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { reportRefused } from '../answers/refused-requests.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
-import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
+import { explainStatus, reasonOfStatus } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
+import { Exchange } from '../http-client/exchange.ts';
+import { type ExchangeFailure, failedExchange, failedStart } from '../http-client/exchange-rules.ts';
 import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
 import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
-import { explainModernStatus, type ModernPostOutcome, postModernMessage } from './modern-post.ts';
+import type { ModernPostOutcome } from './modern-post.ts';
 import { createModernRequester, headersOf } from './requester.ts';
 
 /** Options of a Streamable HTTP server of the modern era and the limits of its backend. */
@@ -98,16 +99,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     passesChallenges,
   });
   const flow = createBackpressureGroup();
-  const requester = createModernRequester({
-    url,
-    connection,
-    flow,
-    maxLineBytes,
-    version,
-    onToolsHidden,
-  });
+  const server = { url, connection, flow, maxLineBytes };
+  const requester = createModernRequester({ ...server, version, onToolsHidden });
   const requests = new Map<RequestId, Canceller>();
-  const notifications = new Set<Canceller>();
+  const notifications = new Set<Exchange>();
   const held = new HeldBytes();
   let hasAnswered = false;
   let dropped = 0;
@@ -120,7 +115,8 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   const finish = (end: BackendEnd): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      for (const canceller of [...requests.values(), ...notifications]) canceller.abort();
+      for (const canceller of requests.values()) canceller.abort();
+      for (const exchange of notifications) exchange.abandon();
       await null; // never inside another call into the backend
       events.onEnd(isClosing ? closedByGateway : end);
       await connection.close();
@@ -158,19 +154,11 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   const settle = (id: RequestId, outcome: ModernPostOutcome, forwarded: ForwardedHeaders): void => {
     const { status = 0 } = outcome;
     if (!hasAnswered && (!outcome.ok || isUnrelatedToEra(status))) {
-      const detail = outcome.ok ? explainModernStatus(status, where, outcome.offer) : outcome.detail;
-      const isOtherTransport = !outcome.ok && isRefusal(status);
-      return detach(
-        'backend',
-        finish({
-          reason: 'failed',
-          detail,
-          isOtherTransport,
-          isOddAnswer: !isOtherTransport && (outcome.ok || outcome.isAnswered === true),
-          isUnauthorized: isUnauthorized(status),
-          noToken: outcome.ok ? undefined : outcome.noToken,
-        }),
-      );
+      const failure = outcome.ok
+        ? refusedStart(outcome, where)
+        : failedExchange(outcome.reason, outcome.detail, outcome);
+      const isOtherTransport = failure.isOtherTransport ?? (!outcome.ok && isRefusal(status));
+      return detach('backend', finish(failedStart(failure, isOtherTransport)));
     }
     hasAnswered = true;
     if (outcome.ok) events.onMessages([outcome.response], [id]);
@@ -202,36 +190,25 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
 
   const notify = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
     const release = reserveBytes(message.text.length);
-    const canceller = new Canceller();
-    notifications.add(canceller);
-    const limit = new TimeLimit(() => canceller.abort(), postTimeoutMs);
-    const drop = (detail: string): void => {
-      if (isOver) return;
-      dropped += 1;
-      onPostFailed?.(detail, dropped);
-    };
-    try {
-      const posting = {
+    const ignore = (): void => undefined;
+    const exchange = new Exchange(
+      {
         message,
-        headers: headersOf(message, forwarded),
-        forwarded,
-        canceller,
+        headers: forwarded,
+        ownHeaders: headersOf(message, forwarded),
+        ids: [],
         waitsForServer: true,
-      };
-      const { status, body } = await postModernMessage(posting, { url, connection });
-      await body.drain();
-      if (status > 299) drop(explainModernStatus(status, where));
-    } catch (cause) {
-      drop(
-        canceller.aborted
-          ? `${where} did not accept a message within ${postTimeoutMs} ms.`
-          : explainConnectFailure(cause, where),
-      );
-    } finally {
-      limit.clear();
-      notifications.delete(canceller);
-      release();
-    }
+        limitMs: postTimeoutMs,
+      },
+      { ...server, onMessages: ignore, onNoise: ignore },
+    );
+    notifications.add(exchange);
+    const end = await exchange.ended;
+    notifications.delete(exchange);
+    release();
+    if (isOver || end.outcome !== 'failed') return;
+    dropped += 1;
+    onPostFailed?.(end.detail, dropped);
   };
 
   /** Counts bytes until the returned function is called. */
@@ -279,3 +256,9 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
  * Otherwise it would wait.
  */
 const mustBePosted = ({ kind, isError }: Message): boolean => kind !== 'response' || isError;
+
+/** An error for the first request with a status that says nothing about the era. */
+const refusedStart = ({ status, offer }: Extract<ModernPostOutcome, { ok: true }>, where: string): ExchangeFailure => {
+  const detail = explainStatus(status, where, { offer, isFirst: true, isGivenPath: false });
+  return failedExchange(reasonOfStatus(status), detail, { status, isOddAnswer: offer !== 'passed-on' });
+};

@@ -12,12 +12,7 @@ import { modernErrorCodes } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { MirroredParametersByClient } from '../mirrored-parameters.ts';
-import {
-  type ModernPostOptions,
-  type ModernPostOutcome,
-  type ModernRequestPost,
-  postModernRequest,
-} from './modern-post.ts';
+import { type ModernPostOutcome, type ModernRequestPost, type ModernServer, postModernRequest } from './modern-post.ts';
 import { keepSubscription } from './subscription-stream.ts';
 
 /** A request of a client, and its callbacks. */
@@ -39,7 +34,7 @@ export interface ModernRequester {
 }
 
 /** Options of the requester. */
-export interface ModernRequesterOptions extends ModernPostOptions {
+export interface ModernRequesterOptions extends ModernServer {
   /** The gateway's own version. */
   readonly version: string;
   /** Tools were left out of a list because their mirrored parameters break the rules. */
@@ -138,8 +133,7 @@ export function headersOf(message: Message, forwarded: ForwardedHeaders): Readon
 const createPost = (
   request: Message,
   forwarded: ForwardedHeaders,
-): Pick<ModernRequestPost, 'id' | 'message' | 'headers' | 'forwarded'> => ({
-  id: request.id as ModernRequestPost['id'],
+): Pick<ModernRequestPost, 'message' | 'headers' | 'forwarded'> => ({
   message: request,
   headers: headersOf(request, forwarded),
   forwarded,

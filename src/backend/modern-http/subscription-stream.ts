@@ -1,11 +1,5 @@
 import { maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
-import {
-  type ModernPostFailure,
-  type ModernPostOptions,
-  type ModernPostOutcome,
-  type ModernRequestPost,
-  postModernRequest,
-} from './modern-post.ts';
+import { type ModernPostOutcome, type ModernRequestPost, type ModernServer, postModernRequest } from './modern-post.ts';
 
 /** Temporary statuses: the server, or a proxy before it, is busy or restarts. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
@@ -22,7 +16,7 @@ const healthyMs = 1_000;
  * something. Ends with the server's response, with the refusal of the first stream, or when the server was away for
  * `maxUnreachableMs`. Never rejects.
  */
-export async function keepSubscription(post: ModernRequestPost, parts: ModernPostOptions): Promise<ModernPostOutcome> {
+export async function keepSubscription(post: ModernRequestPost, server: ModernServer): Promise<ModernPostOutcome> {
   let failures = 0;
   let hasBegun = false;
   let openSince = performance.now();
@@ -39,7 +33,7 @@ export async function keepSubscription(post: ModernRequestPost, parts: ModernPos
           post.onNotifications(messages);
         },
       },
-      parts,
+      server,
     );
     if (outcome.ok || !hasBegun || post.canceller.aborted || !isTemporary(outcome)) return outcome;
     const now = performance.now();
@@ -51,5 +45,5 @@ export async function keepSubscription(post: ModernRequestPost, parts: ModernPos
   }
 }
 
-const isTemporary = ({ reason, status = 0 }: ModernPostFailure): boolean =>
+const isTemporary = ({ reason, status = 0 }: Exclude<ModernPostOutcome, { ok: true }>): boolean =>
   reason === 'server_unreachable' || temporaryStatuses.has(status);

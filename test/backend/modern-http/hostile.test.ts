@@ -13,24 +13,23 @@ const error = (id: unknown, code = -32000) => ({ jsonrpc: '2.0', id, error: { co
 describe('[F28] a server that answers its first request with', () => {
   test.each<[string, (response: ServerResponse) => void, RegExp, boolean]>([
     ['400', (r) => void r.writeHead(400).end('no'), /status 400/, true],
-    ['404', (r) => void r.writeHead(404).end(), /no requests at this path \(404\)/, true],
-    ['405', (r) => void r.writeHead(405).end(), /no requests at this path \(405\)/, true],
+    ['404', (r) => void r.writeHead(404).end(), /no messages at this path \(404\)/, true],
+    ['405', (r) => void r.writeHead(405).end(), /no messages at this path \(405\)/, true],
     ['401', (r) => void r.writeHead(401).end(), /credentials with --header/, false],
     ['403', (r) => textOf(r, 403, 'application/json', JSON.stringify(error(null))), /credentials/, false],
     ['500', (r) => void r.writeHead(500).end('x'.repeat(100_000)), /status 500/, false],
     ['503 and an error', (r) => textOf(r, 503, 'application/json', JSON.stringify(error(0))), /status 503/, false],
     ['a redirect', (r) => void r.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(), /does not follow/, false],
-    ['202', (r) => void r.writeHead(202).end(), /neither a response nor/, false],
-    ['HTML', (r) => textOf(r, 200, 'text/html', '<p>'), /neither a response nor/, false],
-    ['JSON that is no message', (r) => json(r, { status: 'ok' }), /neither a response nor/, false],
-    ['the answer to another request', (r) => json(r, answerTo({ id: 7 })), /neither a response nor/, false],
-    ['a batch', (r) => json(r, [answerTo({ id: 0 }), answerTo({ id: 0 })]), /neither a response nor/, false],
+    ['202', (r) => void r.writeHead(202).end(), /without answering/, false],
+    ['HTML', (r) => textOf(r, 200, 'text/html', '<p>'), /without answering/, false],
+    ['JSON that is no message', (r) => json(r, { status: 'ok' }), /without answering/, false],
+    ['the answer to another request', (r) => json(r, answerTo({ id: 7 })), /without answering/, false],
     ['a stream that ends', (r) => void beginStream(r).end(': bye\n\n'), /ended before the response/, false],
     ['a broken connection', (r) => void r.destroy(), /closed the connection unexpectedly/, false],
     [
       'compressed JSON',
       (r) => void r.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('x'),
-      /neither a response nor/,
+      /without answering/,
       false,
     ],
   ])('[J-08] %s has not started', async (name, onPost, detail, isOtherTransport) => {
@@ -38,11 +37,12 @@ describe('[F28] a server that answers its first request with', () => {
     send(discover);
     const ended = await end();
     const isUnauthorized = name === '401' || name === '403';
-    expect(ended).toEqual({
+    const isOddAnswer = name !== 'a broken connection';
+    expect({ ...ended, isOddAnswer: ended.isOddAnswer === true, cause: undefined }).toEqual({
       reason: 'failed',
       detail: expect.stringMatching(detail),
       isOtherTransport,
-      isOddAnswer: !isOtherTransport && name !== 'a broken connection',
+      isOddAnswer,
       isUnauthorized,
     });
     expect(ended.detail).not.toContain('url-secret');
