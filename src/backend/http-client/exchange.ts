@@ -60,6 +60,8 @@ export class Exchange {
   cursor: string | undefined;
   /** The status of the response; 0 before it. */
   status = 0;
+  /** Called once when the response is over, and its connection is free. */
+  onClosed: (() => void) | undefined;
   /** What a response that refuses credentials offers. */
   offer: LoginOffer = 'none';
   readonly #server: ExchangeServer;
@@ -153,9 +155,15 @@ export class Exchange {
     } finally {
       limit?.clear();
       if (this.#isDraining) this.#cutSoon();
-      else this.#grace?.clear();
+      else this.#close();
       this.#resolveAccepted();
     }
+  }
+
+  #close(): void {
+    this.#grace?.clear();
+    this.onClosed?.();
+    this.onClosed = undefined;
   }
 
   #expire(): void {
@@ -211,7 +219,7 @@ export class Exchange {
     this.#isDraining = true;
     const drained = body.drain(0).then(() => {
       this.#isDraining = false;
-      this.#grace?.clear();
+      this.#close();
     });
     detach('backend', drained);
   }
@@ -273,6 +281,7 @@ export class Exchange {
     const lost = isOver ? undefined : this.#server.session?.elsewhere(answer);
     if (lost === undefined) return;
     this.#isTaken = true;
+    if (!this.#isDraining) this.#close();
     await Promise.race([this.#requests.settled, lost]);
   }
 

@@ -101,38 +101,3 @@ export function readStart(
     });
   });
 }
-
-/**
- * Reads the text of a refusal, which can be the server's error in JSON. Returns undefined if the body is not JSON,
- * breaks, is larger than `maxBytes` or is silent for two seconds: the status alone then says that the server refused.
- */
-export async function readRefusalText(
-  { mediaType, body }: Pick<HttpResponse, 'mediaType' | 'body'>,
-  flow: BackpressureGroup,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  if (mediaType !== 'application/json') {
-    await body.drain();
-    return undefined;
-  }
-  try {
-    const text = await readJsonBody(body, flow, maxBytes, maxRefusalSilenceMs);
-    return text === undefined ? undefined : flattenLineBreaks(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * Reads the messages of a refusal, as `readRefusalText` reads its text. Empty if there is none. What is no message says
- * less than the status.
- */
-export async function readRefusalMessages(
-  answer: Pick<HttpResponse, 'mediaType' | 'body'>,
-  flow: BackpressureGroup,
-  maxBytes: number,
-): Promise<readonly Message[]> {
-  const text = await readRefusalText(answer, flow, maxBytes);
-  const messages = text === undefined ? [] : (await readServerTexts([text])).messages;
-  return messages.filter(({ standIn }) => standIn?.reason !== 'bad_response');
-}

@@ -149,8 +149,10 @@ export class SessionPosts {
     const post = { exchange, sequence: this.#postedCount++ };
     this.#open.add(post);
     for (const id of exchange.ids) this.#byId.set(id, exchange);
-    const ended = exchange.ended.then((end) => {
+    exchange.onClosed = () => {
       if (hasSlot()) this.#slots.release();
+    };
+    const ended = exchange.ended.then((end) => {
       this.#open.delete(post);
       for (const id of exchange.ids) if (this.#byId.get(id) === exchange) this.#byId.delete(id);
       if (!this.#isOver) this.#settle(post, end);

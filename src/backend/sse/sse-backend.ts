@@ -2,12 +2,10 @@
 
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { requestIdsOf } from '../../protocol/ids/answer-ids.ts';
 import { nextOwnId } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
-import { reportRefused } from '../answers/refused-requests.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -16,26 +14,20 @@ import {
   endedByFault,
   longestLineBytes,
   type OpenOptions,
-  type QueuedMessage,
+  type RequestIds,
 } from '../backend.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
-import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
-import {
-  blocksNextForMs,
-  maxBlockingMs,
-  maxConnections,
-  maxOvertakeMs,
-  noRoom,
-  OpenRequests,
-} from '../http-client/post-order.ts';
-import { forgottenGraceMs, isSessionKnown, mayBeRepeated } from '../http-client/session-probe.ts';
+import type { Exchange } from '../http-client/exchange.ts';
+import { type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
+import { isAccepted } from '../http-client/http-connection.ts';
+import { maxBlockingMs, maxConnections } from '../http-client/post-order.ts';
+import { SessionPosts } from '../http-client/session-posts.ts';
+import { isSessionKnown } from '../http-client/session-probe.ts';
 import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
 import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { postToSseServer, type SsePostFailure, type SsePostOutcome } from './sse-post.ts';
 import { openSseStream, type SseStreamLimits } from './sse-stream.ts';
-import { type UnansweredPost, UnansweredPosts } from './unanswered-posts.ts';
 
 /** Options of an HTTP+SSE server and the limits of its backend. */
 export interface SseOptions extends Partial<SseStreamLimits> {
@@ -113,13 +105,6 @@ export function openSse(
   const flow = createBackpressureGroup();
   /** The server has accepted a message, or answered one. */
   let hasAccepted = false;
-  let dropped = 0;
-  let postedCount = 0;
-  /** Messages that the server has refused because it no longer knows the session. */
-  const refusedPosts: { readonly sequence: number; readonly sending: QueuedMessage }[] = [];
-  /** The POSTs that the server has not answered. */
-  const posting = new Set<Promise<unknown>>();
-  let isForgotten = false;
   /** The pings that ask whether the server knows the session. Their answers are not for the client. */
   const probes = new Set<RequestId>();
   let isClosing = false;
@@ -130,10 +115,7 @@ export function openSse(
   const finish = (end: BackendEnd): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      sender.hold();
-      const unposted = [...waiting].filter(([, { aborted }]) => !aborted).map(([sending]) => sending);
-      const refused = refusedPosts.sort((a, b) => a.sequence - b.sequence).map(({ sending }) => sending);
-      const undelivered = [...refused, ...unposted, ...sender.takeAll()];
+      const undelivered = posts.end();
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
@@ -144,10 +126,11 @@ export function openSse(
   };
   const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
-  const deliver = (received: readonly Message[]): void => {
+  const deliver = (received: readonly Message[], relatedRequests: RequestIds = []): void => {
     const messages = probes.size === 0 ? received : received.filter(({ id }) => id == null || !probes.delete(id));
-    openPosts.noteAnswers(messages);
-    if (!isOver && messages.length > 0) events.onMessages(messages);
+    if (isOver || messages.length === 0) return;
+    posts.noteAnswers(messages);
+    events.onMessages(messages, relatedRequests.length > 0 ? relatedRequests : undefined);
   };
   const onNoise = (text: Buffer, more?: number): void => {
     if (!isOver) events.onNoise(text, more);
@@ -162,102 +145,55 @@ export function openSse(
     return !isKnown;
   };
 
-  /** The server no longer knows the session: the other POSTs get the same answer, and the backend ends. */
-  const endForgotten = (sequence: number, sending: QueuedMessage): void => {
-    refusedPosts.push({ sequence, sending });
-    if (isForgotten) return;
-    isForgotten = true;
-    sender.hold();
-    const detail = `${url.origin} no longer knows the session.`;
-    const others = settlesWithin(Promise.all(posting), forgottenGraceMs);
-    detach(
-      'backend',
-      others.then(() => finish({ reason: 'exited', detail })),
-      fault,
-    );
-  };
+  const posts = new SessionPosts(
+    {
+      maxQueuedBytes,
+      tellsRequests: () => true,
+      prepare: (message) => ({
+        isInitialize: message.method === 'initialize',
+        waitsForServer: hasAccepted,
+        limitMs: hasAccepted && message.kind === 'request' ? undefined : postTimeoutMs,
+      }),
+      passesWhen: (exchange) => (hasAccepted ? undefined : begin(exchange)),
+      handleEnd({ outgoing }, end) {
+        const isStart = !hasAccepted || outgoing?.isInitialize === true;
+        if (end.outcome !== 'failed' || !isStart) return false;
+        detach('backend', finish(failedStart(end, end.isOtherTransport ?? false)));
+        return true;
+      },
+      onForgotten() {
+        detach('backend', finish({ reason: 'exited', detail: `${url.origin} no longer knows the session.` }));
+      },
+      onFault: fault,
+      onPostFailed,
+    },
+    events,
+  );
 
-  /** Reports a failed POST to its unanswered requests. */
-  const reportFailedPost = (
-    ids: readonly RequestId[],
-    open: Iterable<RequestId>,
-    { reason, detail, retryAfterS }: SsePostFailure,
-  ): void => {
-    const unansweredIds = [...open];
-    if (isOver || (ids.length > 0 && unansweredIds.length === 0)) return;
-    if (ids.length === 0) dropped += 1;
-    onPostFailed?.(detail, dropped);
-    if (unansweredIds.length > 0) reportRefused(events, unansweredIds, { reason, retryAfterS });
-  };
-
-  const sender = createOrderedSender(maxQueuedBytes, fault);
-  const openPosts = new UnansweredPosts();
-  const openRequests = new OpenRequests();
-
-  /** Messages that wait for a slot, or for the request that they cancel, in order. The server has not seen them. */
-  const waiting = new Map<QueuedMessage, { readonly aborted: boolean }>();
-
-  const postTo = (endpoint: URL, sending: QueuedMessage): PostProgress => {
-    const { message, headers } = sending;
-    const ids = requestIdsOf(message);
-    const sequence = postedCount++;
-    const isFirst = !hasAccepted;
-    const slot = ids.length === 0 || openRequests.acquire();
-    const { cancels } = message;
-    const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.accepted;
-
-    const run = async (opened: UnansweredPost): Promise<SsePostOutcome> => {
-      waiting.set(sending, opened.canceller);
-      if (slot !== true && !(await slot)) {
-        waiting.delete(sending);
-        return { ok: false, ...noRoom };
-      }
-      if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
-      waiting.delete(sending);
-      opened.isBegun = true;
-      const posted = await postToSseServer(endpoint, message, {
-        headers,
-        connection,
-        flow,
-        maxLineBytes,
-        canceller: opened.canceller,
-        unanswered: opened.unanswered,
-        ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
-        ...(!isFirst && { isForgotten: () => isForgottenAt(endpoint) }),
-        onMessages: deliver,
-        onNoise,
-        onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
-      });
-      if (ids.length > 0) openRequests.release();
-      return posted;
-    };
-    const { accepted: serverAccepted, answered } = openPosts.add(ids, async (opened) => {
-      const posted = await run(opened);
-      if (isOver) return;
-      if (!posted.ok && !hasAccepted) {
-        const isUnauthorized = posted.reason === 'server_unauthorized';
-        detach('backend', finish({ reason: 'failed', detail: posted.detail, isUnauthorized, noToken: posted.noToken }));
-      }
-      if (!posted.ok && posted.isForgotten && mayBeRepeated(message)) return endForgotten(sequence, sending);
-      if (!posted.ok && hasAccepted) reportFailedPost(ids, opened.unanswered, posted);
-      hasAccepted = true;
+  /** Resolves when the first message is accepted or answered, or after `maxBlockingMs`. */
+  const begin = (exchange: Exchange): Promise<unknown> => {
+    const begun = Promise.race([exchange.responded, exchange.settled]).then(() => {
+      hasAccepted ||= isAccepted(exchange.status) || exchange.unanswered.size < exchange.ids.length;
     });
-    posting.add(serverAccepted);
-    detach(
-      'backend',
-      serverAccepted.finally(() => posting.delete(serverAccepted)),
-      fault,
-    );
-    if (isFirst)
-      detach(
-        'backend',
-        answered.then(() => (hasAccepted = true)),
-      );
-    const accepted = isFirst ? Promise.race([serverAccepted, answered]) : serverAccepted;
-    const blockingMs = isFirst ? maxBlockingMs : blocksNextForMs(message);
-    const isBlocking = blockingMs > 0 && slot === true; // no message waits for one that waits for a slot
-    return { passed: isBlocking ? settlesWithin(accepted, blockingMs) : Promise.resolve(), settled: serverAccepted };
+    return settlesWithin(begun, maxBlockingMs);
   };
+
+  const serverAt = (endpoint: URL): ExchangeServer => ({
+    url: endpoint,
+    connection,
+    flow,
+    maxLineBytes,
+    onMessages: deliver,
+    onNoise,
+    session: {
+      isKnown: () => hasAccepted,
+      namesUrl: true,
+      endsBy: () => false,
+      isForgotten: () => isForgottenAt(endpoint),
+      // The backend ends with its stream. No promise that lives so long collects all that wait for it.
+      elsewhere: () => new Promise(() => undefined),
+    },
+  });
 
   const limits = { answerTimeoutMs, endpointTimeoutMs, maxLineBytes };
   const stream = openSseStream(
@@ -269,21 +205,21 @@ export function openSse(
       onEndpoint(endpoint) {
         if (isOver) return;
         onStarted?.();
-        sender.start((sending) => postTo(endpoint, sending));
+        posts.start(serverAt(endpoint));
       },
     },
   );
   /** A server whose stream has ended knows the session no more, and says so to a POST that was on its way. */
   const finishAfterPosts = async (end: BackendEnd): Promise<void> => {
-    sender.hold();
-    if (end.reason === 'exited' && posting.size > 0) await settlesWithin(Promise.all(posting), forgottenGraceMs);
+    posts.hold();
+    if (end.reason === 'exited') await posts.responded();
     await finish(end);
   };
   detach('backend', stream.ended.then(finishAfterPosts), fault);
 
   return {
     pid: undefined,
-    send: (message, headers = noHeaders) => (isOver ? 'ended' : sender.send(message, headers)),
+    send: (message, headers = noHeaders) => (isOver ? 'ended' : posts.send(message, headers)),
     pause: flow.pause,
     resume: flow.resume,
     close() {

@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, reportNoise } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
@@ -7,15 +7,16 @@ import { type BackendEnd, closedByGateway } from '../backend.ts';
 import {
   explainConnectFailure,
   explainRefusal,
+  explainTls,
   isUnauthorized,
   type LoginOffer,
   noTokenReason,
   readLoginOffer,
 } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
-import { EventReader } from '../http-client/event-reader.ts';
+import { readEventStream } from '../http-client/event-stream.ts';
 import type { HttpConnection, HttpResponse } from '../http-client/http-connection.ts';
-import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
+import { readRefusal } from '../http-client/json-body.ts';
 import { readEndpointEvent } from './endpoint-event.ts';
 
 /** More of an endpoint is not read (P8): no URL is as long. */
@@ -66,7 +67,6 @@ export function openSseStream(
   const { answerTimeoutMs, endpointTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const controller = new AbortController();
-  const reader = new EventReader({ maxEventBytes: maxLineBytes });
   let endpoint: string | undefined;
   let end: BackendEnd | undefined;
   let timeLimit: TimeLimit | undefined;
@@ -87,10 +87,11 @@ export function openSseStream(
   };
 
   let streamUrl = url;
-  const handleEndpoint = (data: string): void => {
+  /** Returns false if the stream is over. */
+  const handleEndpoint = (data: string): boolean => {
     const read = readEndpointEvent(data, streamUrl);
-    if (!read.ok) return endStream({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
-    if (endpoint === undefined) {
+    if (!read.ok) endStream({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
+    else if (endpoint === undefined) {
       endpoint = read.url.href;
       timeLimit?.clear();
       events.onEndpoint(read.url);
@@ -98,30 +99,7 @@ export function openSseStream(
       // The server has begun another session, which knows nothing of the messages sent to the first.
       endStream({ reason: 'exited', detail: 'The server changed the endpoint of an open stream.' });
     }
-  };
-
-  const handleEvents = (read: readonly MessageEvent[]): void => {
-    if (end !== undefined) return;
-    let messages: Message[] = [];
-    let noisy: MessageEvent[] = [];
-    const deliver = (): void => {
-      reportNoise(events, noisy);
-      noisy = [];
-      if (messages.length > 0) events.onMessages(messages);
-      messages = [];
-    };
-    for (const event of read) {
-      const { type, data } = event;
-      messages.push(...event.messages);
-      if (event.noise.length > 0) noisy.push(event);
-      if (type === 'endpoint') {
-        deliver();
-        handleEndpoint(data.toString('utf8', 0, maxEndpointBytes));
-        if (end !== undefined) return;
-      }
-    }
-    deliver();
-    if (reader.overflow !== undefined) endStream({ reason: 'line_too_long', detail: reader.overflow });
+    return end === undefined;
   };
 
   const run = async (): Promise<BackendEnd> => {
@@ -132,6 +110,8 @@ export function openSseStream(
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       streamUrl = answer.url;
       const isPassedOn = connection.noteChallenge(answer, clientHeaders);
+      if (answer.status === 400 && (await readRefusal(answer, flow, maxLineBytes)).expectsTls)
+        return { reason: 'failed', detail: explainTls(where) };
       const fault = findFault(answer, where, isPassedOn ? 'passed-on' : readLoginOffer(answer.headers));
       if (fault !== undefined) {
         const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(answer.status) };
@@ -139,7 +119,15 @@ export function openSseStream(
       }
       const lateDetail = `${where} sent no endpoint event within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: lateDetail, isOtherTransport: true });
-      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, handleEvents));
+      const { cause, overflow } = await readEventStream(answer.body, {
+        flow,
+        maxLineBytes,
+        onEndpoint: (data) => handleEndpoint(data.toString('utf8', 0, maxEndpointBytes)),
+        onMessages: (messages) => end === undefined && events.onMessages(messages),
+        onNoise: (text, more) => end === undefined && events.onNoise(text, more),
+      });
+      if (overflow !== undefined) return { reason: 'line_too_long', detail: overflow };
+      if (cause !== undefined) throw cause;
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
       const detail = `${where} ended its stream without sending an endpoint event.`;
       return { reason: 'failed', detail, isOtherTransport: true };
