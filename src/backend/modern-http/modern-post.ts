@@ -9,7 +9,7 @@ import { Exchange } from '../http-client/exchange.ts';
 import type { ExchangeFailure, ExchangeServer } from '../http-client/exchange-rules.ts';
 
 /** The server of all exchanges. Each exchange has receivers of its own. */
-export type ModernServer = Omit<ExchangeServer, 'session' | 'onMessages' | 'onNoise'>;
+export type StatelessServer = Omit<ExchangeServer, 'session' | 'onMessages' | 'onNoise'>;
 
 /** A request that is posted. */
 export interface ModernRequestPost {
@@ -38,7 +38,7 @@ export type ModernPostOutcome =
  * Posts one request (2026-07-28, basic/transports/streamable-http). Resolves with the response as soon as it comes; what
  * the server sends after it is read and ignored. Never rejects.
  */
-export function postModernRequest(post: ModernRequestPost, server: ModernServer): Promise<ModernPostOutcome> {
+export function postModernRequest(post: ModernRequestPost, server: StatelessServer): Promise<ModernPostOutcome> {
   const { message, headers, forwarded, canceller, waitsForServer, onNoise } = post;
   const id = message.id as RequestId;
   return new Promise((resolve) => {

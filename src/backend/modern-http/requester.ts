@@ -12,7 +12,12 @@ import { modernErrorCodes } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { MirroredParametersByClient } from '../mirrored-parameters.ts';
-import { type ModernPostOutcome, type ModernRequestPost, type ModernServer, postModernRequest } from './modern-post.ts';
+import {
+  type ModernPostOutcome,
+  type ModernRequestPost,
+  postModernRequest,
+  type StatelessServer,
+} from './modern-post.ts';
 import { keepSubscription } from './subscription-stream.ts';
 
 /** A request of a client, and its callbacks. */
@@ -34,7 +39,7 @@ export interface ModernRequester {
 }
 
 /** Options of the requester. */
-export interface ModernRequesterOptions extends ModernServer {
+export interface ModernRequesterOptions extends StatelessServer {
   /** The gateway's own version. */
   readonly version: string;
   /** Tools were left out of a list because their mirrored parameters break the rules. */

@@ -1,5 +1,10 @@
 import { maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
-import { type ModernPostOutcome, type ModernRequestPost, type ModernServer, postModernRequest } from './modern-post.ts';
+import {
+  type ModernPostOutcome,
+  type ModernRequestPost,
+  postModernRequest,
+  type StatelessServer,
+} from './modern-post.ts';
 
 /** Temporary statuses: the server, or a proxy before it, is busy or restarts. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
@@ -16,7 +21,7 @@ const healthyMs = 1_000;
  * something. Ends with the server's response, with the refusal of the first stream, or when the server was away for
  * `maxUnreachableMs`. Never rejects.
  */
-export async function keepSubscription(post: ModernRequestPost, server: ModernServer): Promise<ModernPostOutcome> {
+export async function keepSubscription(post: ModernRequestPost, server: StatelessServer): Promise<ModernPostOutcome> {
   let failures = 0;
   let hasBegun = false;
   let openSince = performance.now();

@@ -3,7 +3,7 @@ import { Canceller } from '../../../src/backend/http-client/canceller.ts';
 import type {
   ModernPostOutcome,
   ModernRequestPost,
-  ModernServer,
+  StatelessServer,
 } from '../../../src/backend/modern-http/modern-post.ts';
 
 const pauses: number[] = [];
@@ -32,6 +32,6 @@ test.each([
   streams = Array.from({ length: 5 }, () => livesMs);
   const { keepSubscription } = await import('../../../src/backend/modern-http/subscription-stream.ts');
   const post = { canceller: new Canceller(), onNotifications: () => undefined } as unknown as ModernRequestPost;
-  await keepSubscription(post, {} as ModernServer);
+  await keepSubscription(post, {} as StatelessServer);
   expect(pauses).toEqual(expected);
 });
