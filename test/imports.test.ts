@@ -20,6 +20,7 @@ const levelOf = new Map([
   ['session', 4],
   ['cluster', 5],
   ['modern', 5],
+  ['tasks', 5],
   ['registry', 6],
   ['era', 7],
   ['http', 8],

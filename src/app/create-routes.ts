@@ -4,8 +4,10 @@ import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
+import { parseDurationMs } from '../config/units.ts';
 import type { ConnectionMeters } from '../http/connection-events.ts';
 import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
+import { ModernTasks } from '../http/endpoints/modern-tasks.ts';
 import { addMetadataRoute } from '../http/endpoints/oauth-metadata.ts';
 import { StreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
 import { addRelayedMetadataRoute } from '../http/endpoints/upstream-metadata.ts';
@@ -17,6 +19,7 @@ import { asHandler, Routes } from '../http/router.ts';
 import { addHealthRoutes, type HealthOptions } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
+import type { Tasks } from '../tasks/tasks.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
@@ -31,6 +34,7 @@ export interface RouteParts {
   readonly identityHeaders: readonly string[];
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
+  readonly tasks: Tasks;
   readonly calls: CallTelemetry | undefined;
   readonly emit: AdmissionOptions['emit'];
   readonly addressOf: AdmissionOptions['addressOf'];
@@ -54,7 +58,7 @@ export interface GatewayRoutes {
  * @param served the servers; the first of two servers with the same path gets it
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): GatewayRoutes {
-  const { sessions, stateSealing, accessTo, health, connectionMetersOf, ...admission } = parts;
+  const { sessions, stateSealing, accessTo, health, connectionMetersOf, tasks, ...admission } = parts;
   const { publicUrl } = config.listen;
   const routes = new Routes('request', 'no_such_path');
   const { app } = routes;
@@ -65,6 +69,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const { sessionless } = own;
     const { marks } = stateSealing;
     const meters = connectionMetersOf(own.name);
+    const afterMs = parseDurationMs(own.tasks.after);
     const options = {
       ...config.timeouts,
       ...config.sse,
@@ -78,6 +83,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       sessionless,
       marks,
       meters,
+      tasks: afterMs === undefined ? undefined : new ModernTasks({ tasks, afterMs, marks, server: own.name }),
       ...admission,
       ...access.of(own),
     };

@@ -24,6 +24,7 @@ import type { Log } from '../ops/log/log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
 import { anyChange, ChangeThrottle } from '../store/shared/change-throttle.ts';
+import { Tasks } from '../tasks/tasks.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
@@ -178,6 +179,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     currentServer: (name) => set.serverOf(name),
   });
 
+  const tasks = new Tasks({
+    values: store.values,
+    changes: store.changes,
+    instances: { current: () => sessions.instance, isAlive: (instance) => sessions.isAlive(instance) },
+    ttlMs: config.tasks.ttlMs,
+    maxRunMs: timeouts.requestTotalMs,
+    maxTextBytes: derived.maxEventBytes,
+    onTask: (task) => emit({ type: 'task', ...task }),
+    onFailed: reportStoreFailure,
+  });
+
   const addToHealth = ({ name, address, probes: { required: isRequired } }: ServerConfig): void =>
     health.add(name, {
       transport: address?.transport ?? 'stdio',
@@ -224,6 +236,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   );
   const closeParts = async (): Promise<void> => {
     changeThrottle.close();
+    await tasks.close();
     await Promise.all([set.close(), store.close(), connectedStore.close()]);
   };
 
@@ -246,6 +259,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     identityHeaders,
     quotas,
     watch,
+    tasks,
     calls,
     emit,
     addressOf: createAddressReader(config.auth.proxy.addresses),

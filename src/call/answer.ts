@@ -5,7 +5,7 @@ import type { Message } from '../protocol/message/message.ts';
 import { type RenumberedIds, restoreId } from '../protocol/modern/renumber.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
-import type { FaultData, OpeningAnswer } from './call-answer.ts';
+import type { CallAnswer, FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
 
 /** What answers do differently by era. */
@@ -33,6 +33,12 @@ export interface AnswerObserver {
   message?(message: Message): void;
   /** The response, before it is sent. Returns the response that the client gets. */
   response?(response: Message): Message;
+}
+
+/** Takes what a call brings after its client has got an answer: a task (SEP-2663). */
+export interface Continuation extends CallAnswer {
+  /** True once the call may bring nothing more. */
+  readonly isOver: boolean;
 }
 
 /** The POST to answer, and the options of its answer. */
@@ -104,6 +110,8 @@ export class Answer implements OpeningAnswer {
   /** Set where the messages of the answer matter to others. */
   observer: AnswerObserver | undefined;
   #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
+  /** Takes what follows, since the client has its answer already. */
+  #continuation: Continuation | undefined;
 
   constructor(target: AnswerTarget, options: AnswerOptions) {
     const { reply, ids, headers, commitAfterMs } = options;
@@ -157,7 +165,24 @@ export class Answer implements OpeningAnswer {
 
   /** True once nothing more can be sent: the answer is complete, or the client has left. */
   get isOver(): boolean {
+    return this.#continuation?.isOver ?? this.#isSettled;
+  }
+
+  get #isSettled(): boolean {
     return this.#state === 'done' || this.#state === 'lost';
+  }
+
+  /** Answers the client, while the call goes on. What it brings from now on goes to the continuation. */
+  continueAs(continuation: Continuation, response: Message): void {
+    this.#missing -= 1;
+    this.#respond(response, 200);
+    this.#options.report?.answered(response);
+    this.#continuation = continuation;
+  }
+
+  /** Cancels a call that goes on without its client. */
+  cancel(): void {
+    this.#onCancelled?.('left');
   }
 
   /**
@@ -169,6 +194,7 @@ export class Answer implements OpeningAnswer {
   }
 
   message(message: Message): boolean {
+    if (this.#continuation !== undefined) return this.#continuation.message(message);
     if (!this.hasStream) return false;
     this.observer?.message?.(message);
     this.#commit();
@@ -176,6 +202,7 @@ export class Answer implements OpeningAnswer {
   }
 
   response(response: Message, status = 200): void {
+    if (this.#continuation !== undefined) return this.#continuation.response(response);
     const { report } = this.#options;
     report?.responseReceived();
     this.#missing -= 1;
@@ -184,6 +211,7 @@ export class Answer implements OpeningAnswer {
   }
 
   fault(cause: Reason, data?: FaultData, id: RequestId = this.ids[0] as RequestId): void {
+    if (this.#continuation !== undefined) return this.#continuation.fault(cause, data);
     const { reply, policy, report } = this.#options;
     const reason = reasonWithChallenge(cause, reply?.request.forwarded);
     const isHidden = policy.hidesServerErrors === true && entryOf(reason).status >= 500;
@@ -281,11 +309,11 @@ export class Answer implements OpeningAnswer {
   }
 
   #lose(reason: 'left' | 'slow'): void {
-    if (this.isOver && !this.#target.hasUnread) return;
+    if (this.#isSettled && !this.#target.hasUnread) return;
     this.#settle('lost');
     this.#target.close?.();
     this.#options.report?.left();
-    this.#onCancelled?.(reason);
+    if (this.#continuation === undefined) this.#onCancelled?.(reason);
   }
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {

@@ -135,7 +135,7 @@ export class Cluster {
       values: store.values,
       lease: this.lease,
       ttlMs: options.homeTtlMs,
-      isAlive: (instance) => isAlive(store.instances, instance, leaseMs),
+      isAlive: (instance) => this.isAlive(instance),
     });
     this.#requests = new ForwardedRequests({
       store,
@@ -183,6 +183,12 @@ export class Cluster {
     const deadline = performance.now() + this.#options.limits.storeWaitMs;
     while (!this.lease.isHeld && performance.now() < deadline) await delay(pauseMs);
     return this.lease.isHeld;
+  }
+
+  /** False if an instance is lost, or its state cannot be known. */
+  isAlive(instance: string): Promise<boolean> {
+    const { store, limits } = this.#options;
+    return isAlive(store.instances, instance, limits.leaseMs);
   }
 
   /** A handle for a session whose owner is not known here. */

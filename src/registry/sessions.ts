@@ -154,6 +154,16 @@ export class Sessions implements ProcessCapacity, SessionHost {
     return this.#cluster?.peers;
   }
 
+  /** The name of this instance now. */
+  get instance(): string {
+    return this.#instance().name;
+  }
+
+  /** False if another instance is lost, or its state cannot be known. */
+  async isAlive(instance: string): Promise<boolean> {
+    return (await this.#cluster?.isAlive(instance)) ?? false;
+  }
+
   /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
   async listenForPeers(): Promise<void> {
     await this.#cluster?.listen();

@@ -50,6 +50,8 @@ export type ServerEvent = Readonly<
   | { type: 'view-server-down'; server: string; member: string; end: BackendEnd; isAtStart: boolean }
   /** A server of a view ended so often in one session that it is not started again for a while. */
   | { type: 'view-crash-loop'; server: string; member: string; pauseMs: number }
+  /** The gateway has made a task of a call to the server, or such a task has ended. */
+  | { type: 'task'; server: string; what: 'created' | 'completed' | 'failed' | 'cancelled' }
   /** A session has found that the server speaks this era. */
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */

@@ -61,6 +61,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
 
   'server-stderr': [{ type: 'server-stderr', server, line: 'a line', pid: 7 }],
   'view-server-missing': [{ type: 'view-server-missing', server, member: 'm', reason: 'down' }],
+  task: [{ type: 'task', server, what: 'created' }],
   'only-process': [{ type: 'only-process', server }],
   'ping-unknown': [{ type: 'ping-unknown', server }],
   'view-names': [{ type: 'view-names', server: 'v', leftOut: ['b__one'], refused: ['a.two'] }],

@@ -6,6 +6,7 @@ import { httpSse, modernEra, newestLegacy } from '../../protocol/known-revisions
 import { filterOptions } from '../servers/filter-options.ts';
 import { identityOption } from '../servers/identity-options.ts';
 import { leavesOf, type PathsOf, type ValuesOf } from '../tree/branch.ts';
+import { parseDurationMs } from '../units.ts';
 import { authOptions, scopeOptions } from './auth-options.ts';
 import { credentialsOption } from './client-credential-options.ts';
 import { clusterOptions } from './cluster-options.ts';
@@ -51,6 +52,9 @@ const variables = z
       error: 'has an environment variable whose name is empty or contains =',
     }),
   );
+
+/** The word that turns a feature with a time off. */
+export const off = 'off';
 
 /** 2 ** 32 - 1 means "leave unchanged" to setresuid(2), so it is not a valid id. */
 const largestId = 2 ** 32 - 2;
@@ -146,6 +150,9 @@ export const gatewayOptions = {
       size('256MiB', undefined, 'Maximum total bytes of events stored for resuming across all sessions.'),
     ),
   },
+  tasks: {
+    ttl: duration('1h', 'Time for which the result of a task is kept that the gateway has made of a call.'),
+  },
   cluster: clusterOptions,
   observe: {
     logLevel: logLevelOption,
@@ -207,6 +214,17 @@ export const serverOptions = {
       '0',
       `Time for which the gateway and ${modernEra} clients may keep the lists of a legacy server: tools, prompts, resources and templates. 0 keeps none.`,
       { min: '0', max: '1h' },
+    ),
+  },
+  tasks: {
+    after: text(
+      '5s',
+      z.string({ error: 'must be a string' }).check(
+        z.refine((value) => value === off || parseDurationMs(value) !== undefined, {
+          error: `must be a time, such as 5s, or ${off}`,
+        }),
+      ),
+      `Time after which a call to a tool becomes a task, which goes on without its connection, if its client (${modernEra}) declares tasks. 0 makes a task of each such call. off makes none.`,
     ),
   },
   sse: turnedOff(`Serve ${httpSse} clients at /sse. The flag --defaults.sse=false disables this.`),

@@ -18,6 +18,7 @@ import type { Era } from '../../protocol/revisions.ts';
 import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Refusal, RequestContext } from '../request-context.ts';
+import type { ModernTasks } from './modern-tasks.ts';
 
 /** Options of the endpoint. */
 export interface ModernEndpointOptions {
@@ -26,6 +27,8 @@ export interface ModernEndpointOptions {
   readonly groups: Groups;
   /** The lists of the server that are kept. */
   readonly lists: ListCache;
+  /** The tasks that the gateway makes of calls; absent if it makes none. */
+  readonly tasks?: ModernTasks | undefined;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
   /** Reports the calls; absent if nobody wants reports. */
@@ -160,8 +163,10 @@ class ModernRequest {
     if (era !== 'modern' && era !== 'legacy') return answer.fault(era);
     const refusal = this.#findFault(envelope);
     if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
+    const { modern, groups, tasks } = this.#endpoint;
+    if (tasks?.serves(this.#message, memberValue(this.#message, 'params', 'taskId'), era) === true)
+      return this.#settle(tasks.serve(this.#message, answer, this.#origin));
     if (this.#message.method !== 'tools/call') return this.#forward(era, envelope);
-    const { modern, groups } = this.#endpoint;
     const outcome =
       era === 'legacy'
         ? groups.checkParams(this.#message, this.#headers, this.#origin)
@@ -197,20 +202,30 @@ class ModernRequest {
 
   /** A client that is told of a change gets the changed list, also if another instance has seen the change. */
   #createObserver(era: Era): AnswerObserver | undefined {
-    const { lists } = this.#endpoint;
+    const { lists, tasks } = this.#endpoint;
     if (this.#message.method === 'subscriptions/listen')
       return { message: (message) => isListChange(message) && lists.clear() };
+    if (this.#message.method === 'server/discover' && tasks !== undefined)
+      return { response: (message) => tasks.advertise(message) };
     const response = lists.observe(this.#message, this.#origin, era === 'legacy');
     return response && { response };
   }
 
   #forward(era: Era, envelope: Envelope): void {
-    const { modern, groups, lists } = this.#endpoint;
+    const { lists, tasks } = this.#endpoint;
     const kept = lists.find(this.#message, this.#origin);
     if (kept !== undefined) return this.#answer.response(kept);
     this.#answer.observer = this.#createObserver(era);
-    if (era === 'legacy') groups.request(this.#message, envelope, this.#origin, this.#answer);
-    else modern.request(this.#message, envelope.logLevel, this.#answer, this.#origin);
+    const send = (message: Message): void => this.#send(message, era, envelope);
+    if (tasks?.mayMake(this.#message) === true)
+      this.#settle(tasks.call(this.#message, this.#answer, this.#origin, send));
+    else send(this.#message);
     this.#report?.sent();
+  }
+
+  #send(message: Message, era: Era, envelope: Envelope): void {
+    const { modern, groups } = this.#endpoint;
+    if (era === 'legacy') groups.request(message, envelope, this.#origin, this.#answer);
+    else modern.request(message, envelope.logLevel, this.#answer, this.#origin);
   }
 }

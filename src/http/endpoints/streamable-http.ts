@@ -23,6 +23,7 @@ import { filteringReply } from '../replies/filtering-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
 import { ResumeReply } from '../replies/resume-reply.ts';
 import { ModernEndpoint } from './modern.ts';
+import type { ModernTasks } from './modern-tasks.ts';
 import { SessionlessEndpoint } from './sessionless.ts';
 
 /** Options of an endpoint. */
@@ -34,6 +35,8 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly groups: Groups;
   /** The lists of the server that are kept. */
   readonly lists: ListCache;
+  /** See `ModernEndpointOptions`. */
+  readonly tasks?: ModernTasks | undefined;
   /** Whether requests of the legacy era without a session id are served. */
   readonly sessionless: 'serve' | 'reject';
   /** Ends open streams and requests whose credentials have expired. */

@@ -38,7 +38,8 @@ export function readRetry(request: Message): Retry | undefined {
   };
 }
 
-function readMembers(text: Buffer): ReadonlyMap<string, Buffer> {
+/** The members of an object by their key, as JSON text; none if the text is no object, or has a key twice. */
+export function readMembers(text: Buffer): ReadonlyMap<string, Buffer> {
   const members = scanObject(text);
   if (members === undefined || members === 'duplicate_key') return new Map();
   const { keys, starts, ends } = members;

@@ -17,6 +17,7 @@ export const maxValueBytes: Readonly<Record<ValueKind, number>> = {
   outcome: 64 * 1024 * 1024,
   owner: 16 * 1024 * 1024,
   used: 16 * 1024 * 1024,
+  task: 96 * 1024 * 1024,
 };
 
 /** Values that live at most as long as the process. */

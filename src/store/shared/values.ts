@@ -7,7 +7,9 @@ export type ValueKind =
   /** The user who began a task, or the instance where the clients of an affinity have their process. */
   | 'owner'
   /** The mark of a name that may be used only once. */
-  | 'used';
+  | 'used'
+  /** A task that the gateway has made of a call: its state, its end, or an answer to one of its questions. */
+  | 'task';
 
 /**
  * Small values that all instances share, each for its own time. A rejection with `StoreUnavailable` is an unknown
