@@ -122,7 +122,9 @@ export class RunningTask implements Continuation {
     this.#questions = new Map(named.map(([name, key]) => [name, key]));
     this.#answers.clear();
     this.#requestState = valueAt(text, ['result', 'requestState']);
-    this.#open = new Map(named.map(([name, , index]) => [name, questions.toString('utf8', starts[index], ends[index])]));
+    this.#open = new Map(
+      named.map(([name, , index]) => [name, questions.toString('utf8', starts[index], ends[index])]),
+    );
     this.#questionsText = Buffer.from(formatObject([...this.#open]));
     if (this.#questionsText.length > this.#host.maxTextBytes) return this.fault('event_too_large');
     this.#change('input_required');

@@ -196,13 +196,16 @@ export class Tasks {
     setTimeout(() => this.#forget(id), ttlMs).unref();
     // Until the end is stored, the task counts as running: nobody may take it for lost.
     const keep = () => retryWhileUnavailable(() => this.#keepEnd(id, kept), AbortSignal.timeout(ttlMs));
-    await this.#write(async () => void (await keep()));
+    await this.#write(keep);
     this.#running.delete(id);
   }
 
   /** Stores the newest state, after the one that is being stored. */
   async #storeState(task: RunningTask): Promise<void> {
-    if (this.#storing.has(task)) return void this.#storing.set(task, true);
+    if (this.#storing.has(task)) {
+      this.#storing.set(task, true);
+      return;
+    }
     do {
       this.#storing.set(task, false);
       await this.#set(task.id, task.record);
@@ -230,7 +233,7 @@ export class Tasks {
   }
 
   /** False if the store is away. */
-  async #write(write: () => Promise<void>): Promise<boolean> {
+  async #write(write: () => Promise<unknown>): Promise<boolean> {
     try {
       await write();
       return true;
@@ -250,7 +253,11 @@ export class Tasks {
         return undefined;
       });
       this.#listening = { name, done: subscribed };
-      earlier?.done.then((stop) => stop?.());
+      if (earlier !== undefined)
+        detach(
+          'request',
+          earlier.done.then((stop) => stop?.()),
+        );
     }
     const isSubscribed = (await this.#listening?.done) !== undefined;
     if (!isSubscribed) this.#listening = undefined;

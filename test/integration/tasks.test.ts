@@ -1,111 +1,205 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
-import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
-import { answers } from '../support/sdk-clients.ts';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { users, usersEnv } from '../support/keepers.ts';
+import { callModern, postModern } from '../support/modern-client.ts';
+import {
+  askTask,
+  awaitTask,
+  callForTask,
+  cancelTask,
+  getTask,
+  tasksExtension,
+  updateTask,
+} from '../support/task-client.ts';
+import { waitFor } from '../support/wait-for.ts';
 
-/** Tasks of 2025-11-25 (basic/utilities/tasks), made by either side. */
-describe('tasks of a session', () => {
+/** A legacy server without tasks, whose tools take 400 ms and more. */
+const slowTools = [process.execPath, `${root}test/fixtures/slow-tools.mjs`];
+const soon = ['--defaults.tasks.after', '100ms'];
+
+const accept = (name: string) => ({ action: 'accept', content: { name } });
+
+describe('a call of a client that declares tasks, to a legacy server without tasks', () => {
   let gateway: Gateway;
-  let client: Client;
+  let folder: string;
+  let notes: string;
   beforeAll(async () => {
-    gateway = await startGateway({ command: everythingFixture });
-    client = await connect(gateway.url);
+    folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
+    notes = join(folder, 'notes');
+    await writeFile(notes, '');
+    gateway = await startGateway({ command: [...slowTools, notes], args: soon });
   });
   afterAll(async () => {
-    await client?.close();
     await gateway?.stop();
+    await rm(folder, { recursive: true, force: true });
   });
+  const begun = async (): Promise<string[]> => (await readFile(notes, 'utf8')).split('\n');
 
-  test('go from their beginning to their result, and are listed', async () => {
-    const params = { name: 'slow_task', arguments: { ms: 50 } };
-    const { tasks } = client.experimental;
-    const seen: string[] = [];
-    for await (const message of tasks.callToolStream(params, undefined, { task: { ttl: 60_000 } })) {
-      seen.push(message.type === 'taskStatus' ? message.task.status : message.type);
-      if (message.type === 'taskCreated') {
-        expect((await tasks.listTasks()).tasks.map(({ taskId }) => taskId)).toContain(message.task.taskId);
-      }
-      if (message.type === 'result') expect(message.result.content).toEqual([{ type: 'text', text: 'worked 50 ms' }]);
-    }
-    expect([seen[0], seen.at(-1)]).toEqual(['taskCreated', 'result']);
-  });
-
-  test('that need input ask for it on the stream of tasks/result', async () => {
-    const params = { name: 'asking_task', arguments: {} };
-    const stream = client.experimental.tasks.callToolStream(params, undefined, { task: { ttl: 60_000 } });
-    let text: unknown;
-    for await (const message of stream) if (message.type === 'result') text = message.result.content;
-    expect(JSON.stringify(text)).toContain(answers.elicited.username);
-  });
-
-  test('are cancelled', async () => {
-    const params = { name: 'slow_task', arguments: { ms: 60_000 } };
-    const { tasks } = client.experimental;
-    for await (const message of tasks.callToolStream(params, undefined, { task: { ttl: 60_000 } })) {
-      if (message.type !== 'taskCreated') continue;
-      expect((await tasks.cancelTask(message.task.taskId)).status).toBe('cancelled');
-      expect((await tasks.getTask(message.task.taskId)).status).toBe('cancelled');
-      break;
-    }
-  });
-
-  test('that the server begins at its client go the same way', async () => {
-    const ask = async (method: string, params: object) => {
-      const { content } = await client.callTool({ name: 'ask_client', arguments: { method, params } });
-      return JSON.parse((content as { text: string }[])[0]?.text ?? '');
-    };
-    const requestedSchema = { type: 'object', properties: { username: { type: 'string' } } };
-    const { task } = await ask('elicitation/create', { message: 'Who?', requestedSchema, task: { ttl: 60_000 } });
-    expect((await ask('tasks/get', { taskId: task.taskId })).status).toBe('completed');
-    expect((await ask('tasks/result', { taskId: task.taskId })).content).toEqual(answers.elicited);
-  });
-});
-
-describe('tasks of the extension of 2026-07-28', () => {
-  test('tell of themselves on a subscription, under the id that its client gave', async () => {
-    await using gateway = await startGateway({ command: [...modernFixture, '--tasks'], args: ['--era', 'modern'] });
-    const meta = { [metaKeys.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
-    const { json } = await callModern(gateway.url, 'confirm_delete', {}, { meta });
-    const { taskId } = json.result;
-    const notifications = { taskIds: [taskId] };
-    const listening = await openModern(gateway.url, 'subscriptions/listen', { notifications }, { id: 'l', meta });
-    const belongs = { [metaKeys.subscriptionId]: 'l' };
-    expect((await listening.nextMessage()).params).toEqual({ notifications, _meta: belongs });
-    const inputResponses = { confirm: { action: 'accept' } };
-    const headers = { 'Mcp-Name': taskId };
-    await postModern(gateway.url, 'tasks/update', { taskId, inputResponses }, { meta, headers });
-    expect(await listening.nextMessage()).toMatchObject({
-      method: 'notifications/tasks',
-      params: { taskId, status: 'completed', _meta: belongs },
+  it('stays a call if its answer comes in time', async () => {
+    expect(await callForTask(gateway.url, 'greet', { name: 'Ada' })).toMatchObject({
+      resultType: 'complete',
+      content: [{ text: 'Hello, Ada!' }],
     });
-    listening.drop();
+  });
+
+  it('becomes a task, goes on without its connection, and runs once', async () => {
+    const task = await callForTask(gateway.url, 'slow_compute', { seconds: 1 });
+    expect(task).toMatchObject({ resultType: 'task', status: 'working', pollIntervalMs: 1_000 });
+    expect(await getTask(gateway.url, task.taskId)).toMatchObject({ taskId: task.taskId, status: 'working' });
+    const ended = await awaitTask(() => gateway.url, task.taskId);
+    expect(ended).toMatchObject({ status: 'completed', result: { content: [{ text: 'computed' }] } });
+    expect((await begun()).filter((line) => line === 'slow_compute {"seconds":1}')).toHaveLength(1);
+    // Its result can be collected again.
+    expect(await getTask(gateway.url, task.taskId)).toEqual(ended);
+  });
+
+  it('ends as completed if its tool reports an error, and as failed with an error of JSON-RPC', async () => {
+    const [failing, broken] = await Promise.all(
+      ['failing_job', 'protocol_error_job'].map((name) => callForTask(gateway.url, name)),
+    );
+    expect(await awaitTask(() => gateway.url, failing?.taskId ?? '')).toMatchObject({
+      status: 'completed',
+      result: { isError: true, content: [{ text: 'The job failed' }] },
+    });
+    const ended = await awaitTask(() => gateway.url, broken?.taskId ?? '');
+    expect(ended).toMatchObject({ status: 'failed', error: { code: -32603, message: 'The job broke' } });
+    expect(ended.result).toBeUndefined();
+  });
+
+  it('shows the message of progress', async () => {
+    const task = await callForTask(gateway.url, 'steps', { count: 8 }, { meta: { progressToken: 't' } });
+    expect(task.resultType).toBe('task');
+    const told = async () => (await getTask(gateway.url, task.taskId)).statusMessage;
+    expect(await waitFor(told)).toMatch(/^step \d of 8$/);
+    expect(await awaitTask(() => gateway.url, task.taskId)).toMatchObject({
+      result: { content: [{ text: 'all steps' }] },
+    });
+  });
+
+  it('passes on what its server asks, under a key of its own for each question, and goes on with the answers', async () => {
+    const { taskId } = await callForTask(gateway.url, 'two_rounds');
+    const keys: string[] = [];
+    for (const [question, name] of [
+      ['First?', 'Ada'],
+      ['Second?', 'Grace'],
+    ] as const) {
+      const asking = await awaitTask(() => gateway.url, taskId, ['input_required']);
+      const [[key = '', request]] = Object.entries(asking.inputRequests ?? {}) as [[string, { params: object }]];
+      expect(request).toMatchObject({ method: 'elicitation/create', params: { message: question } });
+      keys.push(key);
+      // An answer to what nobody asked is ignored.
+      expect((await updateTask(gateway.url, taskId, { nothing: {} })).json.result).toEqual({ resultType: 'complete' });
+      expect((await getTask(gateway.url, taskId)).status).toBe('input_required');
+      expect((await updateTask(gateway.url, taskId, { [key]: accept(name) })).json.result).toEqual({
+        resultType: 'complete',
+      });
+    }
+    expect(new Set(keys).size).toBe(2);
+    expect(await awaitTask(() => gateway.url, taskId)).toMatchObject({
+      result: { content: [{ text: 'Ada and Grace' }] },
+    });
+  });
+
+  it('keeps asking for the rest after a part of the answers', async () => {
+    const { taskId } = await callForTask(gateway.url, 'multi_input');
+    const { inputRequests = {} } = await awaitTask(() => gateway.url, taskId, ['input_required']);
+    const [first = '', second = ''] = Object.keys(inputRequests);
+    await updateTask(gateway.url, taskId, { [first]: { action: 'decline' } });
+    expect(Object.keys((await getTask(gateway.url, taskId)).inputRequests ?? {})).toEqual([second]);
+    await updateTask(gateway.url, taskId, { [second]: accept('x') });
+    const { result } = await awaitTask(() => gateway.url, taskId);
+    expect(result?.content[0]?.text.split(',').sort()).toEqual(['accept', 'decline']);
+  });
+
+  it('is cancelled at the server, once, and stays cancelled', async () => {
+    const { taskId } = await callForTask(gateway.url, 'slow_compute', { seconds: 3 });
+    for (const _ of [1, 2])
+      expect((await cancelTask(gateway.url, taskId)).json.result).toEqual({ resultType: 'complete' });
+    const cancelled = await getTask(gateway.url, taskId);
+    expect(cancelled).toMatchObject({ status: 'cancelled' });
+    expect(cancelled.result).toBeUndefined();
+    expect(cancelled.error).toBeUndefined();
+  });
+
+  it('of a client that does not declare tasks is answered, and such a client learns nothing of tasks', async () => {
+    const { json } = await callModern(gateway.url, 'slow_compute');
+    expect(json.result).toMatchObject({ resultType: 'complete', content: [{ text: 'computed' }] });
+    const { taskId } = await callForTask(gateway.url, 'slow_compute');
+    const refused = await postModern(gateway.url, 'tasks/get', { taskId }, { headers: { 'Mcp-Name': taskId } });
+    expect(refused.json.error).toMatchObject({
+      code: -32021,
+      data: { requiredCapabilities: { extensions: { [tasksExtension]: {} } } },
+    });
+  });
+
+  it('is not found under another id', async () => {
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
+      for (const id of ['gangway-x', 'another', ''])
+        expect((await askTask(gateway.url, method, id)).json.error).toMatchObject({ code: -32602 });
+  });
+
+  it('is declared in the answer to server/discover', async () => {
+    const { json } = await postModern(gateway.url, 'server/discover');
+    expect(json.result.capabilities.extensions).toEqual({ [tasksExtension]: {} });
   });
 });
 
-/** A client that asks its user at once, also as a task. */
-async function connect(url: string): Promise<Client> {
-  const taskStore = new InMemoryTaskStore();
-  const client = new Client(
-    { name: 'tasks-test-client', version: '1.0.0' },
-    {
-      capabilities: { elicitation: {}, tasks: { list: {}, cancel: {}, requests: { elicitation: { create: {} } } } },
-      taskStore,
-    },
-  );
-  client.setRequestHandler(ElicitRequestSchema, async ({ params }, extra) => {
-    const result = { action: 'accept' as const, content: { ...answers.elicited } };
-    if (!('task' in params) || params.task === undefined || extra.taskStore === undefined) return result;
-    const task = await extra.taskStore.createTask({ ttl: params.task.ttl ?? null });
-    await extra.taskStore.storeTaskResult(task.taskId, 'completed', result);
-    return { task };
+describe('a task', () => {
+  it('[P11] is known only to the user who began it', async () => {
+    await using gateway = await startGateway({ command: slowTools, args: soon, env: usersEnv });
+    const { taskId } = await callForTask(gateway.url, 'confirm_delete', {}, { headers: users.alice });
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
+      expect((await askTask(gateway.url, method, taskId, {}, { headers: users.bob })).json.error.code).toBe(-32602);
+    expect((await cancelTask(gateway.url, taskId, { headers: users.alice })).json.result).toBeDefined();
   });
-  // The SDK's types are not made for exactOptionalPropertyTypes: `sessionId?: string` is not `string | undefined`.
-  const transport = new StreamableHTTPClientTransport(new URL(url)) as Parameters<typeof client.connect>[0];
-  await client.connect(transport);
-  await client.listTools(); // the client calls as a task only what it knows may be one
-  return client;
-}
+
+  it('is made of each call with 0, and of none with off', async () => {
+    await using always = await startGateway({ command: slowTools, args: ['--defaults.tasks.after', '0'] });
+    const { taskId } = await callForTask(always.url, 'greet', { name: 'Ada' });
+    expect(await awaitTask(() => always.url, taskId)).toMatchObject({ result: { content: [{ text: 'Hello, Ada!' }] } });
+    await using never = await startGateway({ command: slowTools, args: ['--defaults.tasks.after', 'off'] });
+    expect(await callForTask(never.url, 'slow_compute')).toMatchObject({ resultType: 'complete' });
+    expect((await postModern(never.url, 'server/discover')).json.result.capabilities.extensions).toBeUndefined();
+  });
+
+  it('[P8] fails with a reason if its result is too large to be kept', async () => {
+    await using gateway = await startGateway({ command: slowTools, args: [...soon, '--replay.maxSize', '64KiB'] });
+    const { taskId } = await callForTask(gateway.url, 'large', { bytes: 100_000 });
+    const { status, error } = await awaitTask(() => gateway.url, taskId);
+    expect([status, error?.data?.reason]).toEqual(['failed', 'event_too_large']);
+  });
+
+  it('[P3] whose gateway was killed has failed with an unknown outcome, and an ended one keeps its result', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const args = [...soon, '--replay.store', `file:${directory}/store`];
+    const first = await startGateway({ command: slowTools, args, isStoppedWithTest: false });
+    const ended = await callForTask(first.url, 'slow_compute');
+    await awaitTask(() => first.url, ended.taskId);
+    const running = await callForTask(first.url, 'slow_compute', { seconds: 60 });
+    await first.stop('SIGKILL');
+    await using second = await startGateway({ command: slowTools, args });
+    expect(await getTask(second.url, ended.taskId)).toMatchObject({ result: { content: [{ text: 'computed' }] } });
+    const lost = await getTask(second.url, running.taskId);
+    expect([lost.status, lost.error?.data?.reason]).toEqual(['failed', 'outcome_unknown']);
+    expect(await getTask(second.url, running.taskId)).toEqual(lost);
+  });
+
+  it('of a modern server without tasks is made as well, and a server with tasks makes its own', async () => {
+    await using gateway = await startGateway({ command: modernFixture, args: ['--era', 'modern', ...soon] });
+    const { taskId } = await callForTask(gateway.url, 'progress', { count: 20, gapMs: 25, marker: 'm' });
+    expect(taskId).toMatch(/^gangway-/);
+    expect(await awaitTask(() => gateway.url, taskId)).toMatchObject({ status: 'completed' });
+    await using own = await startGateway({
+      command: [...modernFixture, '--tasks'],
+      args: ['--era', 'modern', ...soon],
+    });
+    await postModern(own.url, 'server/discover');
+    const other = await callForTask(own.url, 'slow_compute', { seconds: 1 });
+    expect(other.taskId).not.toMatch(/^gangway-/);
+    expect(await awaitTask(() => own.url, other.taskId)).toMatchObject({ status: 'completed' });
+  });
+});

@@ -199,6 +199,11 @@ export const catalogue = {
     'Answers of a view from which one of its servers was missing. down: the server was not running. silent: the server did not answer in time.',
     [server, { name: 'member' }, oneOf('reason', 'down', 'silent')],
   ),
+  tasks: counter(
+    'tasks_total',
+    'Tasks that the gateway has made of calls, and how they ended. created: a call became a task. completed, failed, cancelled: a task ended.',
+    [server, oneOf('event', 'created', 'completed', 'failed', 'cancelled')],
+  ),
   upstreamTokens: counter(
     'upstream_tokens_total',
     'Requests of the gateway for access tokens for a server (--defaults.identity). issued: the authorization server issued a token. upstream_token_refused: the authorization server refused to issue a token. upstream_token_unavailable: it could not be reached, or its answer could not be used.',
