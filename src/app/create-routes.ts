@@ -19,7 +19,7 @@ import { asHandler, Routes } from '../http/router.ts';
 import { addHealthRoutes, type HealthOptions } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { GatewayTasks } from '../tasks/gateway-tasks.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
@@ -34,7 +34,7 @@ export interface RouteParts {
   readonly identityHeaders: readonly string[];
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
-  readonly tasks: Tasks;
+  readonly tasks: GatewayTasks;
   readonly calls: CallTelemetry | undefined;
   readonly emit: AdmissionOptions['emit'];
   readonly addressOf: AdmissionOptions['addressOf'];

@@ -24,7 +24,7 @@ import type { Log } from '../ops/log/log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
 import { anyChange, ChangeThrottle } from '../store/shared/change-throttle.ts';
-import { Tasks } from '../tasks/tasks.ts';
+import { GatewayTasks } from '../tasks/gateway-tasks.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
@@ -179,7 +179,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     currentServer: (name) => set.serverOf(name),
   });
 
-  const tasks = new Tasks({
+  const tasks = new GatewayTasks({
     values: store.values,
     changes: store.changes,
     instances: { current: () => sessions.instance, isAlive: (instance) => sessions.isAlive(instance) },

@@ -14,7 +14,7 @@ export interface TaskFacts {
   readonly statusMessage?: string | undefined;
   /** The instance that runs the call. */
   readonly owner: string;
-  /** Who may see the task; see `Asker`. */
+  /** Who may see the task; see `TaskClient`. */
   readonly asker: string;
   /** The name of the server. */
   readonly server: string;
@@ -39,11 +39,11 @@ const newline = 0x0a;
 const nothing = Buffer.alloc(0);
 
 /** Encodes a record as a line of JSON, followed by the unchanged text. */
-export const formatRecord = ({ facts, text }: TaskRecord): Buffer =>
+export const formatTask = ({ facts, text }: TaskRecord): Buffer =>
   Buffer.concat([Buffer.from(`${JSON.stringify(facts)}\n`), text]);
 
 /** Reads a record of the store. */
-export function parseRecord(stored: Buffer): TaskRecord {
+export function parseTask(stored: Buffer): TaskRecord {
   const end = stored.indexOf(newline);
   return { facts: parseOwn(stored.subarray(0, end)) as TaskFacts, text: stored.subarray(end + 1) };
 }

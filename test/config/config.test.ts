@@ -81,6 +81,7 @@ describe('one server', () => {
         credentials: {},
         identity: undefined,
         lists: { ttlMs: 0 },
+        tasks: { after: '5s' },
         scopes: { required: [], tools: {} },
         timeouts: { startMs: 60_000 },
         probes: { everyMs: 0, required: false },
@@ -214,6 +215,7 @@ describe('the order of sources', () => {
       if (value === undefined || typeof value === 'object') continue;
       if (path === 'auth.oauth.clientCertificates') continue; // needs a certificate: see test/integration/dpop.test.ts
       const texts: Record<string, string> = {
+        'defaults.tasks.after': '7s',
         'observe.logLevel': 'info,store=debug',
         'observe.logFormat': 'pretty',
         'listen.host': '::1',

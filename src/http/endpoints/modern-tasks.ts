@@ -9,12 +9,12 @@ import { readMembers } from '../../protocol/modern/retry.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { type GatewayTasks, isGatewayTask, type TaskClient } from '../../tasks/gateway-tasks.ts';
 import { taskMembers, taskResponse, tasksExtension } from '../../tasks/task-record.ts';
-import { type Asker, isGatewayTask, type Tasks } from '../../tasks/tasks.ts';
 import { detach } from '../../util/boundary.ts';
 
 export interface ModernTasksOptions {
-  readonly tasks: Tasks;
+  readonly tasks: GatewayTasks;
   /** A call becomes a task after this many milliseconds. */
   readonly afterMs: number;
   readonly marks: CredentialMarks;
@@ -62,7 +62,7 @@ export class ModernTasks {
   }
 
   /** The text of the response; undefined if there is no such task. */
-  async #answerTo(request: Message, id: unknown, asker: Asker): Promise<Buffer | undefined> {
+  async #answerTo(request: Message, id: unknown, asker: TaskClient): Promise<Buffer | undefined> {
     const { tasks } = this.#options;
     if (!isGatewayTask(id)) return undefined;
     const idText = idTextOf(request);
@@ -133,7 +133,7 @@ export class ModernTasks {
     return readGatewayMessage(replaceParts(text, [{ start: at, end: at, by: isEmpty ? inside : `${inside},` }]));
   }
 
-  async #askerOf({ principal, forwarded }: ClientOrigin): Promise<Asker> {
+  async #askerOf({ principal, forwarded }: ClientOrigin): Promise<TaskClient> {
     const { server, marks } = this.#options;
     const credentials = forwarded === undefined ? '' : await marks.markOf(server, forwarded);
     return { principal, credentials, server };

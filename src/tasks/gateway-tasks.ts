@@ -8,7 +8,7 @@ import type { Values } from '../store/shared/values.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import { errorOf, RunningTask, type TaskCall } from './running-task.ts';
-import { formatRecord, parseRecord, type TaskFacts, type TaskRecord } from './task-record.ts';
+import { formatTask, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
 
 /** This instance among those that share the store. */
 export interface TaskInstances {
@@ -18,7 +18,7 @@ export interface TaskInstances {
   isAlive(instance: string): Promise<boolean>;
 }
 
-export interface TasksOptions {
+export interface GatewayTasksOptions {
   readonly values: Values;
   readonly changes: Changes;
   readonly instances: TaskInstances;
@@ -35,14 +35,14 @@ export interface TasksOptions {
 }
 
 /** Whose a task is: the client and the server that it was made for. Nobody else can see the task (P11). */
-export interface Asker {
+export interface TaskClient {
   readonly principal: Principal;
   /** The mark of the client's own credentials for the server; empty for none. */
   readonly credentials: string;
   readonly server: string;
 }
 
-/** Tasks of the gateway begin with this, so that the server is asked about its own ones. */
+/** The ids of tasks of the gateway begin with this, so that the server is asked about its own ones. */
 const idPrefix = 'gangway-';
 
 /** True for the id of a task that the gateway may have made. */
@@ -67,8 +67,8 @@ interface KeptTask {
  * states; every instance reads them, and passes answers and cancellations on to the owner. An end is stored once: who
  * comes first decides, so a task ends once, and the same for everybody.
  */
-export class Tasks {
-  readonly #options: TasksOptions;
+export class GatewayTasks {
+  readonly #options: GatewayTasksOptions;
   readonly #running = new Map<string, RunningTask>();
   readonly #kept = new Map<string, KeptTask>();
   readonly #ofAsker = new Map<string, { count: number; bytes: number }>();
@@ -79,7 +79,7 @@ export class Tasks {
   #listening: { readonly name: string; readonly done: Promise<(() => void) | undefined> } | undefined;
   #isClosed = false;
 
-  constructor(options: TasksOptions) {
+  constructor(options: GatewayTasksOptions) {
     this.#options = options;
   }
 
@@ -93,7 +93,7 @@ export class Tasks {
    * stays a call: there is no room, the store is away, or the task is no longer wanted.
    * @param isWanted false once the call is answered, or its client has left
    */
-  async begin(of: Asker, call: TaskCall, isWanted: () => boolean): Promise<RunningTask | undefined> {
+  async begin(of: TaskClient, call: TaskCall, isWanted: () => boolean): Promise<RunningTask | undefined> {
     const asker = digestOf(of);
     const requestBytes = call.request?.text.length ?? 0;
     if (this.#isClosed || !this.#hasRoom(asker, emptyTaskBytes + requestBytes)) return undefined;
@@ -122,19 +122,19 @@ export class Tasks {
   }
 
   /** Finds a task of this client. Undefined if there is none. Rejects with `StoreUnavailable`. */
-  async find(id: string, of: Asker): Promise<TaskRecord | undefined> {
+  async find(id: string, of: TaskClient): Promise<TaskRecord | undefined> {
     const { values } = this.#options;
     const [end, state] = await Promise.all([values.get('task', endOf(id)), values.get('task', id)]);
     const stored = end ?? state;
     if (stored === undefined) return undefined;
-    const record = parseRecord(stored);
+    const record = parseTask(stored);
     if (record.facts.asker !== digestOf(of)) return undefined;
     if (end !== undefined || (await this.#isRunning(id, record.facts.owner))) return record;
     return this.#endLost(id, record);
   }
 
   /** Passes answers to a task of this client. False if there is no such task. Rejects with `StoreUnavailable`. */
-  async answer(id: string, of: Asker, answers: ReadonlyMap<string, Buffer>): Promise<boolean> {
+  async answer(id: string, of: TaskClient, answers: ReadonlyMap<string, Buffer>): Promise<boolean> {
     const record = await this.find(id, of);
     if (record === undefined) return false;
     if (record.facts.status !== 'input_required') return true;
@@ -153,7 +153,7 @@ export class Tasks {
   }
 
   /** Cancels a task of this client. False if there is no such task. Rejects with `StoreUnavailable`. */
-  async cancel(id: string, of: Asker): Promise<boolean> {
+  async cancel(id: string, of: TaskClient): Promise<boolean> {
     const record = await this.find(id, of);
     if (record === undefined) return false;
     const running = this.#running.get(id);
@@ -218,9 +218,9 @@ export class Tasks {
     const { values, ttlMs, onTask } = this.#options;
     const updatedAt = Date.now();
     const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs };
-    const candidate = formatRecord({ facts: ended, text });
+    const candidate = formatTask({ facts: ended, text });
     const kept = await values.keep('task', endOf(id), candidate, ttlMs);
-    const { facts: found, text: foundText } = parseRecord(kept);
+    const { facts: found, text: foundText } = parseTask(kept);
     if (kept.equals(candidate))
       onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
     return { facts: found, text: foundText };
@@ -229,7 +229,7 @@ export class Tasks {
   #set(id: string, record: TaskRecord): Promise<boolean> {
     const { createdAt, ttlMs } = record.facts;
     const leftMs = Math.max(1, createdAt + ttlMs - Date.now());
-    return this.#write(() => this.#options.values.set('task', id, formatRecord(record), leftMs));
+    return this.#write(() => this.#options.values.set('task', id, formatTask(record), leftMs));
   }
 
   /** False if the store is away. */
@@ -349,7 +349,7 @@ function keysOf(questions: Buffer): ReadonlySet<string> {
   return new Set(typeof members === 'object' ? members.keys : []);
 }
 
-const digestOf = ({ principal, credentials, server }: Asker): string => {
+const digestOf = ({ principal, credentials, server }: TaskClient): string => {
   const { issuer, subject, client } = principal;
   return createHash('sha256')
     .update(JSON.stringify([issuer, subject, client, credentials, server]))
