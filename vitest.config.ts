@@ -26,7 +26,7 @@ const long = [
 
 /** The folders of `src`, and what else needs no built gateway. */
 const units = [
-  'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,multiplex,registry,era,http,ops,config,console,app}/**/*.test.ts',
+  'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,multiplex,tasks,registry,era,http,ops,config,console,app}/**/*.test.ts',
   'test/cluster/*/**/*.test.ts',
   'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
   'test/soak/{ledger,report,talker}.test.ts',

@@ -160,7 +160,7 @@ export class GatewayTasks {
     if (running !== undefined) running.cancel();
     else if (isOpen(record.facts)) {
       const { statusMessage: _, ...facts } = record.facts;
-      await this.#keepEnd(id, { facts: { ...facts, status: 'cancelled' }, text: Buffer.alloc(0) });
+      await this.#keepEnd(id, { facts: { ...facts, status: 'cancelled' }, text: nothing });
       await this.#tell(record.facts.owner, { id, cancelled: true });
     }
     return true;
@@ -217,9 +217,12 @@ export class GatewayTasks {
   async #keepEnd(id: string, { facts, text }: TaskRecord): Promise<TaskRecord> {
     const { values, ttlMs, onTask } = this.#options;
     const updatedAt = Date.now();
-    const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs };
+    const mark = randomBytes(9).toString('base64url');
+    const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs, mark };
     const candidate = formatTask({ facts: ended, text });
     const kept = await values.keep('task', endOf(id), candidate, ttlMs);
+    // A state that outlives the end would look like a lost task.
+    await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
     const { facts: found, text: foundText } = parseTask(kept);
     if (kept.equals(candidate))
       onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
@@ -338,6 +341,7 @@ interface News {
   readonly cancelled?: true;
 }
 
+const nothing = Buffer.alloc(0);
 const endOf = (id: string): string => `${id} end`;
 const answerOf = (id: string, key: string): string => `${id} answer ${key}`;
 const topicOf = (instance: string): string => `tasks of ${instance}`;

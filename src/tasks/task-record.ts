@@ -23,6 +23,8 @@ export interface TaskFacts {
   readonly updatedAt: number;
   /** How long after its creation the task is kept, in milliseconds. */
   readonly ttlMs: number;
+  /** Tells two ends of one task apart, of which only one counts; absent before the end. */
+  readonly mark?: string;
 }
 
 /** A task as it is stored: its facts, and the text that its state carries. */
