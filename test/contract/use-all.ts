@@ -8,7 +8,7 @@ const callId = 'call-{id}\r\n*';
 export async function useAll(store: ClusterStore, id: string): Promise<void> {
   const { sessions, log, instances, values, changes, rates } = store;
   const text = Buffer.from('{}');
-  for (const kind of ['secret', 'outcome', 'owner', 'used'] as const) {
+  for (const kind of ['secret', 'outcome', 'owner', 'used', 'task'] as const) {
     await values.set(kind, id, text, 60_000);
     await values.keep(kind, id, text, 60_000);
     await values.get(kind, id);

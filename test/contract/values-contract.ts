@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ValueKind } from '../../src/store/shared/values.ts';
 import type { Fixture } from './store-fixture.ts';
 
-const kinds: readonly ValueKind[] = ['secret', 'outcome', 'owner', 'used'];
+const kinds: readonly ValueKind[] = ['secret', 'outcome', 'owner', 'used', 'task'];
 
 /** What values promise. */
 export function valuesContract(name: string, { open }: Fixture): void {
