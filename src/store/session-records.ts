@@ -73,6 +73,20 @@ export class SessionExists extends Error {
   }
 }
 
+/** The error for a record that another version of the gateway has written, and this one cannot read. */
+export class OtherRecordVersion extends Error {
+  override readonly name = 'OtherRecordVersion';
+
+  /** @param found the version of the record; 0 if it has none */
+  constructor(found: number, oldest: number, newest: number) {
+    super(
+      `A session record has version ${found || 'none'}, and this gateway reads ${oldest === newest ? oldest : `${oldest} to ${newest}`}. ` +
+        'Run gateways of one release, or of two that follow each other, on one Redis. ' +
+        'Sessions of other releases need another --cluster.prefix, or end after their time.',
+    );
+  }
+}
+
 /** The instance that registers a session. */
 export interface Registrant {
   /** Counts the registrations of one process; 0 if there is only one. */
@@ -101,7 +115,10 @@ export interface SessionRecords {
    *   off.
    */
   create(key: string, record: SessionRecord, how?: { readonly followsEnded?: boolean }): Promise<void>;
-  /** Returns the record, or undefined for a session that is unknown or has ended. */
+  /**
+   * Returns the record, or undefined for a session that is unknown or has ended. Rejects with `OtherRecordVersion` for one
+   * that this build cannot read. Such a record is never taken over: `takeOver` calls it `moved`.
+   */
   find(key: string): Promise<SessionRecord | undefined>;
   /** Replaces parts of the record. `fenced` and `no_record` mean the same as for `append`. */
   amend(key: string, epoch: number, changes: RecordChanges): Promise<'done' | 'fenced' | 'no_record'>;

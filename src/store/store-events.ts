@@ -12,7 +12,7 @@ export type StoreEvent = Readonly<
   | { type: 'peer-unreachable'; instance: string; address: string; detail: string }
   | { type: 'peer-reachable'; instance: string; address: string }
   /** A request for the port of the instances was not one of another instance. */
-  | { type: 'peer-refused'; reason: 'malformed' | 'version' | 'stranger' | 'clock' | 'replay' }
+  | { type: 'peer-refused'; reason: 'malformed' | 'version' | 'stranger' }
   /** One command of the store failed. The work that needs the command reports `store-failed`, if it cannot go on. */
   | { type: 'store-command-failed'; reason: StoreUnavailable['reason'] }
 >;

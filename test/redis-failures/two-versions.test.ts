@@ -14,18 +14,23 @@ import { waitFor } from '../support/wait-for.ts';
 
 const run = promisify(execFile);
 
-/** Builds a gateway with the next version of what instances say to each other, which also speaks the present one. */
+/**
+ * Builds a gateway with the next version of what instances say to each other and of session records. It also speaks the
+ * present one, and writes records of the present version.
+ */
 async function buildNext(): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-version-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   for (const name of ['src', 'scripts', 'package.json'])
     await cp(join(root, name), join(folder, name), { recursive: true });
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const file = join(folder, 'src/cluster/peers/peer-proof.ts');
-  const text = await readFile(file, 'utf8');
-  const next = text.replace(/newest: (\d+)/, (_, newest) => `newest: ${Number(newest) + 1}`);
-  expect(next).not.toBe(text);
-  await writeFile(file, next);
+  for (const name of ['cluster/peers/peer-proof.ts', 'store/redis/codec.ts']) {
+    const file = join(folder, 'src', name);
+    const text = await readFile(file, 'utf8');
+    const next = text.replace(/newest: (\d+)/, (_, newest) => `newest: ${Number(newest) + 1}`);
+    expect(next).not.toBe(text);
+    await writeFile(file, next);
+  }
   await run(process.execPath, ['scripts/build.mjs'], { cwd: folder });
   return [process.execPath, join(folder, 'dist/main.js')];
 }

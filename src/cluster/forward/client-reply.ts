@@ -41,7 +41,7 @@ export class ClientReply extends ForwardingReply {
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
   #isAnswered = false;
-  readonly #gone = new AbortController();
+  #gone: AbortController | undefined;
   /** Settles the pending `drains` call; at most one is pending. */
   #settleDrain: ((isDrained: boolean) => void) | undefined;
 
@@ -51,10 +51,9 @@ export class ClientReply extends ForwardingReply {
     this.#ids = ids;
     this.position = after;
     this.#resumes = after !== undefined;
-    if (reply.isGone) this.#gone.abort();
     reply.onGone(() => {
       clearTimeout(this.#timer);
-      this.#gone.abort();
+      this.#gone?.abort();
     });
   }
 
@@ -72,6 +71,8 @@ export class ClientReply extends ForwardingReply {
    * reply.
    */
   get gone(): AbortSignal {
+    this.#gone ??= new AbortController();
+    if (this.isGone) this.#gone.abort();
     return this.#gone.signal;
   }
 

@@ -143,8 +143,8 @@ export class ForwardedRequest implements PeerListener {
   }
 
   /** Answers with a fault of the gateway. */
-  fail(): void {
-    this.#reply.answer(faultAnswer('internal', this.requestId));
+  fail(reason: Reason): void {
+    this.#reply.answer(faultAnswer(reason, this.requestId));
   }
 
   /** The owner has lost its lease. What it still answers does not count. */

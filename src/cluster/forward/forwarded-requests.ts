@@ -8,6 +8,7 @@ import type { Reply } from '../../reply/reply.ts';
 import type { SessionLookup } from '../../session/lookup.ts';
 import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../session/session-events.ts';
 import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
+import { OtherRecordVersion } from '../../store/session-records.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Directory } from '../ownership/directory.ts';
@@ -187,7 +188,7 @@ export class ForwardedRequests {
       // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
       reportFailure(cause);
-      request.fail();
+      request.fail(cause instanceof OtherRecordVersion ? 'instances_differ' : 'internal');
     });
   }
 

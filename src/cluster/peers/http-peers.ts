@@ -1,20 +1,12 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import type { Client, Pool } from 'undici';
+import type { Client } from 'undici';
 import type { Instances } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
-import {
-  commonVersion,
-  findPeerKey,
-  ownVersions,
-  type PeerRefusal,
-  ProofReader,
-  peerCredential,
-  signRequest,
-} from './peer-proof.ts';
+import { answerNonce, commonVersion, nonceBytes, ownVersions, type PeerRefusal, peerCredential } from './peer-proof.ts';
 import type {
   PeerCall,
   PeerHost,
@@ -58,8 +50,8 @@ const countedIntervals = 2;
 /** An instance that has not answered for this part of a lease gets no new requests. */
 const silencesPerLease = 2;
 
-/** How many requests may be under way to one instance. Each has a connection; sessions and their calls are limited. */
-const maxConnections = 10_000;
+/** How many connections to one instance are kept for later requests (P8). Each request that is under way has one. */
+const maxKeptConnections = 1_000;
 
 /** An idle connection is closed after this time, always by the asking side. */
 const idleMs = 30_000;
@@ -84,7 +76,6 @@ const silent = 'It does not answer at its address.';
 const helpForRefusal: ReadonlyMap<string, string> = new Map([
   ['version', 'It runs an incompatible version of the gateway.'],
   ['stranger', 'It does not know the secret of this instance. Use the same cluster.stateKeys for all instances.'],
-  ['clock', 'Its clock differs by more than a minute. Synchronise the clocks of all hosts.'],
 ]);
 
 /** The way to one other instance. */
@@ -92,7 +83,8 @@ class Peer {
   readonly name: string;
   readonly address: string;
   readonly version: number;
-  readonly pool: Pool;
+  /** The connections that no request uses: the last used one is the last. */
+  readonly kept: Client[] = [];
   readonly calls = new Set<ResponseReader>();
   /** The time since it was last heard, in milliseconds. */
   silentMs = 0;
@@ -104,18 +96,26 @@ class Peer {
   /** Why it refuses all requests; undefined if it does not. */
   refusal: string | undefined;
 
-  constructor(name: string, address: string, pool: Pool) {
+  isClosed = false;
+
+  constructor(name: string, address: string) {
     this.name = name;
     this.address = address;
-    this.pool = pool;
     const version = commonVersion(address);
     this.version = version ?? 0;
     if (version === undefined) this.refusal = otherVersion(address);
   }
 
+  /** Keeps the connection of a request that is over. It may be broken, and then connects again for the next request. */
+  keep(client: Client): void {
+    if (!this.isClosed && this.kept.length < maxKeptConnections) this.kept.push(client);
+    else detach('cluster', client.destroy());
+  }
+
   close(): void {
+    this.isClosed = true;
     for (const call of [...this.calls]) call.fail(call.isSent ? 'lost' : 'unsent');
-    detach('cluster', this.pool.destroy());
+    for (const client of this.kept.splice(0)) detach('cluster', client.destroy());
   }
 }
 
@@ -128,7 +128,6 @@ export class HttpPeers implements PeerTransport {
   #server: PeerServer | undefined;
   #address: string | undefined;
   #secrets: readonly Buffer[] = [];
-  #number = 0;
   #isChecking = false;
   #checkedAt = performance.now();
   #isClosed = false;
@@ -147,9 +146,7 @@ export class HttpPeers implements PeerTransport {
     const { addresses, onFault, onRefused } = this.#options;
     this.#server = new PeerServer(host, {
       addresses,
-      proofs: new ProofReader(),
       secrets: () => this.#secrets,
-      findKey: (identity) => this.#findKey(identity),
       onRefused: (why) => {
         if (why === 'stranger') this.#rereadSecrets();
         onRefused(why);
@@ -253,59 +250,48 @@ export class HttpPeers implements PeerTransport {
     const known = this.#peers.get(name);
     if (known?.address === address) return known;
     known?.close();
-    const connect = (_: unknown, callback: ConnectCallback): void => this.#connect(name, address, callback);
-    const pool = new (loadLibrary('undici').Pool)(origin, { ...clientOptions, connect, connections: maxConnections });
-    const peer = new Peer(name, address, pool);
+    const peer = new Peer(name, address);
     this.#peers.set(name, peer);
     return peer;
   }
 
   #send(peer: Peer, request: PeerRequest | 'ping', body: Buffer | undefined, reader: ResponseReader): void {
-    const [secret] = this.#secrets;
     // Nothing goes to an instance that is silent: what is sent there may be lost, and so would have an unknown outcome.
     const mayAnswer = request === 'ping' || this.#answers(peer);
-    if (secret === undefined || !mayAnswer) {
+    if (this.#secrets.length === 0 || !mayAnswer) {
       queueMicrotask(() => reader.fail(peer.refusal === undefined ? 'unsent' : 'refused'));
       return;
     }
-    const pair = { from: this.#name, to: peer.name, version: peer.version };
-    this.#number += 1;
-    const headers = { [requestHeader]: signRequest(secret, pair, this.#number, request) };
+    const client = peer.kept.pop() ?? this.#createClient(peer);
     peer.calls.add(reader);
     reader.onHeard = () => {
       peer.silentMs = 0;
     };
-    reader.onOver = () => peer.calls.delete(reader);
-    const options = { path: '/', method: 'POST', headers, body: body ?? null } as const;
-    // A stream stays open for long. It has a connection of its own, so that the pool has none to pass over.
-    const isStream = request !== 'ping' && request.kind === 'listen';
-    const client = isStream ? this.#clientOf(peer, reader) : peer.pool;
-    client.dispatch(options, reader);
+    reader.onOver = () => {
+      peer.calls.delete(reader);
+      peer.keep(client);
+    };
+    const headers = { [requestHeader]: toAscii(JSON.stringify(request)) };
+    client.dispatch({ path: '/', method: 'POST', headers, body: body ?? null }, reader);
   }
 
-  #clientOf({ name, address }: Peer, reader: ResponseReader): Client {
+  #createClient({ name, address }: Peer): Client {
     const connect = (_: unknown, callback: ConnectCallback): void => this.#connect(name, address, callback);
-    const client = new (loadLibrary('undici').Client)(origin, { ...clientOptions, connect });
-    const forget = reader.onOver;
-    reader.onOver = () => {
-      forget?.();
-      detach('cluster', client.destroy());
-    };
-    return client;
+    return new (loadLibrary('undici').Client)(origin, { ...clientOptions, connect });
   }
 
   /** Connects to the first of the published addresses that can be reached and proves the key. */
   #connect(name: string, published: string, callback: ConnectCallback): void {
     const { directory } = this.#options.addresses;
     const [secret] = this.#secrets;
+    if (secret === undefined) return callback(new Error('The secret of the instances is not known yet.'), null);
+    const credential = peerCredential(secret, { from: this.#name, to: name, version: commonVersion(published) ?? 0 });
     const attempts = published.split(' ').flatMap((address) => {
       const [scheme = '', ...rest] = address.split(':');
       const where = rest.join(':');
       if (scheme === 'unix' && directory !== undefined && socketName.test(where))
         return [() => connectPlain({ path: join(directory, where) })];
-      if (scheme !== 'tcp' || secret === undefined) return [];
-      const version = commonVersion(published) ?? 0;
-      const credential = peerCredential(secret, { from: this.#name, to: name, version });
+      if (scheme !== 'tcp') return [];
       const at = where.lastIndexOf(':');
       return [
         () =>
@@ -332,14 +318,26 @@ export class HttpPeers implements PeerTransport {
         tryNext(error);
       };
       const timer = setTimeout(() => fail(new Error('The handshake took too long.')), handshakeMs);
-      socket.once('error', fail);
-      socket.once(isTls ? 'secureConnect' : 'connect', () => {
+      const succeed = (): void => {
         clearTimeout(timer);
         socket.removeListener('error', fail);
+        socket.removeListener('end', failAtEnd);
         socket.setNoDelay(true);
         socket.unref();
         callback(null, socket);
-      });
+      };
+      const failAtEnd = (): void => fail(new Error('The instance has closed the connection.'));
+      const prove = (): void => {
+        const nonce: Buffer | null = socket.read(nonceBytes);
+        if (nonce === null) return;
+        socket.removeListener('readable', prove);
+        socket.write(answerNonce(credential, nonce));
+        succeed();
+      };
+      socket.once('error', fail);
+      socket.once('end', failAtEnd);
+      if (isTls) socket.once('secureConnect', succeed);
+      else socket.on('readable', prove);
     };
     tryNext(new Error('The instance has published no address that this one can use.'));
   }
@@ -414,12 +412,6 @@ export class HttpPeers implements PeerTransport {
     if (why === 'stranger') this.#rereadSecrets();
   }
 
-  #findKey(identity: string): Buffer | undefined {
-    const key = findPeerKey(identity, this.#name, this.#secrets);
-    if (key === undefined) this.#rereadSecrets();
-    return key;
-  }
-
   /** Another instance may use a secret that this one has not read yet. */
   #rereadSecrets(): void {
     const reread = async (): Promise<void> => {
@@ -440,6 +432,10 @@ const clientOptions = {
   headersTimeout: 0,
   bodyTimeout: 0,
 } as const;
+
+/** Names of users and headers of clients may have any character, and a header of HTTP may not. */
+const toAscii = (json: string): string =>
+  json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 function ignoreOutage(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;

@@ -1,13 +1,12 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';
-import type { PeerRequest } from './peer-request.ts';
 
 /**
  * The version of all that instances say to each other. It rises with each change that an older instance would misread.
  * For a rolling upgrade, an instance also speaks the version before. Instances without a common version refuse each
  * other's requests, and say why.
  */
-const versions = { newest: 4, oldest: 4 };
+const versions = { newest: 5, oldest: 5 };
 
 /** The versions of this instance, as it publishes them: the first word of its address. */
 export const ownVersions = `v${versions.oldest}-${versions.newest}`;
@@ -19,21 +18,21 @@ export function commonVersion(address: string): number | undefined {
   return common >= Math.max(versions.oldest, Number(oldest)) ? common : undefined;
 }
 
-/** The two instances of a request, and the version that they speak. A name is used once, so a proof is for one lease. */
+/** The two ends of a connection, and the version that they speak. A name is used once, so a proof is for one lease. */
 export interface PeerPair {
   readonly from: string;
   readonly to: string;
   readonly version: number;
 }
 
-/** The identity that the asking instance names in the TLS handshake, and the key that proves it. */
+/** The identity that the asking instance names when it connects, and the key that proves it. */
 export interface PeerCredential {
   readonly identity: string;
   readonly psk: Buffer;
 }
 
-/** Why a request of another instance is refused. */
-export type PeerRefusal = 'malformed' | 'version' | 'stranger' | 'clock' | 'replay';
+/** Why a connection or a request is refused. */
+export type PeerRefusal = 'malformed' | 'version' | 'stranger';
 
 const markBytes = 6;
 const keyBytes = 32;
@@ -59,94 +58,37 @@ export function peerCredential(secret: Buffer, { from, to, version }: PeerPair):
   return made;
 }
 
-/** Finds the key for an identity that a connecting peer names. Undefined for anything but a peer of this instance. */
-export function findPeerKey(identity: string, to: string, secrets: readonly Buffer[]): Buffer | undefined {
-  const [, version, , from = ''] = identity.split(' ');
-  if (from === '' || from === to) return undefined;
-  return secrets
-    .map((secret) => peerCredential(secret, { from, to, version: Number(version) }))
-    .find((credential) => credential.identity === identity)?.psk;
+/** A pair that a connecting peer has named, and the key that it has to prove. */
+export interface NamedPair extends PeerPair {
+  readonly psk: Buffer;
 }
 
-const macOf = (psk: Buffer, text: string): Buffer => createHmac('sha256', psk).update(text).digest();
-
-/** Writes a request as one signed header: version, names, time, number, contents and proof. */
-export function signRequest(secret: Buffer, pair: PeerPair, number: number, request: PeerRequest | 'ping'): string {
-  const contents = Buffer.from(JSON.stringify(request)).toString('base64');
-  const text = `${pair.version} ${pair.from} ${pair.to} ${Date.now()} ${number} ${contents}`;
-  return `${text} ${macOf(peerCredential(secret, pair).psk, text).toString('base64')}`;
+/** Finds the key for an identity that a connecting peer names. A refusal for anything but an instance of the cluster. */
+export function findNamedPair(identity: string, secrets: readonly Buffer[]): NamedPair | PeerRefusal {
+  const [, version, from = '', to = ''] = /^gangway-peer (\d{1,9}) \S+ (\S+) (\S+)$/.exec(identity) ?? [];
+  if (version === undefined) return 'malformed';
+  const pair = { from, to, version: Number(version) };
+  if (pair.version > versions.newest || pair.version < versions.oldest) return 'version';
+  if (from === to) return 'stranger';
+  const found = secrets.map((secret) => peerCredential(secret, pair)).find((known) => known.identity === identity);
+  return found === undefined ? 'stranger' : { ...pair, psk: found.psk };
 }
 
-/** A request with a valid proof. */
-export interface ProvenRequest extends PeerPair {
-  readonly request: PeerRequest | 'ping';
-}
+/** How many random bytes an instance sends to one that connects without TLS. */
+export const nonceBytes = 32;
 
-/** The clocks of two instances may differ by this. An older request is refused, so few numbers are remembered. */
-const maxClockDifferenceMs = 60_000;
+const macOf = (psk: Buffer, nonce: Buffer): Buffer => createHmac('sha256', psk).update(nonce).digest();
 
-/** How many instances' numbers are remembered (P8). Only an instance that knows the secret makes an entry. */
-const maxSenders = 1_000;
+/** What an instance answers to a nonce, as one line: its identity, and the proof of its key. */
+export const answerNonce = ({ identity, psk }: PeerCredential, nonce: Buffer): string =>
+  `${identity} ${macOf(psk, nonce).toString('base64')}\n`;
 
-/** Reads signed headers, and refuses what is not a new request of an instance of the cluster. */
-export class ProofReader {
-  readonly #seen = new BoundedMap<string, SeenNumbers>(maxSenders);
-
-  read(header: string, secrets: readonly Buffer[]): ProvenRequest | PeerRefusal {
-    const end = header.lastIndexOf(' ');
-    const text = header.slice(0, Math.max(0, end));
-    const [versionText = '', from = '', to = '', sentMs = '', number = '', contents] = text.split(' ');
-    if (!/^\d{1,9}$/.test(versionText)) return 'malformed';
-    const version = Number(versionText);
-    if (version > versions.newest || version < versions.oldest) return 'version';
-    if (contents === undefined) return 'malformed';
-    const proof = Buffer.from(header.slice(end + 1), 'base64');
-    const isProven = secrets.some((secret) => {
-      const expected = macOf(peerCredential(secret, { from, to, version }).psk, text);
-      return proof.length === expected.length && timingSafeEqual(proof, expected);
-    });
-    if (!isProven) return 'stranger';
-    if (!(Math.abs(Date.now() - Number(sentMs)) <= maxClockDifferenceMs)) return 'clock';
-    const seen = this.#seen.get(`${from} ${to}`) ?? new SeenNumbers();
-    this.#seen.set(`${from} ${to}`, seen);
-    if (!seen.take(Number(number))) return 'replay';
-    return { from, to, version, request: JSON.parse(Buffer.from(contents, 'base64').toString()) };
-  }
-}
-
-const bitsPerWord = 32;
-
-/**
- * The numbers that an instance has used. Requests on several connections overtake each other, so a window of numbers is
- * remembered; an older number is refused.
- */
-class SeenNumbers {
-  static readonly #window = 65_536;
-  readonly #bits = new Uint32Array(SeenNumbers.#window / bitsPerWord);
-  #highest = 0;
-
-  /** True if the number was not used before. */
-  take(number: number): boolean {
-    const size = SeenNumbers.#window;
-    if (!Number.isSafeInteger(number) || number <= this.#highest - size || number < 1) return false;
-    if (number - this.#highest >= size) this.#bits.fill(0);
-    else for (let next = this.#highest + 1; next <= number; next += 1) this.#set(next, false);
-    if (number <= this.#highest && this.#has(number)) return false;
-    this.#highest = Math.max(this.#highest, number);
-    this.#set(number, true);
-    return true;
-  }
-
-  #has(number: number): boolean {
-    const bit = number % SeenNumbers.#window;
-    return (((this.#bits[Math.floor(bit / bitsPerWord)] ?? 0) >>> (bit % bitsPerWord)) & 1) === 1;
-  }
-
-  #set(number: number, isSet: boolean): void {
-    const bit = number % SeenNumbers.#window;
-    const word = Math.floor(bit / bitsPerWord);
-    const mask = 1 << (bit % bitsPerWord);
-    const before = this.#bits[word] ?? 0;
-    this.#bits[word] = isSet ? before | mask : before & ~mask;
-  }
+/** Reads the answer to a nonce. A recorded answer proves nothing: every connection has a nonce of its own. */
+export function readProof(line: string, nonce: Buffer, secrets: readonly Buffer[]): NamedPair | PeerRefusal {
+  const end = line.lastIndexOf(' ');
+  const pair = findNamedPair(line.slice(0, Math.max(0, end)), secrets);
+  if (typeof pair === 'string') return pair;
+  const proof = Buffer.from(line.slice(end + 1), 'base64');
+  const expected = macOf(pair.psk, nonce);
+  return proof.length === expected.length && timingSafeEqual(proof, expected) ? pair : 'stranger';
 }

@@ -22,7 +22,7 @@ const kindHeader = 'gangway-answer';
 const extrasHeader = 'gangway-extras';
 /** The trailer of a stream that another instance continues. */
 const movedTrailer = 'gangway-moved';
-/** The status of a request that the owner does not act on. Its kind is the reason. */
+/** The status of all requests on a connection whose other side has not proven the secret. The kind is the reason. */
 const refusedStatus = 403;
 
 type Kind = CompleteAnswer['kind'] | Denial | 'stream';
@@ -129,11 +129,9 @@ function whenClosed(outgoing: ServerResponse, listener: () => void): void {
   else outgoing.once('close', listener);
 }
 
-/** Refuses a request. */
-export function refusePeer(outgoing: ServerResponse, why: string): void {
-  outgoing.writeHead(refusedStatus, { [kindHeader]: why, 'content-length': 0, connection: 'close' });
-  outgoing.end();
-}
+/** The response to whatever comes on a connection that is not served. */
+export const refusalOf = (why: string): string =>
+  `HTTP/1.1 ${refusedStatus} Forbidden\r\n${kindHeader}: ${why}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
 
 /** The ingress's side: reads the response of an owner for a listener. */
 export class ResponseReader implements PeerCall, Dispatcher.DispatchHandlers {

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { ownVersions, type PeerRefusal, type ProofReader } from './peer-proof.ts';
-import type { PeerHost } from './peer-request.ts';
-import { HttpPeerReply, refusePeer } from './peer-response.ts';
+import { findNamedPair, nonceBytes, ownVersions, type PeerPair, type PeerRefusal, readProof } from './peer-proof.ts';
+import type { PeerHost, PeerRequest } from './peer-request.ts';
+import { HttpPeerReply, refusalOf } from './peer-response.ts';
 
 /** Where an instance accepts requests of others over the network, and the address that it publishes for them. */
 export interface NetworkAddress {
@@ -28,19 +28,16 @@ export interface PeerAddresses {
 /** Options of `PeerServer`. */
 export interface PeerServerOptions {
   readonly addresses: PeerAddresses;
-  readonly proofs: ProofReader;
   /** The secrets that are known now. */
   secrets(): readonly Buffer[];
-  /** The key for an identity that a connecting peer names. */
-  findKey(identity: string): Buffer | undefined;
   onRefused(why: PeerRefusal): void;
   onFault(cause: unknown): void;
 }
 
-/** The header with the signed request. */
+/** The header with the request, beside its body: JSON in ASCII. */
 export const requestHeader = 'gangway-request';
 
-/** What the signed header may have: the headers of the client's request, and the names of users. */
+/** What the header may have: the headers of the client's request, and the names of users. */
 const maxHeaderBytes = 256 * 1024;
 
 /** TLS 1.3 with a pre-shared key: both sides prove the key, and all is encrypted. No certificate is accepted. */
@@ -49,6 +46,9 @@ export const peerTls = {
   maxVersion: 'TLSv1.3',
   ciphers: 'TLS_AES_128_GCM_SHA256',
 } as const;
+
+/** The most bytes of the line by which a connection without TLS is proven. */
+const maxProofBytes = 1024;
 
 /** A handshake that takes longer is given up, at both ends. */
 export const handshakeMs = 2_000;
@@ -76,6 +76,8 @@ export class PeerServer {
   readonly #options: PeerServerOptions;
   readonly #host: PeerHost;
   readonly #servers: Server[] = [];
+  /** The connections that have proven who uses them. */
+  readonly #pairs = new WeakMap<Socket, PeerPair>();
   readonly #replies = new Set<HttpPeerReply>();
 
   constructor(host: PeerHost, options: PeerServerOptions) {
@@ -89,7 +91,15 @@ export class PeerServer {
     const addresses = [ownVersions];
     if (directory !== undefined) {
       const name = `${randomBytes(8).toString('hex')}.sock`;
-      await this.#listen(createServer(serverOptions), { path: join(directory, name) });
+      const server = createServer(serverOptions);
+      const accept = server.listeners('connection');
+      server.removeAllListeners('connection');
+      server.on('connection', (socket: Socket) => {
+        this.#challenge(socket, () => {
+          for (const listener of accept) listener.call(server, socket);
+        });
+      });
+      await this.#listen(server, { path: join(directory, name) });
       removeLeftSockets(directory);
       addresses.push(`unix:${name}`);
     }
@@ -99,7 +109,7 @@ export class PeerServer {
         ...serverOptions,
         ...peerTls,
         handshakeTimeout: handshakeMs,
-        pskCallback: (_, identity) => this.#options.findKey(identity) ?? null,
+        pskCallback: (socket, identity) => this.#keyFor(socket, identity),
       });
       this.#countStrangers(server);
       await this.#listen(server, { host, port });
@@ -142,15 +152,56 @@ export class PeerServer {
     });
   }
 
+  /**
+   * Serves a connection without TLS once the other side has proven the secret. The proof answers a nonce, so a recorded
+   * one is worth nothing.
+   */
+  #challenge(socket: Socket, accept: () => void): void {
+    const nonce = randomBytes(nonceBytes);
+    const timer = setTimeout(() => socket.destroy(), handshakeMs);
+    let read = Buffer.alloc(0);
+    const take = (part: Buffer): void => {
+      read = Buffer.concat([read, part]);
+      const end = read.indexOf(endOfProof);
+      if (end < 0 && read.length <= maxProofBytes) return;
+      socket.removeListener('data', take);
+      const proven = end < 0 ? 'malformed' : readProof(read.toString('latin1', 0, end), nonce, this.#options.secrets());
+      if (typeof proven === 'string') {
+        this.#options.onRefused(proven);
+        socket.resume(); // the timer closes a connection whose other side does not
+        socket.end(refusalOf(proven));
+        return;
+      }
+      clearTimeout(timer);
+      socket.removeListener('error', ignore);
+      this.#pairs.set(socket, proven);
+      if (read.length > end + 1) socket.unshift(read.subarray(end + 1));
+      accept();
+    };
+    socket.on('error', ignore);
+    socket.on('close', () => clearTimeout(timer));
+    socket.on('data', take);
+    socket.write(nonce);
+  }
+
+  /** The key that a connecting peer has to prove in the TLS handshake. */
+  #keyFor(socket: Socket, identity: string): Buffer | null {
+    const pair = findNamedPair(identity, this.#options.secrets());
+    if (typeof pair === 'string' || pair.to !== this.#host.name()) return null;
+    this.#pairs.set(socket, pair);
+    return pair.psk;
+  }
+
   #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const { proofs, secrets, onRefused, onFault } = this.#options;
-    const header = incoming.headers[requestHeader];
-    const proven = typeof header === 'string' ? proofs.read(header, secrets()) : 'malformed';
-    if (typeof proven === 'string') {
-      onRefused(proven);
-      return refusePeer(outgoing, proven);
+    const { onRefused, onFault } = this.#options;
+    const request = readRequest(incoming);
+    const to = this.#pairs.get(incoming.socket)?.to;
+    if (request === undefined || to === undefined) {
+      onRefused('malformed');
+      outgoing.destroy();
+      return;
     }
-    const { request, to } = proven;
+    outgoing.sendDate = false;
     const facts = request === 'ping' ? { accepts: { json: true, sse: false } } : request.request;
     const isContinued = request !== 'ping' && request.kind === 'listen' && request.continues === true;
     const reply = new HttpPeerReply(facts, isContinued, outgoing);
@@ -163,7 +214,7 @@ export class PeerServer {
     };
     const parts: Buffer[] = [];
     incoming.on('data', (part: Buffer) => parts.push(part));
-    incoming.on('error', () => undefined); // `close` of the response follows
+    incoming.on('error', ignore); // `close` of the response follows
     incoming.on('end', () => {
       try {
         serve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
@@ -200,6 +251,20 @@ export class PeerServer {
 }
 
 const serverOptions = { maxHeaderSize: maxHeaderBytes, requestTimeout: requestMs, headersTimeout: 5 * handshakeMs };
+
+const endOfProof = '\n';
+
+const ignore = (): void => undefined;
+
+/** The request of an instance; undefined if the header is none. */
+function readRequest({ headers }: IncomingMessage): PeerRequest | 'ping' | undefined {
+  const text = headers[requestHeader];
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function addressToPublish({ advertised }: NetworkAddress, { port }: AddressInfo): string {
   return /:\d+$/.test(advertised) ? advertised : `${advertised}:${port}`;

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { modernErrorCodes } from '../../protocol/revisions.ts';
 import type { SessionEndReason } from '../../session/end-reason.ts';
 import type { SessionEvent } from '../../session/session-events.ts';
+import { OtherRecordVersion } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
@@ -238,7 +239,15 @@ function createOutageLog(
   explainOutage: SessionLifecycleLogOptions['explainOutage'],
 ): (cause: unknown) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;
+  let refusedAt = Number.NEGATIVE_INFINITY;
   return (cause) => {
+    if (cause instanceof OtherRecordVersion) {
+      // Each request of such a session comes here.
+      if (performance.now() - refusedAt < outageReminderMs) return;
+      refusedAt = performance.now();
+      logger.error({ detail: cause.message }, 'cannot read a session of another version');
+      return;
+    }
     if (!(cause instanceof StoreUnavailable)) {
       logger.error(faultField(logger, cause), 'internal error in the cluster');
       return;

@@ -291,8 +291,8 @@ export const catalogue = {
   ),
   peersRefused: counter(
     'peer_requests_refused_total',
-    'Requests for the port of the instances that were refused. malformed: no request of an instance. version: of another version. stranger: without the secret. clock: too old or too new. replay: sent before.',
-    [oneOf('reason', 'malformed', 'version', 'stranger', 'clock', 'replay')],
+    'Connections and requests for the port of the instances that were refused. malformed: not of an instance. version: of another version. stranger: without the secret, or with a recorded proof.',
+    [oneOf('reason', 'malformed', 'version', 'stranger')],
   ),
   fenced: counter(
     'fenced_appends_total',

@@ -1,6 +1,6 @@
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { PendingCall } from '../event-log.ts';
-import type { LogState, SessionRecord, StreamTail } from '../session-records.ts';
+import { type LogState, OtherRecordVersion, type SessionRecord, type StreamTail } from '../session-records.ts';
 import type { ScriptArgument, ScriptReply } from './script.ts';
 
 /** Formats a position as `<epoch>-<seq>`, the form of Redis' entry ids. */
@@ -72,6 +72,20 @@ export const tailArguments = ({ tails }: LogState): ScriptArgument[] =>
 export const pendingArguments = ({ pending }: LogState): ScriptArgument[] =>
   pending.flatMap((call, index) => [formatRequestId(call.id), formatPending(call, { epoch: 0, seq: 0 }, index)]);
 
+/** The versions of session records that a build of the gateway writes and reads. */
+export interface RecordVersions {
+  readonly written: number;
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/**
+ * The versions of this build. A change that older builds would misread raises `newest`, and `written` follows with the
+ * next release. So gateways of the release before, which run during an upgrade or after a roll-back, can read all
+ * records.
+ */
+export const recordVersions: RecordVersions = { written: 1, oldest: 1, newest: 1 };
+
 /** The members of a record that are bytes. The compiler names one that is missing. */
 const byteMembers: Readonly<Record<ByteMember, true>> = {
   initialize: true,
@@ -85,18 +99,26 @@ type ByteMember = { [K in keyof SessionRecord]: SessionRecord[K] extends Buffer 
  * Formats a record as the fields of its hash, name and value in turn. Bytes have the names of their members. The other
  * members are JSON in `head`, except those that scripts compare.
  */
-export function recordFields({ epoch, owner, ...others }: SessionRecord): ScriptArgument[] {
+export function recordFields(
+  { epoch, owner, ...others }: SessionRecord,
+  { written } = recordVersions,
+): ScriptArgument[] {
   const isBytes = ([name]: [string, unknown]): boolean => Object.hasOwn(byteMembers, name);
   const members = Object.entries(others);
   const head = JSON.stringify(Object.fromEntries(members.filter((member) => !isBytes(member))));
   const bytes = members.filter(isBytes).flat() as ScriptArgument[];
-  return ['epoch', epoch, 'owner', owner, 'head', head, ...bytes];
+  return ['epoch', epoch, 'owner', owner, 'version', written, 'head', head, ...bytes];
 }
 
-/** Parses a record from the fields of its hash; undefined if there is no record. */
-export function parseRecord(hash: ScriptReply): SessionRecord | undefined {
+/**
+ * Parses a record from the fields of its hash; undefined if there is no record. Throws `OtherRecordVersion` for one that
+ * this build cannot read.
+ */
+export function parseRecord(hash: ScriptReply, { oldest, newest } = recordVersions): SessionRecord | undefined {
   const fields = new Map(pairsOf(hash).map(([name, value]) => [textOf(name), value as Buffer]));
   if (!fields.has('epoch')) return undefined;
+  const version = Number(textOf(fields.get('version')));
+  if (!(version >= oldest && version <= newest)) throw new OtherRecordVersion(version, oldest, newest);
   const bytes = Object.keys(byteMembers).map((name) => [name, fields.get(name) ?? noBytes]);
   return {
     ...JSON.parse(textOf(fields.get('head'))),
@@ -106,9 +128,9 @@ export function parseRecord(hash: ScriptReply): SessionRecord | undefined {
   };
 }
 
-/** Parses the highest number of a stream from the fields of a record's hash. */
-export const parseNewestStream = (hash: ScriptReply): ScriptReply =>
-  pairsOf(hash).find(([name]) => textOf(name) === 'newest')?.[1] ?? null;
+/** The value of a field of a record's hash. */
+export const fieldOf = (hash: ScriptReply, field: 'newest' | 'version'): ScriptReply =>
+  pairsOf(hash).find(([name]) => textOf(name) === field)?.[1] ?? null;
 
 const noBytes = Buffer.alloc(0);
 

@@ -2,6 +2,7 @@
 import type { LogLimits } from '../event-log.ts';
 import type { ClusterStore } from '../store.ts';
 import type { StoreTelemetry } from '../store-events.ts';
+import { type RecordVersions, recordVersions } from './codec.ts';
 import { createCommands } from './connection/commands.ts';
 import { type ConnectOptions, createConnector } from './connection/connect.ts';
 import { createReaders } from './connection/readers.ts';
@@ -33,6 +34,8 @@ export interface RedisStoreOptions extends ConnectOptions {
   readonly recordTtlMs?: number;
   /** The time after which a command without an answer has an unknown outcome. */
   readonly commandTimeoutMs?: number;
+  /** The versions of session records; those of this build if absent. Tests simulate other builds. */
+  readonly versions?: RecordVersions;
   /** Receives each fault of a connection, for logs, without the contents of messages. */
   readonly onError?: (cause: unknown) => void;
   /** Receives the outcome of each command that does not block, for metrics. */
@@ -52,6 +55,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     recordTtlMs = 3_600_000,
     commandTimeoutMs = 1_000,
     onError = () => undefined,
+    versions = recordVersions,
   } = options;
   const keys = createKeys(prefix);
   const lifetimes = createLifetimes(limits, recordTtlMs, leaseMs);
@@ -74,7 +78,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
 
   return {
     log: createRedisLog({ runScript, keys, limits, lifetimes }),
-    sessions: createRedisRecords({ run, runScript, keys, lifetimes }),
+    sessions: createRedisRecords({ run, runScript, keys, lifetimes, versions }),
     instances,
     values: createRedisValues({ run, keys }),
     changes,

@@ -243,8 +243,8 @@ describe('an instance that stops with forwarded requests', () => {
 
   it('answers with a fault of its own', () => {
     const { forwarded, reply } = createForwarded(postOf([request('a')]));
-    forwarded.fail();
-    expect(reply.given).toEqual({ kind: 'fault', reason: 'internal', id: 'a' });
+    forwarded.fail('instances_differ');
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'instances_differ', id: 'a' });
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keyFromId } from '../../../src/session/session-key.ts';
 import type { PendingCall } from '../../../src/store/event-log.ts';
+import { OtherRecordVersion } from '../../../src/store/session-records.ts';
 import type { ClusterStore } from '../../../src/store/store.ts';
 import { handshake, note, request, response } from '../../session/session-fixture.ts';
 import { readMessage } from '../../support/fake-backend.ts';
@@ -61,6 +62,18 @@ describe('a session that is used through an instance that does not hold it', () 
     a.fake.backend.says(note(1), response('r'));
     await pass();
     expect([reply.given?.kind, get.sink.messages]).toEqual(['json', [note(1)]]);
+  });
+
+  it('[C-10] answers 503 if another release of the gateway has written the record, and not 404', async () => {
+    const { a, b, store, open, pass } = await createCluster();
+    const id = await open(a);
+    vi.spyOn(store.sessions, 'find').mockRejectedValue(new OtherRecordVersion(2, 1, 1));
+    const replies = [b.post(id, request('r')), b.post(id, note(1))];
+    await pass();
+    expect(replies.map(({ given }) => given)).toMatchObject([
+      { kind: 'fault', reason: 'instances_differ', id: 'r' },
+      { kind: 'fault', reason: 'instances_differ', id: null },
+    ]);
   });
 
   it('accepts notifications, and reports those that it cannot accept', async () => {

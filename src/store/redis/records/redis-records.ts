@@ -6,7 +6,16 @@ import {
   maxTakeovers,
   takeoverWindowMs,
 } from '../../takeover-limit.ts';
-import { parseNewestStream, parseRecord, parseState, pendingArguments, recordFields, tailArguments } from '../codec.ts';
+import {
+  fieldOf,
+  parseRecord,
+  parseState,
+  pendingArguments,
+  type RecordVersions,
+  recordFields,
+  tailArguments,
+  textOf,
+} from '../codec.ts';
 import type { Commands } from '../connection/commands.ts';
 import type { Keys, SessionKeys } from '../keys.ts';
 import type { Lifetimes } from '../lifetimes.ts';
@@ -18,6 +27,7 @@ export interface RedisRecordsParts {
   readonly runScript: RunScript;
   readonly keys: Keys;
   readonly lifetimes: Lifetimes;
+  readonly versions: RecordVersions;
 }
 
 /** How many sessions are renewed at once. Other commands of this process wait behind no more than these (P8). */
@@ -30,7 +40,7 @@ const changeOutcomes = new Map([
 ] as const);
 
 /** Stores the record of each session as a hash. */
-export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRecordsParts): SessionRecords {
+export function createRedisRecords({ run, runScript, keys, lifetimes, versions }: RedisRecordsParts): SessionRecords {
   const { logMs, recordMs } = lifetimes;
 
   /** Changes a record; see `change.lua`. */
@@ -44,14 +54,14 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
   return {
     async create(key, record, { followsEnded = false } = {}) {
       const args = named({ ...ownerOf(record), recordMs, followsEnded });
-      const code = await runScript('create', allKeys(keys.session(key)), [args, ...recordFields(record)]);
+      const code = await runScript('create', allKeys(keys.session(key)), [args, ...recordFields(record, versions)]);
       // Two sessions under one key would give the events of one to the other (P11).
       if (code !== 1) throw new SessionExists();
     },
 
     async find(key) {
       const hash = await run((client) => client.hgetallBuffer(keys.session(key).record));
-      return parseRecord(Object.entries(hash).flat() as Buffer[]);
+      return parseRecord(Object.entries(hash).flat() as Buffer[], versions);
     },
 
     async amend(key, epoch, changes) {
@@ -59,7 +69,11 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     },
 
     async register(key, record, tail, log, { term, displacesUntilMs } = { term: 0 }) {
-      const lists = { fields: recordFields(record), tails: tailArguments(log), pending: pendingArguments(log) };
+      const lists = {
+        fields: recordFields(record, versions),
+        tails: tailArguments(log),
+        pending: pendingArguments(log),
+      };
       const args = named({
         ...ownerOf(record),
         term,
@@ -77,15 +91,19 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     async takeOver(key, from, owner): Promise<TakeOver> {
       const pauses = { firstPauseMs: firstTakeoverPauseMs, longestPauseMs: longestTakeoverPauseMs };
       const limits = { maxTakeovers, freeTakeovers, ...pauses, windowMs: takeoverWindowMs };
-      const args = named({ ...ownerOf(from), newOwner: owner, ...limits, logMs, recordMs });
+      const { oldest, newest } = versions;
+      const args = named({ ...ownerOf(from), newOwner: owner, oldest, newest, ...limits, logMs, recordMs });
       const reply = (await runScript('take-over', allKeys(keys.session(key)), [args])) as readonly ScriptReply[];
       const [code, hash = null, tails = null, pending = null] = reply;
       if (code === 2) return { outcome: 'moved' };
       if (code === 3) return { outcome: 'unknown' };
       if (code === 4) return { outcome: 'worn_out' };
       if (code === 5) return { outcome: 'paused', pauseMs: hash as number };
-      const record = parseRecord(hash) as SessionRecord;
-      return { outcome: 'taken', record, log: parseState(parseNewestStream(hash), tails, pending) };
+      const record = parseRecord(hash, versions) as SessionRecord;
+      // The new owner amends the record, which has one version as a whole.
+      if (Number(textOf(fieldOf(hash, 'version'))) !== versions.written)
+        await change(key, { epoch: String(record.epoch), mustFit: true }, recordFields(record, versions));
+      return { outcome: 'taken', record, log: parseState(fieldOf(hash, 'newest'), tails, pending) };
     },
 
     async confirmTakeover(key, epoch) {

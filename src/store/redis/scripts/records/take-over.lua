@@ -1,7 +1,8 @@
 -- Takes a session over from an owner that is lost or has released it, by compare-and-set on owner and epoch.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
--- ARGV  1 JSON object: `owner` and `epoch` that the caller knows; `newOwner`; `maxTakeovers`, the number of takeovers
+-- ARGV  1 JSON object: `owner` and `epoch` that the caller knows; `newOwner`; `oldest` and `newest`, the versions of records
+--         that the caller reads; `maxTakeovers`, the number of takeovers
 --         without progress; `freeTakeovers`, the number of them without a pause; `firstPauseMs`, `longestPauseMs`,
 --         `windowMs`; `logMs` and `recordMs`, the TTLs of the log and of the rest
 -- Returns {code}: 2 moved, 3 unknown, 4 worn_out; {5 paused, pause in ms}; or {1 taken, {field, value, …} of the record,
@@ -14,13 +15,15 @@ local function taken()
   return {1, redis.call('HGETALL', record), redis.call('HGETALL', tails), redis.call('HGETALL', pending)}
 end
 
-local known = redis.call('HMGET', record, 'epoch', 'owner', 'ended', 'worn', 'takeovers')
+local known = redis.call('HMGET', record, 'epoch', 'owner', 'ended', 'worn', 'takeovers', 'version')
 if known[3] then
   -- This takeover ended the session before, in an attempt of this caller or of another one that knew the same epoch.
   if known[4] and known[4] == args.epoch then return {4} end
   return {3}
 end
 if not known[1] then return {3} end
+local version = tonumber(known[6] or 0)
+if version < args.oldest or version > args.newest then return {2} end
 if known[1] ~= args.epoch or known[2] ~= args.owner then
   if known[2] == args.newOwner and tonumber(known[1]) > tonumber(args.epoch) then return taken() end
   return {2}
