@@ -6,12 +6,15 @@ import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Re
 import { returnWindowMs, strandedReturnMs } from '../../session/outbound/streams.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { getStream } from '../../store/event-log.ts';
+import { backoff } from '../../util/timing/backoff.ts';
 import type { Denial, PeerCall, PeerFailure, PeerListener } from '../peers/peer-request.ts';
 import { bodyOf, type ClientOperation, operationRequestIds, peerRequestOf } from './client-operation.ts';
 import { ClientReply } from './client-reply.ts';
-import type { AttemptEnd, FailedAttempt, ForwardingHost } from './forwarding-host.ts';
+import type { AttemptEnd, FailedAttempt, ForwardingHost, Refusal, Route } from './forwarding-host.ts';
 import { EventCutter, type ReceivedBatch } from './received-events.ts';
-import { pauseAfter } from './retry-lookup.ts';
+
+/** The pauses between lookups that could not be answered yet, and between requests to an owner out of reach. */
+const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5, spread: [0.75, 1.25] });
 
 /**
  * Forwards one client request to the instance that owns the session, and returns the response to the client. It survives
@@ -22,6 +25,7 @@ import { pauseAfter } from './retry-lookup.ts';
 export class ForwardedRequest implements PeerListener {
   readonly key: string;
   readonly #host: ForwardingHost;
+  readonly #route: Route;
   readonly #reply: ClientReply;
   #operation: ClientOperation;
   readonly #ids: readonly RequestId[];
@@ -44,9 +48,10 @@ export class ForwardedRequest implements PeerListener {
   /** True once events of a stream were passed on. */
   #hasWritten = false;
 
-  constructor(key: string, operation: ClientOperation, reply: Reply, host: ForwardingHost) {
+  constructor(key: string, operation: ClientOperation, reply: Reply, route: Route, host: ForwardingHost) {
     this.key = key;
     this.#operation = operation;
+    this.#route = route;
     this.#host = host;
     this.#ids = operationRequestIds(operation);
     this.#reply = new ClientReply(reply, this.#ids, operation.kind === 'listen' ? operation.after : undefined);
@@ -62,13 +67,13 @@ export class ForwardedRequest implements PeerListener {
   }
 
   /** True if the client waits for the answer to a request, either a new one or one that its event id names. */
-  get awaitsAnswer(): boolean {
+  get #awaitsAnswer(): boolean {
     const { after } = this.#operation.kind === 'listen' ? this.#operation : {};
     return this.requestId !== null || (after !== undefined && readRequestIds(after).length > 0);
   }
 
   /** True for a GET stream, which may wait for ever. */
-  get listens(): boolean {
+  get #listens(): boolean {
     return this.#operation.kind === 'listen';
   }
 
@@ -80,11 +85,11 @@ export class ForwardedRequest implements PeerListener {
   /** Runs until the client has its answer or is gone. Rejects only for a fault of the gateway. */
   async run(): Promise<void> {
     try {
-      if (this.#operation.kind === 'listen')
-        this.#reply.openAfter(this.#host.earlyStreamMs, this.#host.retryMsOfPriming);
-      while (!this.#reply.isDone && (await this.#host.admit(this.#reply)) && !(await this.#replay())) {
-        const owner = await this.#host.locate(this.#reply, this.#failed);
-        if (owner === 'none' || this.#reply.isDone) return;
+      if (this.#listens) this.#reply.openAfter(this.#host.earlyStreamMs, this.#route.retryMsOfPriming);
+      while ((await this.#untilKnown(() => this.#route.admit())) !== undefined) {
+        if (this.#listens && (await this.#replay())) return;
+        const owner = await this.#untilKnown(() => this.#route.locate(this.#failed));
+        if (owner === undefined || this.#reply.isDone) return;
         if ('here' in owner) return this.#serve(owner.here);
         const why = await this.#attempt(owner.instance, owner.adopts);
         if (why === 'answered') return;
@@ -95,8 +100,27 @@ export class ForwardedRequest implements PeerListener {
         if (why !== 'moved' && why !== 'ending' && !(await this.#waitForOwner(this.#failed))) return;
       }
     } finally {
-      this.#host.onOver();
+      this.#host.onOver(this);
     }
+  }
+
+  /**
+   * Repeats a lookup until it has a result: for a POST as long as it may wait, for a GET for ever (P7).
+   * @returns undefined if the reply was answered, here or elsewhere
+   */
+  async #untilKnown<T extends object | string>(find: () => Promise<T | Refusal | 'later'>): Promise<T | undefined> {
+    const { waitMs, isClosed } = this.#host;
+    for (let lookups = 0; !this.#reply.isDone; lookups += 1) {
+      const result = await find();
+      const isRefused = typeof result === 'object' && 'fault' in result;
+      if (!isRefused && result !== 'later') return result as T;
+      const isLate = isClosed() || (!this.#listens && performance.now() >= this.#mayWaitUntil(waitMs));
+      const passes = isRefused && (result.isPassing === 'soon' || (result.isPassing && !this.#awaitsAnswer));
+      if (isRefused && (!passes || isLate)) this.#reply.answer(faultAnswer(result.fault, this.requestId));
+      else if (isLate) this.#endUnknown();
+      else await delay(pauseAfter(lookups), undefined, { ref: false });
+    }
+    return undefined;
   }
 
   /** This instance stops. A client that can continue elsewhere is sent there, spread over a while. */
@@ -113,7 +137,7 @@ export class ForwardedRequest implements PeerListener {
   }
 
   /** Answers that no owner could be asked in time. */
-  endUnknown(): void {
+  #endUnknown(): void {
     const { why } = this.#failed ?? {};
     const reason =
       why === 'refused' ? 'instances_differ' : why === 'unsent' ? 'owner_unreachable' : 'store_unavailable';
@@ -130,7 +154,7 @@ export class ForwardedRequest implements PeerListener {
     if (this.#beganAt > since) return;
     const after = this.#operation.kind === 'listen' ? this.#operation.after : undefined;
     const waitsForAnswer = this.requestId !== null || (after !== undefined && after.stream !== getStream);
-    if (this.listens && !waitsForAnswer) return;
+    if (this.#listens && !waitsForAnswer) return;
     const canGoOn = this.#reply.isContinued || after !== undefined;
     if (canGoOn) this.#reply.endForReconnect(strandedReturnMs);
     else this.#abandon('store_unavailable');
@@ -138,7 +162,7 @@ export class ForwardedRequest implements PeerListener {
   }
 
   /** How long the request may wait for an owner, on the monotonic clock: again as long after the loss of one. */
-  mayWaitUntil(waitMs: number): number {
+  #mayWaitUntil(waitMs: number): number {
     return Math.max(this.#beganAt, this.#ownerLostAt) + waitMs;
   }
 
@@ -217,7 +241,7 @@ export class ForwardedRequest implements PeerListener {
   /** Sends the client the events that are in the log, which needs no owner. True if the stream is complete. */
   async #replay(): Promise<boolean> {
     if (this.#operation.kind !== 'listen' || this.#operation.after === undefined) return false;
-    const reached = await this.#host.replay(this.#operation.after, this.#reply);
+    const reached = await this.#route.replay(this.#operation.after, this.#reply);
     if (reached === 'complete') return true;
     this.#operation = { kind: 'listen', after: reached };
     // Otherwise the replayed events would be sent again after the loss of the next owner.
@@ -297,7 +321,7 @@ export class ForwardedRequest implements PeerListener {
     }
     const operation = this.#operation;
     if (operation.kind !== 'post' || operation.opens !== undefined) return true;
-    if (this.#host.mayRepeat && operation.messages.every(isHarmless)) return true;
+    if (this.#route.mayRepeat && operation.messages.every(isHarmless)) return true;
     this.#reply.answer(faultAnswer('outcome_unknown', this.requestId));
     return false;
   }
@@ -310,8 +334,8 @@ export class ForwardedRequest implements PeerListener {
     const { waitMs, isClosed } = this.#host;
     // A lost owner may seem to live for a lease. The next owner has its time from now on.
     if (times === 1) this.#ownerLostAt = performance.now();
-    else if (isClosed() || (!this.listens && performance.now() >= this.mayWaitUntil(waitMs))) {
-      this.endUnknown();
+    else if (isClosed() || (!this.#listens && performance.now() >= this.#mayWaitUntil(waitMs))) {
+      this.#endUnknown();
       return false;
     } else await delay(pauseAfter(times), undefined, { ref: false });
     return true;

@@ -1,9 +1,9 @@
 // The requests of clients that other instances have to answer.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason } from '../../protocol/faults.ts';
 import { assumedRevision, sessionRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionLookup } from '../../session/lookup.ts';
 import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../session/session-events.ts';
@@ -13,10 +13,10 @@ import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Directory } from '../ownership/directory.ts';
 import type { ClientOperation } from './client-operation.ts';
+import type { ClientReply } from './client-reply.ts';
 import { ForwardedRequest } from './forwarded-request.ts';
-import type { FailedAttempt, ForwardingHost, SessionOwnerLocation } from './forwarding-host.ts';
+import type { FailedAttempt, ForwardingHost, Route, SessionLocation } from './forwarding-host.ts';
 import { replay } from './replay.ts';
-import { type RetryLookupOptions, retryLookup } from './retry-lookup.ts';
 
 /** Options of `ForwardedRequests`. */
 export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'ask'> {
@@ -43,11 +43,21 @@ const pauseMs = 50;
 /** All requests that this instance forwards. */
 export class ForwardedRequests {
   readonly #options: ForwardedRequestsOptions;
+  readonly #host: ForwardingHost;
   readonly #requests = new Set<ForwardedRequest>();
   #isClosed = false;
 
   constructor(options: ForwardedRequestsOptions) {
     this.#options = options;
+    const { limits, noticeMs, ask } = options;
+    this.#host = {
+      ask,
+      // A lost owner may seem to live for a lease.
+      waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs),
+      earlyStreamMs,
+      isClosed: () => this.#isClosed,
+      onOver: (request) => this.#requests.delete(request),
+    };
   }
 
   /** The instances that requests wait for. */
@@ -72,11 +82,12 @@ export class ForwardedRequests {
     const { server, principal } = lookup;
     const here: SessionHandle = { post: (_, to) => open(to), listen: () => undefined, remove: () => undefined };
     const opens = { server: server.name, digest: server.digest, principal };
-    this.#run(lookup, { kind: 'post', messages: [initialize], isBatch: false, opens }, reply, () => ({
+    const operation = { kind: 'post', messages: [initialize], isBatch: false, opens } as const;
+    this.#run(lookup.key, operation, reply, {
+      ...postsOnly,
       mayRepeat: true,
-      admit: () => Promise.resolve(true),
-      locate: (_, failed) => Promise.resolve(failed === undefined ? { instance: home, epoch: 0 } : { here }),
-    }));
+      locate: async (failed) => (failed === undefined ? { instance: home, epoch: 0 } : { here }),
+    });
   }
 
   /**
@@ -84,9 +95,7 @@ export class ForwardedRequests {
    * @param find the instance; undefined if there is none. Rejects with `StoreUnavailable` if that cannot be known.
    */
   postTo(find: () => Promise<string | undefined>, lookup: SessionLookup, post: ClientPost, reply: Reply): void {
-    const locate = async (
-      failed: FailedAttempt | undefined,
-    ): Promise<Exclude<SessionOwnerLocation, 'none'> | { readonly fault: Reason } | 'later'> => {
+    const locate = async (failed: FailedAttempt | undefined): Promise<SessionLocation> => {
       try {
         const instance = failed?.why === 'moved' ? undefined : await find();
         if (instance !== undefined) return { instance, epoch: 0 };
@@ -96,13 +105,7 @@ export class ForwardedRequests {
         throw cause;
       }
     };
-    this.#run(lookup, { kind: 'post', ...post }, reply, (request) => ({
-      mayRepeat: false,
-      admit: () => Promise.resolve(true),
-      locate: async (to, failed) =>
-        (await retryLookup<SessionOwnerLocation & object>(() => locate(failed), request(), to, this.#retryOptions)) ??
-        'none',
-    }));
+    this.#run(lookup.key, { kind: 'post', ...post }, reply, { ...postsOnly, mayRepeat: false, locate });
   }
 
   /** An instance was lost. Requests that wait for it must not wait any longer. */
@@ -133,63 +136,46 @@ export class ForwardedRequests {
   }
 
   #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
-    const { directory } = this.#options;
+    const { directory, limits } = this.#options;
     const lookup = { ...client, forwarded: reply.request.forwarded };
     // A stream would keep this instance from stopping. Its client finds another one by itself.
     const passesOn = operation.kind !== 'listen';
-    const retryOptions = this.#retryOptions;
-    this.#run(lookup, operation, reply, (request) => ({
+    const { primesStreams } = sessionRevision(client.version ?? assumedRevision);
+    this.#run(client.key, operation, reply, {
       mayRepeat: true,
-      admit: async (to) => (await retryLookup(() => directory.admits(lookup), request(), to, retryOptions)) === 'yes',
-      locate: async (to, failed) =>
-        (await retryLookup(() => directory.locate(lookup, failed, passesOn), request(), to, retryOptions)) ?? 'none',
-    }));
-  }
-
-  get #retryOptions(): RetryLookupOptions {
-    const { limits, noticeMs } = this.#options;
-    // A lost owner may seem to live for a lease.
-    return { waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs), isClosed: () => this.#isClosed };
+      retryMsOfPriming: primesStreams ? limits.reconnectDelayMs : undefined,
+      admit: () => directory.admits(lookup),
+      locate: (failed) => directory.locate(lookup, failed, passesOn),
+      replay: (after, to) => this.#replay(lookup, after, to),
+    });
   }
 
   /** Runs a request that another instance may have to answer. */
-  #run(
-    { key, server, version }: SessionLookup,
-    operation: ClientOperation,
-    reply: Reply,
-    ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate' | 'mayRepeat'>,
-  ): void {
-    const { store, limits, directory, ask, reportFailure } = this.#options;
-    const { emit, delivered } = this.#options.telemetry;
-    const request: ForwardedRequest = new ForwardedRequest(key, operation, reply, {
-      ...ownerOf(() => request),
-      ...this.#retryOptions,
-      earlyStreamMs,
-      ask,
-      retryMsOfPriming: sessionRevision(version ?? assumedRevision).primesStreams ? limits.reconnectDelayMs : undefined,
-      replay: async (after, to) => {
-        const primes = directory.primes(key);
-        let outcome: ResumeOutcome = 'complete';
-        const onWritten = (count: number): void => {
-          outcome = 'resumed';
-          delivered.replayed.add(count);
-        };
-        const onSlowReader = (): void => emit({ type: 'session-client-cut', name: sessionName(key, server.name) });
-        const options = { log: store.log, key, primes, onWritten, onSlowReader, ...limits };
-        const reached = await replay(options, after, to);
-        // otherwise the owner continues the stream and reports it
-        if (reached === 'complete') emit({ type: 'stream-resumed', server: server.name, outcome });
-        return reached;
-      },
-      onOver: () => this.#requests.delete(request),
-    });
+  #run(key: string, operation: ClientOperation, reply: Reply, route: Route): void {
+    const request = new ForwardedRequest(key, operation, reply, route, this.#host);
     this.#requests.add(request);
     request.run().catch((cause: unknown) => {
       // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
-      reportFailure(cause);
+      this.#options.reportFailure(cause);
       request.fail(cause instanceof OtherRecordVersion ? 'instances_differ' : 'internal');
     });
+  }
+
+  async #replay({ key, server }: SessionLookup, after: EventId, to: ClientReply): Promise<EventId | 'complete'> {
+    const { store, limits, directory, telemetry } = this.#options;
+    let outcome: ResumeOutcome = 'complete';
+    const onWritten = (count: number): void => {
+      outcome = 'resumed';
+      telemetry.delivered.replayed.add(count);
+    };
+    const onSlowReader = (): void =>
+      telemetry.emit({ type: 'session-client-cut', name: sessionName(key, server.name) });
+    const options = { log: store.log, key, primes: directory.primes(key), onWritten, onSlowReader, ...limits };
+    const reached = await replay(options, after, to);
+    // otherwise the owner continues the stream and reports it
+    if (reached === 'complete') telemetry.emit({ type: 'stream-resumed', server: server.name, outcome });
+    return reached;
   }
 
   /** Resolves when no client waits for another instance. */
@@ -201,5 +187,12 @@ export class ForwardedRequests {
     }
   }
 }
+
+/** The part of a route that only streams and known sessions need. */
+const postsOnly: Pick<Route, 'admit' | 'replay' | 'retryMsOfPriming'> = {
+  admit: async () => 'yes',
+  replay: async () => 'complete',
+  retryMsOfPriming: undefined,
+};
 
 const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';

@@ -1,40 +1,55 @@
+import type { Reason } from '../../protocol/faults.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { Denial, PeerFailure, PeerTransport } from '../peers/peer-request.ts';
 import type { ClientReply } from './client-reply.ts';
-import type { RetryLookupOptions } from './retry-lookup.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
 
-/** Where the session is. `none`: the reply has been answered, so no owner has to be asked. */
-export type SessionOwnerLocation =
+/** A fault that `isPassing` applies to requests; a stream can wait for its end. If it passes `soon`, a request can, too. */
+export interface Refusal {
+  readonly fault: Reason;
+  readonly isPassing?: true | 'soon';
+}
+
+/**
+ * Where a session is, as far as known. `later`: the answer cannot be known now; ask again. With `adopts`, nobody owns the
+ * session, and the instance is asked to take it over.
+ */
+export type SessionLocation =
   | { readonly here: SessionHandle }
-  /** The owner and epoch that the record names. With `adopts`, an instance that takes the session over first. */
+  /** The owner and epoch that the record names. */
   | { readonly instance: string; readonly epoch: number; readonly adopts?: true }
-  | 'none';
+  | Refusal
+  | 'later';
 
-/** The services of its instance that a forwarded request needs. */
-export interface ForwardingHost extends Pick<PeerTransport, 'ask'>, RetryLookupOptions {
+/** How the owner of one request is found. */
+export interface Route {
+  /** Whether the session exists and the client may use it. */
+  admit(): Promise<'yes' | Refusal | 'later'>;
   /**
-   * True if the session exists and the client may use it. Waits while that cannot be known. Answers the reply
-   * otherwise.
-   */
-  admit(reply: ClientReply): Promise<boolean>;
-  /**
-   * Finds the owner of the session, or takes the session over. Waits while neither is possible. Answers the reply if
-   * the session cannot be served.
+   * Finds the owner of the session, or takes the session over.
    * @param failed the owner of the previous attempt, and how that attempt ended
    */
-  locate(reply: ClientReply, failed: FailedAttempt | undefined): Promise<SessionOwnerLocation>;
+  locate(failed: FailedAttempt | undefined): Promise<SessionLocation>;
   /** Replays the part of a stream that is in the log; see `replay.ts`. */
   replay(after: EventId, reply: ClientReply): Promise<EventId | 'complete'>;
-  /** The request is answered, or its client is gone. */
-  onOver(): void;
   /** False if the answers go to a stream elsewhere: a harmless request that ran again would be answered twice there. */
   readonly mayRepeat: boolean;
-  readonly earlyStreamMs: number;
   /**
    * The reconnection time for priming events of the client's streams, as far as the request tells; undefined for none.
    */
   readonly retryMsOfPriming: number | undefined;
+}
+
+/** The services of its instance that all forwarded requests need. */
+export interface ForwardingHost extends Pick<PeerTransport, 'ask'> {
+  /** How long a POST may wait in total for an owner, in milliseconds. */
+  readonly waitMs: number;
+  readonly earlyStreamMs: number;
+  /** True once the instance has stopped. */
+  isClosed(): boolean;
+  /** The request is answered, or its client is gone. */
+  onOver(request: ForwardedRequest): void;
 }
 
 /** Why an attempt with an owner ended. */

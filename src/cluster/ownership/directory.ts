@@ -11,7 +11,7 @@ import type { SessionRecord } from '../../store/session-records.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../util/bounded-map.ts';
-import type { FailedAttempt } from '../forward/forwarding-host.ts';
+import type { FailedAttempt, Refusal, SessionLocation } from '../forward/forwarding-host.ts';
 import { type Lease, settlingMs } from './lease.ts';
 
 /** Options of `Directory`. */
@@ -45,17 +45,6 @@ export interface DirectoryOptions {
   /** Another instance that can take sessions over in place of this one; undefined if none is known. */
   findSuccessor(): Promise<string | undefined>;
 }
-
-/**
- * Where a session is, as far as known. `later`: the answer cannot be known now; ask again. With `adopts`, nobody owns
- * the session, and the instance is asked to take it over. A fault that `isPassing` applies to requests; a stream can
- * wait for its end. If it passes `soon`, a request can wait for its end, too.
- */
-export type SessionLocation =
-  | { readonly here: SessionHandle }
-  | { readonly instance: string; readonly epoch: number; readonly adopts?: true }
-  | { readonly fault: Reason; readonly isPassing?: true | 'soon' }
-  | 'later';
 
 /** How many records are cached, so that a request to another instance's session asks the store for nothing (P8). */
 const maxRemembered = 10_000;
@@ -113,7 +102,7 @@ export class Directory {
   }
 
   /** Whether the session exists and the client may use it. */
-  async admits(lookup: SessionLookup): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+  async admits(lookup: SessionLookup): Promise<'yes' | Refusal | 'later'> {
     const { key, server, version } = lookup;
     const session = this.#options.find(key);
     const here = session && admissionSubject(session);

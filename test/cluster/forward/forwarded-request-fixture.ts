@@ -1,6 +1,6 @@
 import type { ClientOperation } from '../../../src/cluster/forward/client-operation.ts';
 import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
-import type { FailedAttempt, SessionOwnerLocation } from '../../../src/cluster/forward/forwarding-host.ts';
+import type { FailedAttempt, Route, SessionLocation } from '../../../src/cluster/forward/forwarding-host.ts';
 import type { PeerListener, PeerRequest } from '../../../src/cluster/peers/peer-request.ts';
 import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
@@ -13,6 +13,8 @@ interface ForwardingFixtureOptions {
   /** Who holds the session, at each question in turn; the last one for ever. `here`: this instance. */
   readonly owners?: readonly string[];
   readonly admits?: boolean;
+  /** What is known of the owner at the first questions, before `owners`. */
+  readonly unknown?: readonly SessionLocation[];
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
   /** A GET gets its head after this time; never if not said. */
@@ -40,6 +42,7 @@ export function createForwarded(
   {
     owners = ['o1'],
     admits = true,
+    unknown = [],
     replayed,
     earlyStreamMs = 2 ** 30,
     retryMsOfPriming,
@@ -58,19 +61,28 @@ export function createForwarded(
     listen: () => undefined,
     remove: (to) => to.answer({ kind: 'removed' }),
   };
-  const forwarded = new ForwardedRequest('k', wanted, reply, {
-    earlyStreamMs,
+  const waiting = [...unknown];
+  const route: Route = {
     retryMsOfPriming,
     mayRepeat,
-    waitMs,
-    isClosed: () => false,
-    admit: async () => admits,
-    async locate(_reply, failed): Promise<SessionOwnerLocation> {
+    admit: async () => (admits ? 'yes' : { fault: 'unknown_session' }),
+    async locate(failed) {
+      const known = waiting.shift();
+      if (known !== undefined) return known;
       asked.push(failed);
       const owner = owners[Math.min(asked.length, owners.length) - 1] ?? 'none';
-      if (owner === 'none') return owner;
+      if (owner === 'none') return { fault: 'unknown_session' };
       return owner === 'here' ? { here: handle } : { instance: owner, epoch: 1 };
     },
+    async replay(after) {
+      replays.push(after);
+      return replayed ?? after;
+    },
+  };
+  const forwarded = new ForwardedRequest('k', wanted, reply, route, {
+    earlyStreamMs,
+    waitMs,
+    isClosed: () => false,
     ask(to, request, body, owner) {
       const one: SentRequest = { to, request, body: body?.toString(), owner, isAborted: false, resumed: 0 };
       sent.push(one);
@@ -83,10 +95,6 @@ export function createForwarded(
           one.isAborted = true;
         },
       };
-    },
-    async replay(after) {
-      replays.push(after);
-      return replayed ?? after;
     },
     onOver: () => {
       over += 1;

@@ -1,8 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { ClientOperation } from '../../../src/cluster/forward/client-operation.ts';
 import { createPrimingBatch } from '../../../src/reply/event-batch.ts';
 import { accepted, faultAnswer, nothing } from '../../../src/reply/reply.ts';
 import { errorTo, note, request, response } from '../../session/session-fixture.ts';
 import { acceptsBoth, acceptsSse } from '../../support/fake-reply.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { bytes, createForwarded, eventText, listenAfter, postOf, settled } from './forwarded-request-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
@@ -245,6 +247,32 @@ describe('an instance that stops with forwarded requests', () => {
     const { forwarded, reply } = createForwarded(postOf([request('a')]));
     forwarded.fail('instances_differ');
     expect(reply.given).toEqual({ kind: 'fault', reason: 'instances_differ', id: 'a' });
+  });
+});
+
+describe('a forwarded request whose session waits for a takeover', () => {
+  /** Asks where a session is whose next takeover has to wait, twice, and is free then. */
+  async function askPaused(wanted: ClientOperation, isPassing: true | 'soon' = true, waitMs = 1_000) {
+    const paused = { fault: 'takeover_paused', isPassing } as const;
+    const { forwarded, reply, sent, run } = createForwarded(wanted, { unknown: [paused, paused], waitMs });
+    const done = run();
+    await waitFor(() => sent.length > 0 || reply.given !== undefined, { what: 'an owner or an answer', intervalMs: 5 });
+    const [isSent, given] = [sent.length > 0, reply.given];
+    forwarded.close();
+    await done;
+    return { isSent, given };
+  }
+
+  it('[U-01] [P3] [P7] waits out the pause if it is a GET, and is answered otherwise', async () => {
+    expect(await askPaused({ kind: 'listen', after: undefined })).toEqual({ isSent: true, given: undefined });
+    expect(await askPaused(listenAfter('0.5-1'))).toEqual({ isSent: true, given: undefined });
+    expect(await askPaused(postOf([request('a')]))).toMatchObject({ given: { reason: 'takeover_paused', id: 'a' } });
+    expect(await askPaused(listenAfter(`3.5-1${requests}`))).toMatchObject({ given: { reason: 'takeover_paused' } });
+  });
+
+  it('[U-01] [P3] waits out a short pause, and hears of the pause if its time is over first', async () => {
+    expect(await askPaused(postOf([request('a')]), 'soon')).toEqual({ isSent: true, given: undefined });
+    expect(await askPaused(postOf([request('a')]), 'soon', 0)).toMatchObject({ given: { reason: 'takeover_paused' } });
   });
 });
 
