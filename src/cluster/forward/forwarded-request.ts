@@ -10,7 +10,7 @@ import { backoff } from '../../util/timing/backoff.ts';
 import type { Denial, PeerCall, PeerFailure, PeerListener } from '../peers/peer-request.ts';
 import { bodyOf, type ClientOperation, operationRequestIds, peerRequestOf } from './client-operation.ts';
 import { ClientReply } from './client-reply.ts';
-import type { AttemptEnd, FailedAttempt, ForwardingHost, Refusal, Route } from './forwarding-host.ts';
+import type { AttemptEnd, FailedAttempt, ForwardingHost, LookupFault, OwnerRoute } from './forwarding-host.ts';
 import { EventCutter, type ReceivedBatch } from './received-events.ts';
 
 /** The pauses between lookups that could not be answered yet, and between requests to an owner out of reach. */
@@ -25,7 +25,7 @@ const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5, spread: [0.75
 export class ForwardedRequest implements PeerListener {
   readonly key: string;
   readonly #host: ForwardingHost;
-  readonly #route: Route;
+  readonly #route: OwnerRoute;
   readonly #reply: ClientReply;
   #operation: ClientOperation;
   readonly #ids: readonly RequestId[];
@@ -48,7 +48,7 @@ export class ForwardedRequest implements PeerListener {
   /** True once events of a stream were passed on. */
   #hasWritten = false;
 
-  constructor(key: string, operation: ClientOperation, reply: Reply, route: Route, host: ForwardingHost) {
+  constructor(key: string, operation: ClientOperation, reply: Reply, route: OwnerRoute, host: ForwardingHost) {
     this.key = key;
     this.#operation = operation;
     this.#route = route;
@@ -84,23 +84,18 @@ export class ForwardedRequest implements PeerListener {
 
   /** Runs until the client has its answer or is gone. Rejects only for a fault of the gateway. */
   async run(): Promise<void> {
-    try {
-      if (this.#listens) this.#reply.openAfter(this.#host.earlyStreamMs, this.#route.retryMsOfPriming);
-      while ((await this.#untilKnown(() => this.#route.admit())) !== undefined) {
-        if (this.#listens && (await this.#replay())) return;
-        const owner = await this.#untilKnown(() => this.#route.locate(this.#failed));
-        if (owner === undefined || this.#reply.isDone) return;
-        if ('here' in owner) return this.#serve(owner.here);
-        const why = await this.#attempt(owner.instance, owner.adopts);
-        if (why === 'answered') return;
-        if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined)
-          await this.#prepareResume(this.#cursor);
-        if (why === 'lost' && !this.#prepareRetry()) return;
-        this.#failed = failedAfter(this.#failed, owner, why);
-        if (why !== 'moved' && why !== 'ending' && !(await this.#waitForOwner(this.#failed))) return;
-      }
-    } finally {
-      this.#host.onOver(this);
+    if (this.#listens) this.#reply.openAfter(this.#host.earlyStreamMs, this.#route.retryMsOfPriming);
+    while ((await this.#untilKnown(() => this.#route.admit())) !== undefined) {
+      if (this.#listens && (await this.#replay())) return;
+      const owner = await this.#untilKnown(() => this.#route.locate(this.#failed));
+      if (owner === undefined || this.#reply.isDone) return;
+      if ('here' in owner) return this.#serve(owner.here);
+      const why = await this.#attempt(owner.instance, owner.adopts);
+      if (why === 'answered') return;
+      if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined) await this.#prepareResume(this.#cursor);
+      if (why === 'lost' && !this.#prepareRetry()) return;
+      this.#failed = failedAfter(this.#failed, owner, why);
+      if (why !== 'moved' && why !== 'ending' && !(await this.#waitForOwner(this.#failed))) return;
     }
   }
 
@@ -108,7 +103,7 @@ export class ForwardedRequest implements PeerListener {
    * Repeats a lookup until it has a result: for a POST as long as it may wait, for a GET for ever (P7).
    * @returns undefined if the reply was answered, here or elsewhere
    */
-  async #untilKnown<T extends object | string>(find: () => Promise<T | Refusal | 'later'>): Promise<T | undefined> {
+  async #untilKnown<T extends object | string>(find: () => Promise<T | LookupFault | 'later'>): Promise<T | undefined> {
     const { waitMs, isClosed } = this.#host;
     for (let lookups = 0; !this.#reply.isDone; lookups += 1) {
       const result = await find();

@@ -11,11 +11,12 @@ import type { ClientPost, SessionHandle } from '../../session/session-handle.ts'
 import { OtherRecordVersion } from '../../store/session-records.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Directory } from '../ownership/directory.ts';
 import type { ClientOperation } from './client-operation.ts';
 import type { ClientReply } from './client-reply.ts';
 import { ForwardedRequest } from './forwarded-request.ts';
-import type { FailedAttempt, ForwardingHost, Route, SessionLocation } from './forwarding-host.ts';
+import type { FailedAttempt, ForwardingHost, OwnerRoute, SessionLocation } from './forwarding-host.ts';
 import { replay } from './replay.ts';
 
 /** Options of `ForwardedRequests`. */
@@ -56,7 +57,6 @@ export class ForwardedRequests {
       waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs),
       earlyStreamMs,
       isClosed: () => this.#isClosed,
-      onOver: (request) => this.#requests.delete(request),
     };
   }
 
@@ -151,15 +151,22 @@ export class ForwardedRequests {
   }
 
   /** Runs a request that another instance may have to answer. */
-  #run(key: string, operation: ClientOperation, reply: Reply, route: Route): void {
+  #run(key: string, operation: ClientOperation, reply: Reply, route: OwnerRoute): void {
     const request = new ForwardedRequest(key, operation, reply, route, this.#host);
     this.#requests.add(request);
-    request.run().catch((cause: unknown) => {
+    const fail = (cause: unknown): void => {
       // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
       this.#options.reportFailure(cause);
       request.fail(cause instanceof OtherRecordVersion ? 'instances_differ' : 'internal');
-    });
+    };
+    detach(
+      'cluster',
+      request
+        .run()
+        .catch(fail)
+        .finally(() => this.#requests.delete(request)),
+    );
   }
 
   async #replay({ key, server }: SessionLookup, after: EventId, to: ClientReply): Promise<EventId | 'complete'> {
@@ -189,7 +196,7 @@ export class ForwardedRequests {
 }
 
 /** The part of a route that only streams and known sessions need. */
-const postsOnly: Pick<Route, 'admit' | 'replay' | 'retryMsOfPriming'> = {
+const postsOnly: Pick<OwnerRoute, 'admit' | 'replay' | 'retryMsOfPriming'> = {
   admit: async () => 'yes',
   replay: async () => 'complete',
   retryMsOfPriming: undefined,

@@ -3,10 +3,9 @@ import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { Denial, PeerFailure, PeerTransport } from '../peers/peer-request.ts';
 import type { ClientReply } from './client-reply.ts';
-import type { ForwardedRequest } from './forwarded-request.ts';
 
 /** A fault that `isPassing` applies to requests; a stream can wait for its end. If it passes `soon`, a request can, too. */
-export interface Refusal {
+export interface LookupFault {
   readonly fault: Reason;
   readonly isPassing?: true | 'soon';
 }
@@ -19,13 +18,13 @@ export type SessionLocation =
   | { readonly here: SessionHandle }
   /** The owner and epoch that the record names. */
   | { readonly instance: string; readonly epoch: number; readonly adopts?: true }
-  | Refusal
+  | LookupFault
   | 'later';
 
 /** How the owner of one request is found. */
-export interface Route {
+export interface OwnerRoute {
   /** Whether the session exists and the client may use it. */
-  admit(): Promise<'yes' | Refusal | 'later'>;
+  admit(): Promise<'yes' | LookupFault | 'later'>;
   /**
    * Finds the owner of the session, or takes the session over.
    * @param failed the owner of the previous attempt, and how that attempt ended
@@ -48,8 +47,6 @@ export interface ForwardingHost extends Pick<PeerTransport, 'ask'> {
   readonly earlyStreamMs: number;
   /** True once the instance has stopped. */
   isClosed(): boolean;
-  /** The request is answered, or its client is gone. */
-  onOver(request: ForwardedRequest): void;
 }
 
 /** Why an attempt with an owner ended. */

@@ -11,7 +11,7 @@ import type { SessionRecord } from '../../store/session-records.ts';
 import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../util/bounded-map.ts';
-import type { FailedAttempt, Refusal, SessionLocation } from '../forward/forwarding-host.ts';
+import type { FailedAttempt, LookupFault, SessionLocation } from '../forward/forwarding-host.ts';
 import { type Lease, settlingMs } from './lease.ts';
 
 /** Options of `Directory`. */
@@ -102,7 +102,7 @@ export class Directory {
   }
 
   /** Whether the session exists and the client may use it. */
-  async admits(lookup: SessionLookup): Promise<'yes' | Refusal | 'later'> {
+  async admits(lookup: SessionLookup): Promise<'yes' | LookupFault | 'later'> {
     const { key, server, version } = lookup;
     const session = this.#options.find(key);
     const here = session && admissionSubject(session);

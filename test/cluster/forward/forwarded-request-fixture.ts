@@ -1,6 +1,6 @@
 import type { ClientOperation } from '../../../src/cluster/forward/client-operation.ts';
 import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
-import type { FailedAttempt, Route, SessionLocation } from '../../../src/cluster/forward/forwarding-host.ts';
+import type { FailedAttempt, OwnerRoute, SessionLocation } from '../../../src/cluster/forward/forwarding-host.ts';
 import type { PeerListener, PeerRequest } from '../../../src/cluster/peers/peer-request.ts';
 import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
@@ -62,7 +62,7 @@ export function createForwarded(
     remove: (to) => to.answer({ kind: 'removed' }),
   };
   const waiting = [...unknown];
-  const route: Route = {
+  const route: OwnerRoute = {
     retryMsOfPriming,
     mayRepeat,
     admit: async () => (admits ? 'yes' : { fault: 'unknown_session' }),
@@ -96,10 +96,11 @@ export function createForwarded(
         },
       };
     },
-    onOver: () => {
-      over += 1;
-    },
   });
+  const run = async (): Promise<void> => {
+    await forwarded.run();
+    over += 1;
+  };
   /** The newest request to an owner. */
   const newest = (): SentRequest => sent.at(-1) as SentRequest;
   return {
@@ -107,11 +108,11 @@ export function createForwarded(
     over: () => over,
     /** Begins, and resolves when the first owner was asked. */
     async begin(): Promise<{ readonly done: Promise<void> }> {
-      const done = forwarded.run();
+      const done = run();
       await settled();
       return { done };
     },
-    run: () => forwarded.run(),
+    run,
   };
 }
 
