@@ -53,7 +53,7 @@ export async function openKeptProcesses(users: readonly string[], canAsk: boolea
   return {
     rules: {
       ...{ canAsk, hasAnswers: false, isSilentByDefault: false, notesUsersLate: false },
-      ...{ trustsOrder: false, restarts: false },
+      ...{ restarts: false },
     },
     server,
     request: send,

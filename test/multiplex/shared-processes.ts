@@ -42,7 +42,7 @@ export async function openSharedProcess(users: readonly string[]): Promise<Subje
   return {
     rules: {
       ...{ canAsk: false, hasAnswers: true, isSilentByDefault: true, notesUsersLate: true },
-      ...{ trustsOrder: true, restarts: true },
+      ...{ restarts: true },
     },
     server,
     request: (client, message, level) => request(client, message, level, message.id),

@@ -26,11 +26,6 @@ export interface Rules {
   readonly isSilentByDefault: boolean;
   /** True if a user counts from the first request on; false if the user counts from the start of the connection. */
   readonly notesUsersLate: boolean;
-  /**
-   * True if the answer to a request shows that the server has read all earlier cancellations, and if the answer to a
-   * cancelled request shows nothing.
-   */
-  readonly trustsOrder: boolean;
   /** True if a lost server is started again for the same clients. */
   readonly restarts: boolean;
 }

@@ -33,7 +33,6 @@ class Call {
   atServer: Wire;
   tokenAtServer: Wire;
   cancelledMs = Number.NEGATIVE_INFINITY;
-  answeredMs = Number.NEGATIVE_INFINITY;
   outcomes = 0;
   isCancelled = false;
 
@@ -305,7 +304,6 @@ export class World {
   #answer(call: Call): void {
     const isOpen = call.state === 'open';
     call.state = 'answered';
-    call.answeredMs = performance.now();
     this.#say({ clients: [call.client], isCertain: isOpen, call }, (n) => ({ id: call.atServer, result: { n } }));
   }
 
@@ -371,10 +369,7 @@ export class World {
     if (this.#users.size > 1) return { clients: [], isCertain: true, call };
     const ofOne = ({ client, mark }: Call): boolean =>
       this.#subject.rules.hasAnswers ? mark === call.mark : client === call.client;
-    const now = performance.now();
-    const isInDoubt =
-      this.#subject.rules.trustsOrder && this.#calls.some(({ cancelledMs }) => now - cancelledMs < graceMs);
-    const isOnly = !isInDoubt && this.#speakable().every(ofOne);
+    const isOnly = this.#speakable().every(ofOne);
     const isHere = !this.#clientAt(call.client).hasLeft;
     return { clients: isHere ? [call.client] : [], isCertain: call.state === 'open' && isOnly, call };
   }
@@ -399,12 +394,7 @@ export class World {
   /** Those of them that the server may still speak of, without a name. */
   #speakable(): readonly Call[] {
     const now = performance.now();
-    const { trustsOrder } = this.#subject.rules;
-    const isRead = ({ mark, cancelledMs }: Call): boolean =>
-      this.#calls.some((later) => later.mark > mark && later.answeredMs >= cancelledMs);
-    return this.#atServer().filter(
-      (call) => call.state === 'open' || (now - call.cancelledMs < graceMs && !(trustsOrder && isRead(call))),
-    );
+    return this.#atServer().filter(({ state, cancelledMs }) => state === 'open' || now - cancelledMs < graceMs);
   }
 
   #openOf(client: number): readonly Call[] {

@@ -3,8 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { WaitingList } from '../waiting-budget.ts';
-import type { CallBook } from './call-book.ts';
-import type { OwnedCall } from './route.ts';
+import type { BookedCall, CallBook } from './call-book.ts';
 
 /** How many requests of all clients wait at a gate (P8). Their bytes have a limit, too. */
 const maxWaiting = 256;
@@ -17,7 +16,8 @@ export interface WaitingRequest<O> {
 }
 
 /** A call as the gate sees it. */
-export interface AskingCall<O> extends OwnedCall<O> {
+export interface AskingCall<O> extends BookedCall {
+  readonly owner: O;
   /** True if the server may ask the client during the call. */
   readonly mayAsk: boolean;
 }

@@ -1,17 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import type { Message } from '../../protocol/message/message.ts';
 import { UsersOfProcess } from '../../protocol/principal.ts';
 import type { RequestIds } from '../backend.ts';
 import type { BookedCall, CallBook } from './call-book.ts';
 
-/** A call of one of several clients. */
-export interface OwnedCall<O> extends BookedCall {
-  /** Who gets what the server writes about the call. */
-  readonly owner: O;
-}
-
-/** Why a message has no call. `foreign`: it came beside another request than it names. `several`: it may be for several. */
-export type Unrouted = 'foreign' | 'several' | undefined;
+/** Why a message has no call: it can be about calls of several owners, or about none. */
+export type Unrouted = 'several' | undefined;
 
 /**
  * Finds the call that a message of a shared server is about (P2, P11): by the id or the token that it names; by the request
@@ -19,12 +12,15 @@ export type Unrouted = 'foreign' | 'several' | undefined;
  * of two owners is nobody's. Once several users have used the server, so is any notification that names nothing: it may be
  * a late one for another user. A request of the server is made during a call, so it is never late.
  */
-export class Route<O, C extends OwnedCall<O>> {
+export class Route<C extends BookedCall> {
   readonly users = new UsersOfProcess();
   readonly #book: CallBook<C>;
+  readonly #ownerOf: (call: C) => unknown;
 
-  constructor(book: CallBook<C>) {
+  /** @param ownerOf returns who gets what the server writes about a call */
+  constructor(book: CallBook<C>, ownerOf: (call: C) => unknown) {
     this.#book = book;
+    this.#ownerOf = ownerOf;
   }
 
   /** True if a message came beside another request than it names. Nobody gets it. */
@@ -55,7 +51,7 @@ export class Route<O, C extends OwnedCall<O>> {
     let found: C | undefined;
     for (const call of this.#book.speakable()) {
       if (!mayBe(call)) continue;
-      if (found !== undefined && found.owner !== call.owner) return 'several';
+      if (found !== undefined && this.#ownerOf(found) !== this.#ownerOf(call)) return 'several';
       found = call;
     }
     return found;
@@ -65,7 +61,3 @@ export class Route<O, C extends OwnedCall<O>> {
 /** The call of an outcome; undefined if there is none. */
 export const routed = <C extends object>(found: C | Unrouted): C | undefined =>
   typeof found === 'object' ? found : undefined;
-
-/** The request that a message names: by the id of a response, or the token of progress. */
-export const namedBy = ({ kind, id, progressToken }: Message): RequestId | undefined =>
-  kind === 'response' ? (id ?? undefined) : kind === 'notification' ? progressToken : undefined;

@@ -56,7 +56,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   readonly #seats = new Set<Seat>();
   readonly #book = new CallBook<ProcessCall>();
   readonly #ids = new ProcessIds(this.#book);
-  readonly #route = new Route<Seat, ProcessCall>(this.#book);
+  readonly #route = new Route(this.#book, ({ owner }) => owner);
   readonly #gate = new AskGate<Seat>(this.#book);
   readonly #wishes = new Wishes(this.#seats);
   readonly #output: ProcessOutput;

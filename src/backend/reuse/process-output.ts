@@ -19,7 +19,7 @@ export type Deliveries = readonly (readonly [Seat, Message])[];
 export interface ProcessOutputParts {
   readonly seats: ReadonlySet<Seat>;
   readonly book: CallBook<ProcessCall>;
-  readonly route: Route<Seat, ProcessCall>;
+  readonly route: Route<ProcessCall>;
   readonly wishes: Wishes;
   /** The server has answered a request of a session. */
   onAnswered(call: ProcessCall, response: Message): void;

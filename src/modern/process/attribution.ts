@@ -66,41 +66,34 @@ export class ProcessAttribution {
 
   /**
    * Delivers messages of the server, in order.
-   * @param requestIds the request that the messages came beside, if the transport tells
+   * @param beside the requests that the messages came beside, if the transport tells
    */
-  deliver(messages: readonly Message[], requestIds?: RequestIds): void {
-    const besideRequest = requestIds?.[0];
-    for (const message of messages) contain('shared_process', () => this.#deliverOne(message, besideRequest));
+  deliver(messages: readonly Message[], beside?: RequestIds): void {
+    for (const message of messages) contain('shared_process', () => this.#deliverOne(message, beside));
   }
 
-  #deliverOne(message: Message, besideRequest: RequestId | undefined): void {
-    if (message.kind === 'request') this.#refuseRequest(message, besideRequest);
-    else if (
-      besideRequest !== undefined &&
-      namedRequest(message) !== undefined &&
-      namedRequest(message) !== besideRequest
-    ) {
-      this.#drop('foreign', message.text);
-    } else if (message.kind === 'response') this.#deliverResponse(message);
-    else this.#deliverNotification(message, besideRequest);
+  #deliverOne(message: Message, beside: RequestIds | undefined): void {
+    const { calls } = this.#options;
+    if (message.kind === 'request') return this.#refuseRequest(message, calls.named(undefined, beside));
+    const call = calls.named(namedRequest(message), beside);
+    if (call === 'foreign') this.#drop('foreign', message.text);
+    else if (message.kind === 'response') this.#deliverResponse(message, call);
+    else this.#deliverNotification(message, call, beside !== undefined && beside.length > 0);
   }
 
   /**
    * The modern era has no requests of servers. An error answers such a request, so that the server and its client do
    * not wait forever.
    */
-  #refuseRequest({ id = null, text }: Message, besideRequest: RequestId | undefined): void {
-    const { calls, sendToServer } = this.#options;
+  #refuseRequest({ id = null, text }: Message, call: SharedCall | 'foreign' | undefined): void {
     this.#drop('server_request', text);
     const refusal = createFaultResponse('no_server_requests', id, {}, 'modern');
-    sendToServer(refusal, calls.get(besideRequest)?.headers);
+    this.#options.sendToServer(refusal, typeof call === 'object' ? call.headers : undefined);
   }
 
-  #deliverResponse(response: Message): void {
-    const { calls } = this.#options;
-    const call = calls.take(response.id);
-    calls.noteAnswered(response.id);
-    if (call === undefined) return this.#drop('late', response.text);
+  #deliverResponse(response: Message, call: SharedCall | undefined): void {
+    this.#options.calls.take(response.id);
+    if (call === undefined || call.id !== response.id) return this.#drop('late', response.text);
     // A fault ends this call only, not the other calls of the process.
     const onFault = (): void => call.answer.fault('internal');
     contain('shared_process', () => this.#answer(call, response), onFault);
@@ -119,26 +112,27 @@ export class ProcessAttribution {
     call.answer.response(forClient, statusOf(response, call.method, declares, call.revision));
   }
 
-  #deliverNotification(notification: Message, besideRequest: RequestId | undefined): void {
+  /**
+   * @param call the awaited call that the notification names, or else the one that it came beside
+   * @param isTold true if the transport tells beside which request a message comes
+   */
+  #deliverNotification(notification: Message, call: SharedCall | undefined, isTold: boolean): void {
     const { method } = notification;
-    const subscription = subscriptionOf(notification);
-    if (subscription !== undefined) this.#deliverToSubscriber(notification, subscription, besideRequest);
-    else if (method === 'notifications/progress') this.#deliverProgress(notification);
-    else if (method === 'notifications/message') this.#deliverLog(notification, besideRequest);
-    else if (method === 'notifications/cancelled') this.#endListen(notification);
-    else this.#deliverUnmatched(notification, besideRequest);
+    if (subscriptionOf(notification) !== undefined) this.#deliverToSubscriber(notification, call, isTold);
+    else if (method === 'notifications/progress') this.#deliverProgress(notification, call);
+    else if (method === 'notifications/message') this.#deliverLog(notification, call, isTold);
+    else if (method === 'notifications/cancelled') this.#endListen(notification, call);
+    else this.#deliverUnmatched(notification, call, isTold);
   }
 
   /** Delivers a notification that names no request and is of no known kind. */
-  #deliverUnmatched(notification: Message, besideRequest: RequestId | undefined): void {
+  #deliverUnmatched(notification: Message, beside: SharedCall | undefined, isTold: boolean): void {
     const { method, text } = notification;
-    const { calls } = this.#options;
     const { isChange } = methodOf(method); // only subscribers get it
-    if (isChange && besideRequest === undefined) return this.#deliverToAll(notification);
-    const onlyRequest =
-      besideRequest === undefined && isVendorNotification(notification) ? calls.onlyRequest : undefined;
-    const call = isChange ? undefined : (onlyRequest ?? calls.get(besideRequest));
-    if (call === undefined || call.isListen) this.#drop('unattributed', text);
+    if (isChange && !isTold) return this.#deliverToAll(notification);
+    const mayBeOfOnly = !isTold && isVendorNotification(notification);
+    const call = mayBeOfOnly ? this.#options.calls.only(false) : beside;
+    if (call === undefined || call.isListen || isChange) this.#drop('unattributed', text);
     else this.#send(call, notification);
   }
 
@@ -155,9 +149,8 @@ export class ProcessAttribution {
     for (const call of subscribers) this.#send(call, toSubscriptionNotification(change, call.idText));
   }
 
-  #deliverToSubscriber(notification: Message, subscription: RequestId, besideRequest: RequestId | undefined): void {
+  #deliverToSubscriber(notification: Message, call: SharedCall | undefined, isTold: boolean): void {
     const { method, text } = notification;
-    const call = this.#options.calls.get(subscription);
     if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
     if (call?.isListen !== true) return this.#drop('late', text);
     if (method === acknowledged) {
@@ -175,14 +168,13 @@ export class ProcessAttribution {
     if (method === taskNotification && !this.#options.maySeeTask(call, notification))
       return this.#drop('foreign', text);
     // A subscription with a connection of its own is not replaced by another one.
-    const subscribers = besideRequest === undefined ? this.#listens.subscribersOf(call, notification) : [call];
+    const subscribers = isTold ? [call] : this.#listens.subscribersOf(call, notification);
     for (const each of subscribers) this.#send(each, restoreSubscription(notification, each.idText));
   }
 
-  #deliverProgress(notification: Message): void {
+  #deliverProgress(notification: Message, call: SharedCall | undefined): void {
     const { text, progressToken } = notification;
-    const call = this.#options.calls.get(progressToken);
-    if (call?.tokenText === undefined || call.isListen) return this.#drop('late', text);
+    if (call?.tokenText === undefined || call.isListen || call.id !== progressToken) return this.#drop('late', text);
     call.activeAt = performance.now();
     const progress = readProgressValue(text);
     if (call.isRerun && progress <= call.lastProgress) return;
@@ -191,9 +183,8 @@ export class ProcessAttribution {
   }
 
   /** Delivers a log message, which does not name its request. */
-  #deliverLog(notification: Message, besideRequest: RequestId | undefined): void {
-    const { calls } = this.#options;
-    const call = besideRequest === undefined ? calls.onlyLoggable : calls.get(besideRequest);
+  #deliverLog(notification: Message, beside: SharedCall | undefined, isTold: boolean): void {
+    const call = isTold ? beside : this.#options.calls.only(true);
     if (call?.isListen === false && isWanted(notification, call.logLevel)) this.#send(call, notification);
     else this.#drop('log', notification.text);
   }
@@ -202,11 +193,9 @@ export class ProcessAttribution {
    * Ends a subscription on behalf of the server (2026-07-28, basic/patterns/cancellation): over HTTP its result says
    * so.
    */
-  #endListen({ cancels, text }: Message): void {
-    const { calls } = this.#options;
-    const call = calls.get(cancels);
-    if (call?.isListen !== true) return this.#drop('late', text);
-    calls.take(call.id);
+  #endListen({ cancels, text }: Message, call: SharedCall | undefined): void {
+    if (call?.isListen !== true || call.id !== cancels) return this.#drop('late', text);
+    this.#options.calls.take(call.id);
     call.answer.response(listenResult(call.idText), 200);
   }
 

@@ -1,4 +1,6 @@
+import type { RequestIds } from '../../backend/backend.ts';
 import { type BookedCall, CallBook } from '../../backend/multiplex/call-book.ts';
+import { Route, routed } from '../../backend/multiplex/route.ts';
 import type { CallAnswer } from '../../call/call-answer.ts';
 import { type CallTimeLimits, overdueOf, type TimedCall } from '../../call/call-limits.ts';
 import type { RequestId } from '../../protocol/faults.ts';
@@ -6,7 +8,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
-import { UsersOfProcess } from '../../protocol/principal.ts';
+import type { UsersOfProcess } from '../../protocol/principal.ts';
 import type { Revision } from '../../protocol/revisions.ts';
 import type { TaskRequester } from './task-owners.ts';
 
@@ -68,51 +70,19 @@ export interface SharedCall extends BookedCall, TimedCall {
   lastProgress: number;
 }
 
-/** A cancelled call. */
-interface Retired {
-  readonly call: SharedCall;
-  /** The number of the newest call at the time of the cancellation. */
-  readonly newest: number;
-  readonly timer: NodeJS.Timeout;
-}
-
 /** The requests in flight at one server. */
 export class SharedCalls extends CallBook<SharedCall> {
+  readonly #route = new Route<SharedCall>(this, ({ answer }) => answer);
+
   /** The users whose requests the server had. */
-  readonly users = new UsersOfProcess();
-  /** The calls that a log message can belong to, including cancelled ones. */
-  readonly #loggable = new Set<SharedCall>();
-  /** All calls except subscriptions. */
-  readonly #requests = new Set<SharedCall>();
-  /** Cancelled calls that the server may still send messages for, by number. */
-  readonly #retired = new Map<number, Retired>();
-  #newest = 0;
-  /**
-   * Until `untilMs` a message that names no request may belong to a cancelled call. `newest`: the newest call at the
-   * cancellation.
-   */
-  #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
+  get users(): UsersOfProcess {
+    return this.#route.users;
+  }
 
   /** True if there are calls and no client waits for any of them. */
   get areAllProbes(): boolean {
     const all = this.all();
     return all.length > 0 && all.every(({ isOfProbe }) => isOfProbe);
-  }
-
-  override add(call: SharedCall): void {
-    super.add(call);
-    this.#newest = call.id;
-    if (!call.isListen) this.#requests.add(call);
-    if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
-  }
-
-  override take(id: RequestId | null | undefined): SharedCall | undefined {
-    const call = super.take(id);
-    if (call === undefined) return undefined;
-    this.#loggable.delete(call);
-    this.#requests.delete(call);
-    call.request = undefined;
-    return call;
   }
 
   /** The calls that were silent or in flight for too long. A subscription stays open. */
@@ -121,61 +91,27 @@ export class SharedCalls extends CallBook<SharedCall> {
   }
 
   /**
-   * Removes a cancelled call. The server learns of the cancellation later: until then its log messages may belong to
-   * this call, and must not reach the client of another call.
-   * @param graceMs how long that is assumed, unless an answer shows earlier that the server knows
+   * Removes a cancelled call. The server learns of the cancellation later: until its answer, or for a while, its messages
+   * may be about this call, and must not reach the client of another call.
    */
   retire(call: SharedCall, graceMs: number): void {
-    const mayLog = call.isSent && this.#loggable.has(call);
-    const maySpeak = call.isSent && !call.isListen;
-    if (maySpeak) this.#doubt = { newest: this.#newest, untilMs: performance.now() + graceMs };
-    this.take(call.id);
-    if (!mayLog) return;
-    this.#loggable.add(call);
-    const timer = setTimeout(() => this.#dropRetiredCall(call.id), graceMs);
-    this.#retired.set(call.id, { call, newest: this.#newest, timer });
+    if (call.isSent && !call.isListen) this.cancel(call, graceMs);
+    else this.take(call.id);
+  }
+
+  /** The call of the id that a message names, or of the request beside which it came. */
+  named(id: RequestId | undefined, relatedRequests: RequestIds | undefined): SharedCall | 'foreign' | undefined {
+    if (this.#route.isForeign(id, relatedRequests)) return 'foreign';
+    return id === undefined ? this.#route.beside(relatedRequests) : this.get(id);
   }
 
   /**
-   * The server has answered a request. No more messages come for that request, nor for calls that were cancelled before
-   * it was sent: the server reads in order.
+   * The only request that a notification can be about which names none.
+   * @param isLog true if it is a log message: requests that want none do not count
    */
-  noteAnswered(number: unknown): void {
-    if (this.#doubt !== undefined && this.#doubt.newest < (number as number)) this.#doubt = undefined;
-    for (const { call, newest } of [...this.#retired.values()]) {
-      if (call.id === number || newest < (number as number)) this.#dropRetiredCall(call.id);
-    }
-  }
-
-  /** The process has ended: no message for a cancelled call can come any more. */
-  dropRetired(): void {
-    this.#doubt = undefined;
-    for (const number of [...this.#retired.keys()]) this.#dropRetiredCall(number);
-  }
-
-  #dropRetiredCall(number: number): void {
-    const retired = this.#retired.get(number);
-    if (retired === undefined) return;
-    clearTimeout(retired.timer);
-    this.#retired.delete(number);
-    this.#loggable.delete(retired.call);
-  }
-
-  /**
-   * The only request that a log message can belong to: no other request wants log messages. With several users, a log
-   * message may be a late one for another user.
-   */
-  get onlyLoggable(): SharedCall | undefined {
-    if (this.users.areSeveral) return undefined;
-    const [first] = this.#loggable;
-    return this.#loggable.size === 1 && first !== undefined && this.holds(first) ? first : undefined;
-  }
-
-  /** The only request, apart from subscriptions, that the server can be working on. None with several users, as above. */
-  get onlyRequest(): SharedCall | undefined {
-    if (this.users.areSeveral) return undefined;
-    const [first] = this.#requests;
-    const isInDoubt = this.#doubt !== undefined && performance.now() < this.#doubt.untilMs;
-    return this.#requests.size === 1 && first?.isSent === true && !isInDoubt ? first : undefined;
+  only(isLog: boolean): SharedCall | undefined {
+    const mayBe = ({ isListen, logLevel }: SharedCall): boolean => !isListen && !(isLog && logLevel === undefined);
+    const call = routed(this.#route.notified(mayBe));
+    return call?.isSent === true && this.holds(call) ? call : undefined;
   }
 }

@@ -4,6 +4,7 @@ import { overdueReason } from '../../call/call-limits.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import { type BadAnswer, cancelled, type Message } from '../../protocol/message/message.ts';
 import { revisionOf } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
@@ -65,7 +66,7 @@ export class SharedServer {
   readonly #sweep: NodeJS.Timeout;
   /** The capabilities that the current process declares; undefined if its answer has no `capabilities`. */
   #capabilities: ReadonlySet<string> | undefined;
-  #lastNumber = 0;
+  readonly #numbers = new RequestNumbers();
   #isDraining = false;
   #dropped = new Map<ModernDropReason, number>();
 
@@ -78,8 +79,8 @@ export class SharedServer {
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
       onAnswered: (call, text) => this.#handleAnswer(call, text),
       onToolsChanged: options.onToolsChanged,
-      maySeeTask: ({ requester: requester2 }, notification) =>
-        requester2 === undefined || this.tasks.ownsNamedTask(notification, requester2),
+      maySeeTask: ({ requester }, notification) =>
+        requester === undefined || this.tasks.ownsNamedTask(notification, requester),
       onDropped: (what, text, answer) => this.#drop(what, text, 1, answer),
       sendToServer: (message, headers) => {
         this.#process.send(message, headers);
@@ -89,7 +90,7 @@ export class SharedServer {
       server,
       version,
       after: options.after,
-      nextNumber: () => ++this.#lastNumber,
+      nextNumber: () => this.#numbers.next(),
       onMessages: (messages, requestIds) => this.#attribution.deliver(messages, requestIds),
       onNoise: (text, more = 0) => this.#drop('noise', text, 1 + more),
       onReady: ({ revisions, capabilities, startMs }) => {
@@ -127,7 +128,7 @@ export class SharedServer {
       answer.fault(refused);
       return () => undefined;
     }
-    const id = ++this.#lastNumber;
+    const id = this.#numbers.next();
     const { request: renumbered, clientId, idText, clientToken, tokenText } = renumber(original, id);
     const method = original.method as string;
     const isListen = method === listen;
@@ -182,7 +183,7 @@ export class SharedServer {
   /** Keeps a notification for the process that is being started. Returns the reason if there is no room. */
   #holdNotification(message: Message, headers: ForwardedHeaders): Reason | undefined {
     if (this.#heldBytes + message.text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
-    this.#heldNotifications.add({ message, headers, after: this.#lastNumber });
+    this.#heldNotifications.add({ message, headers, after: this.#numbers.last });
     this.#process.start(headers);
     return undefined;
   }
@@ -232,7 +233,7 @@ export class SharedServer {
     const answered = sessionsEnded.then(() => this.#calls.whenEmpty());
     await settlesWithin(answered, graceMs);
     for (const call of this.#calls.all()) this.#fail(call, 'draining');
-    this.#calls.dropRetired();
+    this.#calls.forgetCancelled();
     await this.#process.close();
     this.#sendHeld(Number.POSITIVE_INFINITY);
     const { server, emit } = this.#options;
@@ -280,9 +281,9 @@ export class SharedServer {
     this.#sendHeld(Number.POSITIVE_INFINITY);
   }
 
-  #handleAnswer({ method, headers, requester: requester2, isListen }: SharedCall, text: Buffer): void {
-    if (requester2 !== undefined && !isListen)
-      this.tasks.recordTask(text, requester2, this.#options.limits.requestTotalMs);
+  #handleAnswer({ method, headers, requester, isListen }: SharedCall, text: Buffer): void {
+    if (requester !== undefined && !isListen)
+      this.tasks.recordTask(text, requester, this.#options.limits.requestTotalMs);
     this.#process.noteAnswer();
     this.#reruns.answered(method, text);
     if (method === 'tools/list') this.#options.onTools(text, headers);
@@ -310,7 +311,7 @@ export class SharedServer {
     const runAgain = rerunnable.filter(({ isSent }) => isSent).length;
     const [inFlight, dropped] = [calls.length, this.#takeCounts()];
     emit({ type: 'shared-server-ended', server: server.name, end, inFlight, runAgain, dropped });
-    this.#calls.dropRetired();
+    this.#calls.forgetCancelled();
     for (const call of rerunnable) {
       call.isRerun ||= call.isSent && !call.isListen;
       call.isSent = false;

@@ -40,6 +40,11 @@ export class RequestNumbers {
     return this.#last;
   }
 
+  /** The newest number. */
+  get last(): number {
+    return this.#last;
+  }
+
   /** As `mayBeOwnId`, for the numbers of processes. */
   static mayBe(id: RequestId | undefined): boolean {
     return isWithin(id, firstOfProcess);
