@@ -42,7 +42,7 @@ const processes = [
   'test/contract/{file,redis*}.test.ts',
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',
   'test/ops/{audit/line-file,health/start-help}.test.ts',
-  'test/protocol/{regular-expressions,json/kernel/build}.test.ts',
+  'test/protocol/regular-expressions.test.ts',
   'test/store/memory/files/{damage,directory,disk-room,kills,sync}.test.ts',
   'test/support/{canaries,cluster,journal,log-checker,net-proxy,redis-server}.test.ts',
 ];
@@ -54,27 +54,6 @@ const mocking = readdirSync('test', { recursive: true, encoding: 'utf8' })
     (name) =>
       name.endsWith('.test.ts') && /\bvi\.(?:doM|m)ock\(|(?:load|find)-tracing\.ts'/.test(readFileSync(name, 'utf8')),
   );
-
-/** What depends on how JSON is read. It runs with the kernel forced on, in small windows. */
-const scanners = ['test/protocol/{json,message}/**/*.test.ts', 'test/protocol/stepped-scan.test.ts'];
-/**
- * Those of them with large texts, for which the kernel is chosen by itself. They run with it on and with it off. The
- * others have small texts, which `unit` reads without it.
- */
-const large = [
-  'test/protocol/json/{byte-pairs,scan-large,splice,string-run,worst-inputs}.test.ts',
-  'test/protocol/message/{progress-fast-path,stand-in}.test.ts',
-  'test/protocol/stepped-scan.test.ts',
-];
-const scannerProject = (mode: 'on' | 'off', include: string[]) => ({
-  test: {
-    name: `kernel-${mode}`,
-    include,
-    isolate: false,
-    setupFiles: [`test/support/kernel/kernel-${mode}.ts`],
-    ...patient,
-  },
-});
 
 /**
  * GitHub's parser of workflows imports JSON in a way that bundlers know and Node.js does not; and it names maps of
@@ -95,7 +74,7 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: 'unit',
       include: units,
-      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long, ...large],
+      exclude: [...configDefaults.exclude, ...processes, ...mocking, ...long],
       // Files share a process, since loading all modules anew for each file costs as much as the tests.
       isolate: false,
       setupFiles: 'test/support/no-processes.ts',
@@ -120,8 +99,6 @@ const projects: TestProjectInlineConfiguration[] = [
     },
     plugins: [withoutMaps],
   },
-  scannerProject('on', scanners),
-  scannerProject('off', large),
   { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'], ...patient } },
   {
     test: {

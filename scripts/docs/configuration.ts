@@ -3,7 +3,7 @@ import { environmentNameOf, flagOf, variableOf } from '../../src/config/options/
 import { gatewayLeaves, serverLeaves } from '../../src/config/options/options.ts';
 import { orderedPairs } from '../../src/config/rules/gateway-rules.ts';
 import { forms } from '../../src/config/sources/command-table.ts';
-import { apiKeysVariable, configFileVariable, kernelVariable } from '../../src/config/sources/environment-variables.ts';
+import { apiKeysVariable, configFileVariable } from '../../src/config/sources/environment-variables.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
 
 /** The example of a configuration file in the reference. A test reads it as a configuration. */
@@ -145,7 +145,6 @@ A variable consists of \`GANGWAY_\` and the path of the option in capitals: \`li
 - An empty variable is treated as unset.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
 - \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\`, separated by commas. \`\${file:/path}\` reads them from a file, one per line.
-- \`${kernelVariable}\` controls how the gateway scans JSON. \`auto\`, the default: with WebAssembly if possible. \`off\`: without WebAssembly. \`on\`: with WebAssembly, or the gateway does not start.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
 - In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('listen.port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
 

@@ -34,7 +34,6 @@ import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
 import { peerAddressesOf } from './addresses/peer-addresses.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
-import { chooseScanner } from './choose-scanner.ts';
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
@@ -116,7 +115,6 @@ const originOptionsOf = ({ listen }: GatewayConfig) => ({
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, source, environment, log } = parts;
-  chooseScanner(environment, log.app);
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;

@@ -4,7 +4,6 @@ import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { ShortenedMessage } from '../protocol/message/shortened.ts';
-import { isToolError } from '../protocol/message/tool-error.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
 import type { RequestFacts } from '../reply/reply.ts';
 import type { CallOrigin, CallOutcome, CallTelemetry, EndedCall } from './call-events.ts';
@@ -115,7 +114,7 @@ export class CallReport implements EndedCall {
     const { text, isError } = response;
     const bytesOut = text.length;
     if (!isError)
-      return this.#end(methodOf(this.method).names === 'tool' && isToolError(response) ? toolError : ok, bytesOut);
+      return this.#end(methodOf(this.method).names === 'tool' && response.reportsToolError ? toolError : ok, bytesOut);
     const reason = readGatewayFault(response);
     if (reason !== undefined) return this.failed(reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);

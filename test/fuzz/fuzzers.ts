@@ -3,11 +3,10 @@ import { fuzzers as configuration } from './configuration.ts';
 import { fuzzers as eventIds } from './event-ids.ts';
 import { fuzzers as headers } from './headers.ts';
 import { fuzzers as json } from './json.ts';
-import { fuzzers as kernel } from './kernel.ts';
 import { fuzzers as lines } from './lines.ts';
+import { fuzzers as longRuns } from './long-runs.ts';
 import { fuzzers as redis } from './redis.ts';
 import { fuzzers as requestState } from './request-state.ts';
-import { fuzzers as routedMembers } from './routed-members.ts';
 import { fuzzers as splice } from './splice.ts';
 import { fuzzers as sse } from './sse.ts';
 
@@ -15,8 +14,7 @@ import { fuzzers as sse } from './sse.ts';
 export const fuzzers = [
   ...answers,
   ...json,
-  ...kernel,
-  ...routedMembers,
+  ...longRuns,
   ...splice,
   ...lines,
   ...sse,

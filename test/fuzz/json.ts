@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { chooseKernel, setKernel } from '../../src/protocol/json/kernel/choose-kernel.ts';
-import { ValueKernel } from '../../src/protocol/json/kernel/value-kernel.ts';
-import { routedKeys } from '../../src/protocol/json/known-keys.ts';
 import {
   defaultLimits,
   type MessagesOutcome,
@@ -151,6 +148,9 @@ const messages = createFuzzer({
   },
 });
 
+/** A key that is too long to be compared. */
+const longKey = /"[^"]{9}/;
+
 const parts = createFuzzer({
   name: 'objects and lists: their own members and elements, whatever lies deeper',
   share: 6,
@@ -159,7 +159,9 @@ const parts = createFuzzer({
   check(bytes) {
     const [object, list] = [scanObject(bytes), scanList(bytes)];
     const short = scanShortKeys(bytes, 8);
-    if (typeof object !== 'object' || typeof short !== 'object') assert.equal(short, object);
+    // Long keys are not compared: what is wrong behind one that comes twice is found first.
+    if (object === 'duplicate_key') assert.ok(short === object || longKey.test(bytes.toString('latin1')));
+    else if (typeof object !== 'object' || typeof short !== 'object') assert.equal(short, object);
     else assert.deepEqual({ ...short, keys: short.keys.map((key, at) => key ?? object.keys[at]) }, object);
     const text = bytes.toString();
     if (!Buffer.from(text).equals(bytes) || !parses(text)) {
@@ -261,7 +263,7 @@ const folding = createFuzzer({
   },
 });
 
-/** Few keys, so that the same ones often come again at the same place. Some are long enough for the kernel. */
+/** Few keys, so that the same ones often come again at the same place. */
 const alike = fc.constantFrom('name', 'Name', 'id', 'iD', 'x', 'X', 'zz', 'zZ', 'tas\u212a', 'cursor', '\\u0078');
 const alikeObject = fc
   .oneof(
@@ -277,18 +279,12 @@ const alikeText = fc
     return Buffer.from(`{${members.join()}}`);
   });
 const checked: ScanLimits = { maxBatch: 100, maxMembers: 4_096, foldsKeys: true };
-const smallKernel = new ValueKernel({ minBytes: 1, windowBytes: 64 });
 
-/** What a scan says: whether the text is taken, and where the members of each level lie that routing looks at. */
+/** What a scan says: whether the text is taken, and where the members of each level lie. */
 function toldBy(scanText: (onScanned: (scanned: Scanned) => void) => MessagesOutcome): unknown {
   let found: unknown;
   const outcome = scanText(({ message, params, meta }) => {
-    found = [message, params, meta].map((members, level) =>
-      Array.from(routedKeys[level] ?? [], (key) => {
-        const at = members?.indexOf(key) ?? -1;
-        return at < 0 ? undefined : [members?.startOf(at), members?.endOf(at)];
-      }),
-    );
+    found = [message, params, meta].map((members) => members?.copy());
   });
   return outcome.ok ? found : outcome.fault;
 }
@@ -296,20 +292,15 @@ function toldBy(scanText: (onScanned: (scanned: Scanned) => void) => MessagesOut
 const sequences = createFuzzer({
   name: 'texts in a row: what one leaves in the scanner decides nothing about another',
   share: 3,
-  cases: fc.tuple(fc.array(fc.tuple(alikeText, fc.boolean()), { minLength: 2, maxLength: 8 }), fc.boolean()),
-  check([texts, withKernel]) {
-    setKernel(withKernel ? smallKernel : undefined);
-    try {
-      for (const [text, isChecked] of texts) {
-        const limits = isChecked ? checked : defaultLimits;
-        const told = toldBy((onScanned) => scanMessages(text, 100, onScanned, limits));
-        const alone = toldBy(
-          (onScanned) => new SteppedScan(text, 100, onScanned, limits).step() ?? assert.fail('the text is small'),
-        );
-        assert.deepEqual(told, alone);
-      }
-    } finally {
-      chooseKernel('auto');
+  cases: fc.array(fc.tuple(alikeText, fc.boolean()), { minLength: 2, maxLength: 8 }),
+  check(texts) {
+    for (const [text, isChecked] of texts) {
+      const limits = isChecked ? checked : defaultLimits;
+      const told = toldBy((onScanned) => scanMessages(text, 100, onScanned, limits));
+      const alone = toldBy(
+        (onScanned) => new SteppedScan(text, 100, onScanned, limits).step() ?? assert.fail('the text is small'),
+      );
+      assert.deepEqual(told, alone);
     }
   },
 });

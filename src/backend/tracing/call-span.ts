@@ -10,7 +10,6 @@ import {
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { maxNameLength, readCallName } from '../../protocol/message/call-name.ts';
 import { type Message, memberRange } from '../../protocol/message/message.ts';
-import { isToolError } from '../../protocol/message/tool-error.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 
 /** The request of a span, and the side of the gateway. */
@@ -58,7 +57,7 @@ export function endWithResponse(span: Span, method: string | undefined, response
     if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
     return endWithError(span, code ?? '_OTHER');
   }
-  if (methodOf(method).names === 'tool' && isToolError(response)) endWithError(span, 'tool_error');
+  if (methodOf(method).names === 'tool' && response.reportsToolError) endWithError(span, 'tool_error');
   else span.end();
 }
 

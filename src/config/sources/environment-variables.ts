@@ -16,15 +16,7 @@ const redisVariable = 'REDIS_URL';
  */
 export const apiKeysVariable = 'GANGWAY_API_KEYS';
 
-/** Forces the WebAssembly scanner of JSON on or off, for tests. */
-export const kernelVariable = 'GANGWAY_JSON_KERNEL';
-
-const knownNames = new Set([
-  configFileVariable,
-  apiKeysVariable,
-  kernelVariable,
-  ...[...options.keys()].flatMap(variablesOf),
-]);
+const knownNames = new Set([configFileVariable, apiKeysVariable, ...[...options.keys()].flatMap(variablesOf)]);
 
 /** The options that the environment sets. An empty variable counts as not set, because compose files create such ones. */
 export function givenByEnvironment(env: Environment, references: ReferenceSources): Given {

@@ -1,6 +1,5 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
-import { isToolError } from '../../protocol/message/tool-error.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
@@ -161,7 +160,7 @@ function describeMessage({ open, count }: TappedSession, from: MessageSource, me
     return earlier === undefined ? description : { ...description, repeats: earlier.number };
   }
   const request = takeRequest(open, requestKey(from === 'client' ? 'server' : 'client', message.id));
-  const isFailedTool = methodOf(request?.method).names === 'tool' && isToolError(message);
+  const isFailedTool = methodOf(request?.method).names === 'tool' && message.reportsToolError;
   return { isError: message.isError || isFailedTool, ...request };
 }
 

@@ -49,24 +49,6 @@ export const knownKeys: readonly [KnownKeys, KnownKeys, KnownKeys] = [
   ),
 ];
 
-/** Further keys that routing, tracing and translation look at. A reader may take another case of them for another key. */
-const furtherKeys = [
-  [],
-  ['reason', 'status', 'ttl', 'cursor', 'total', 'message'],
-  ['traceparent', 'tracestate', 'baggage'],
-] as const;
-
-/**
- * All keys of a level that the gateway looks at in messages of any kind. In an object with many members, only these
- * members are read (docs/decisions/0084). A scan throws if a part asks for a key that is missing here. After the scan, such
- * a key costs a second scan.
- */
-export const routedKeys: readonly [ReadonlySet<string>, ReadonlySet<string>, ReadonlySet<string>] = [
-  new Set([...knownKeys[0].exact, ...furtherKeys[0]]),
-  new Set([...knownKeys[1].exact, ...furtherKeys[1]]),
-  new Set([...knownKeys[2].exact, ...furtherKeys[2]]),
-];
-
 /** The keys of nearly every message, by length: comparing a few bytes costs less than making a string. */
 const commonKeys = internTexts([
   'id',

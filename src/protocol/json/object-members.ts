@@ -56,19 +56,6 @@ export class FoundMembers {
   #seenFolded: Set<string> | undefined;
   #foldedLength = 0;
 
-  #routed: ReadonlySet<string> | undefined;
-
-  /** True if only the members with routed keys are here. */
-  get isPartial(): boolean {
-    return this.#routed !== undefined;
-  }
-
-  /** Begins an object of which only the members with these keys are read. */
-  beginPartial(routed: ReadonlySet<string>): void {
-    this.clear();
-    this.#routed = routed;
-  }
-
   /** A guess at the next key: the one that another object had at this index. */
   get guess(): string | undefined {
     return this.#guesses[this.#count];
@@ -85,7 +72,6 @@ export class FoundMembers {
       this.#foldedAt = [];
     }
     this.#count = 0;
-    this.#routed = undefined;
     this.#seen = undefined;
     if (this.#folded.length > 0) this.#folded = [];
     this.#seenFolded = undefined;
@@ -111,7 +97,7 @@ export class FoundMembers {
       else if (!this.#isNewFolded(key, known)) return false;
     }
     if (count === fewKeys) this.#seen = new Set(this.#keys.slice(0, count));
-    if (this.#seen?.has(key) ?? this.#find(key) >= 0) return false;
+    if (this.#seen?.has(key) ?? this.indexOf(key) >= 0) return false;
     this.#seen?.add(key);
     this.#keys[count] = key;
     this.#count = count + 1;
@@ -145,13 +131,6 @@ export class FoundMembers {
 
   /** The index of a member, or -1 if the object has no such key. */
   indexOf(key: string): number {
-    const index = this.#find(key);
-    if (index >= 0) return index;
-    if (this.#routed?.has(key) === false) throw new Error(`the key ${JSON.stringify(key.slice(0, 64))} is not routed`);
-    return -1;
-  }
-
-  #find(key: string): number {
     const keys = this.#keys;
     for (let index = 0; index < this.#count; index += 1) if (keys[index] === key) return index;
     return -1;

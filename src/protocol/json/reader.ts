@@ -1,6 +1,5 @@
 import { endOfRun, plain, releasePairs } from './byte-pairs.ts';
-import { kernelFor } from './kernel/choose-kernel.ts';
-import { escapesPerValue, type PausedValue, type ValueKernel } from './kernel/value-kernel.ts';
+import { isKey } from './known-keys.ts';
 import { endsStringRun, StringRuns, shortRun } from './string-run.ts';
 import { byteAt, hexAt, scalarEnd, spaceEnd } from './token-end.ts';
 
@@ -13,6 +12,9 @@ export type ScanFault =
   | 'batch_too_large'
   | 'key_too_long'
   | 'too_many_values';
+
+/** Reading a value takes the time of this many escapes. */
+const escapesPerValue = 2;
 
 /**
  * The number of values in lists and objects that a text of any size may have. A text of 64 MiB could hold thirty times
@@ -43,12 +45,9 @@ for (const byte of Buffer.from('"\\/bfnrt')) isEscape[byte] = 1;
  * In a text of more bytes than this, strings are read by pairs and words from `nearBytesOfLarge` bytes on. In a small
  * text that is not worth it.
  */
-const largeBytes = 64 * 1024;
+const largeBytes = 4 * 1024;
 const nearBytesOfLarge = 16;
 const pairedRun = 128;
-
-/** A string of fewer bytes is read before the kernel could begin. */
-const shortString = 24;
 
 const emptyBuffer: Buffer = Buffer.alloc(0);
 
@@ -83,11 +82,8 @@ export class JsonReader {
   fault: ScanFault = 'not_json';
   /** The reader has done the work that one call may do, and there is more to read. */
   isInterrupted = false;
-  /**
-   * After the kernel skipped a value, the position of the value's own key `isError`, or -1. Undefined if TypeScript
-   * skipped it.
-   */
-  protected isErrorAt: number | undefined;
+  /** In the value that was skipped last, the position of its own last key `isError`; -1 without such a key. */
+  protected isErrorAt = -1;
   /** The position of the interruption in a string: the string continues behind it. */
   protected interruptedAt = 0;
   #interruption: Interruption | undefined;
@@ -100,9 +96,6 @@ export class JsonReader {
   #maxWork = 0;
   #step = 0;
   #stopAt = 0;
-  /** Undefined if the text is too small for the kernel, or if the kernel does not run. */
-  #kernel: ValueKernel | undefined;
-  #paused: PausedValue | undefined;
 
   /**
    * Begins with a text.
@@ -121,8 +114,6 @@ export class JsonReader {
     this.#maxWork = text.length <= unboundedBytes ? maxWork : Math.min(maxWork, maxWorkFor(text.length));
     this.#step = step;
     this.#interruption = undefined;
-    this.#kernel = kernelFor(text.length);
-    this.#paused = undefined;
     this.proceed();
   }
 
@@ -130,17 +121,6 @@ export class JsonReader {
   proceed(): void {
     this.isInterrupted = false;
     this.#stopAt = Math.min(this.#maxWork, this.#work + this.#step);
-  }
-
-  /** The kernel that may skip members, unless the text is small or is read in steps. */
-  protected get memberKernel(): ValueKernel | undefined {
-    return this.#step === Number.MAX_SAFE_INTEGER ? this.#kernel : undefined;
-  }
-
-  /** Counts work that was done. False if the text has too many values. */
-  protected addWork(work: number): boolean {
-    this.#work += work;
-    return this.#work <= this.#maxWork || this.#refuse('too_many_values');
   }
 
   /**
@@ -155,7 +135,6 @@ export class JsonReader {
   release(): void {
     this.text = emptyBuffer;
     this.#runs = undefined;
-    this.#kernel?.release();
     releasePairs();
   }
 
@@ -174,60 +153,8 @@ export class JsonReader {
     return byteAt(this.text, at) === colon;
   }
 
-  /** Skips one value of any kind that has `depth` arrays and objects around it. */
+  /** Skips one value of any kind that has `depth` arrays and objects around it. Iterative: depth costs no stack. */
   skipValue(depth: number): boolean {
-    const kernel = this.#kernel;
-    const isForKernel =
-      kernel !== undefined &&
-      (this.#paused !== undefined || (this.#interruption === undefined && this.#mayBeLarge(kernel.minBytes)));
-    return isForKernel ? this.#skipByKernel(kernel, depth) : this.#walkValue(depth);
-  }
-
-  /** True if the value here can have this many bytes. */
-  #mayBeLarge(bytes: number): boolean {
-    const { text, at } = this;
-    if (text.length - at < bytes) return false;
-    const first = text[at] as number;
-    if (first !== quote) return first === openBrace || first === openBracket;
-    const far = Math.min(at + shortString, text.length);
-    for (let i = at + 1; i < far; i += 1) if (text[i] === quote) return false;
-    return true;
-  }
-
-  #skipByKernel(kernel: ValueKernel, depth: number): boolean {
-    const paused = this.#paused;
-    this.#paused = undefined;
-    const maxWork = this.#stopAt - this.#work;
-    const outcome =
-      paused === undefined
-        ? kernel.skip(this.text, this.at, this.maxDepth - depth, maxWork)
-        : kernel.resume(this.text, paused, maxWork);
-    this.isErrorAt = kernel.isErrorAt;
-    if (!this.addWork(kernel.work)) return false;
-    switch (outcome) {
-      case 'skipped':
-        this.at = kernel.at;
-        return true;
-      case 'paused':
-        this.isInterrupted = true;
-        this.#paused = kernel.pause();
-        kernel.release();
-        return false;
-      case 'too_many_open': {
-        const stack = kernel.openBrackets;
-        this.isErrorAt = undefined;
-        this.#interruption = { at: kernel.at, inside: undefined, stack, open: stack.length };
-        return this.#walkValue(depth);
-      }
-      case 'too_deep':
-        return this.#refuse(outcome);
-      case 'not_json':
-        return false;
-    }
-  }
-
-  /** Skips a value without the kernel. Iterative: depth costs no stack. */
-  #walkValue(depth: number): boolean {
     const { text, maxDepth } = this;
     let stack = shallowOpen;
     let open = 0;
@@ -240,7 +167,7 @@ export class JsonReader {
       isInString = inside === 'value';
       if (inside === 'key') at = this.#colonEnd(this.#stringEnd(at));
       if (at < 0) return this.#suspend('key', stack, open);
-    }
+    } else this.isErrorAt = -1;
     for (;;) {
       if (isInString) {
         isInString = false;
@@ -257,7 +184,7 @@ export class JsonReader {
           else {
             if (open === stack.length) stack = growStack(stack);
             stack[open++] = close;
-            if (close === closeBrace) at = this.#keyEnd(at);
+            if (close === closeBrace) at = this.#keyEnd(at, open);
             if (at < 0) return this.#suspend('key', stack, open);
             continue;
           }
@@ -275,7 +202,7 @@ export class JsonReader {
         const next = byteAt(text, at++);
         if (next === comma) {
           at = spaceEnd(text, at);
-          if (stack[open - 1] === closeBrace) at = this.#keyEnd(at);
+          if (stack[open - 1] === closeBrace) at = this.#keyEnd(at, open);
           if (at < 0) return this.#suspend('key', stack, open);
           break;
         }
@@ -313,8 +240,10 @@ export class JsonReader {
   }
 
   /** The position of the value behind a key and its colon, or -1. */
-  #keyEnd(start: number): number {
-    return byteAt(this.text, start) === quote ? this.#colonEnd(this.#stringEnd(start)) : -1;
+  #keyEnd(start: number, open: number): number {
+    if (byteAt(this.text, start) !== quote) return -1;
+    if (open === 1 && isKey(this.text, start + 1, 'isError')) this.isErrorAt = start;
+    return this.#colonEnd(this.#stringEnd(start));
   }
 
   /** The position behind the colon that follows the key and behind white space, or -1. */

@@ -1,10 +1,9 @@
 // src/protocol/json: strict JSON by bytes. It scans a text, finds members, and edits text without re-serialising it.
 import { isUtf8 } from 'node:buffer';
-import { noteWalk, roomForWalks } from '../../util/timing/work-meter.ts';
+import { noteWalk, roomForWalks, spend } from '../../util/timing/work-meter.ts';
 import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
-import { maxTableMembers, type RoutingLevel, type ValueKernel } from './kernel/value-kernel.ts';
-import { isKey, type KnownKeys, keyText, knownKeys, routedKeys } from './known-keys.ts';
+import { isKey, type KnownKeys, keyText, knownKeys } from './known-keys.ts';
 import { FoundMembers, type Members, type MembersWithShortKeys } from './object-members.ts';
 import {
   closeBrace,
@@ -39,8 +38,7 @@ export type ScanOutcome =
   | { readonly ok: false; readonly fault: ScanFault };
 
 /**
- * A message that has just been scanned. The next scan reuses the memory of its members: `copyOf` keeps them. An object
- * with many members may have only those with routed keys here (`isPartial`).
+ * A message that has just been scanned. The next scan reuses the memory of its members: `copyOf` keeps them.
  */
 export interface Scanned {
   readonly start: number;
@@ -48,8 +46,11 @@ export interface Scanned {
   readonly message: FoundMembers | undefined;
   readonly params: FoundMembers | undefined;
   readonly meta: FoundMembers | undefined;
-  /** True if the object `result` has the member `isError` with the value true. Undefined if the scan did not see it. */
-  readonly reportsToolError: boolean | undefined;
+  /**
+   * True if the object `result` has the member `isError` with the value true. A key with escapes, which no server
+   * writes, is not found.
+   */
+  readonly reportsToolError: boolean;
 }
 
 /** Limits on things that cost much more to read than to send (P8). */
@@ -57,8 +58,8 @@ export interface ScanLimits {
   /** Values in a batch. Each becomes an object. */
   readonly maxBatch: number;
   /**
-   * Members of a message, of its params and of their _meta. Each is a key to build and remember, which costs far more
-   * than its bytes.
+   * Members of all messages in a text, of their params and of their _meta. Each is a key to build and remember, which
+   * costs far more than its bytes: without this limit, a text of 512 KiB could take 30 milliseconds.
    */
   readonly maxMembers: number;
   /**
@@ -77,8 +78,13 @@ export const defaultLimits: ScanLimits = { maxBatch: 1_000, maxMembers: 8_192, f
 
 const firstByteOfTrue = 0x74;
 
-/** In an object with more members, the kernel skips those that nothing looks at. */
-const fewMembers = 16;
+/** A routing level: 0 the message, 1 its params, 2 their _meta. */
+type RoutingLevel = 0 | 1 | 2;
+
+/** A text with more members than this costs much more than its bytes, which the work meter is told. */
+const fewMembers = 64;
+/** Reading a member of a routing level takes the time of this many bytes. */
+const unitsOfMember = 48;
 
 /** Longer keys of a routing level are not built. No key with a meaning is nearly as long (P8). */
 const maxKeyBytes = 4_096;
@@ -98,7 +104,7 @@ export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<
  */
 export function scanJson(text: Buffer, maxDepth: number, limits = defaultLimits): ScanOutcome {
   const values: ScannedValue[] = [];
-  const outcome = scanText(text, maxDepth, (scanned) => values.push(copyOf(scanned)), limits, true);
+  const outcome = scanMessages(text, maxDepth, (scanned) => values.push(copyOf(scanned)), limits);
   return outcome.ok ? { ...outcome, values } : outcome;
 }
 
@@ -112,19 +118,8 @@ export function scanMessages(
   onScanned: (scanned: Scanned) => void,
   limits = defaultLimits,
 ): MessagesOutcome {
-  return scanText(text, maxDepth, onScanned, limits, false);
-}
-
-function scanText(
-  text: Buffer,
-  maxDepth: number,
-  onScanned: (scanned: Scanned) => void,
-  limits: ScanLimits,
-  keepsAll: boolean,
-): MessagesOutcome {
   if (!isUtf8(text)) return failures.not_json;
   const scanner = limits.foldsKeys ? checkedScanner : uncheckedScanner;
-  scanner.keepsAll = keepsAll;
   const isValid = scanner.read(text, maxDepth, onScanned, limits);
   return isValid ? (scanner.batch ? wholeBatch : wholeMessage) : failures[scanner.fault];
 }
@@ -197,9 +192,9 @@ export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined 
 }
 
 /**
- * The members of an object, for a caller that looks for short keys; otherwise like `scanObject`. In an object with many
- * members, longer keys are read but not decoded, which takes several times as long as reading them (P8).
- * @param maxKeyBytes keys with more bytes in the text may be undefined in the result
+ * The members of an object, for a caller that looks for short keys; otherwise like `scanObject`. Longer keys are read
+ * but neither decoded nor compared, which takes several times as long as reading them (P8).
+ * @param maxKeyBytes keys with more bytes in the text are undefined in the result
  */
 export function scanShortKeys(text: Buffer, maxKeyBytes: number): MembersWithShortKeys | 'duplicate_key' | undefined {
   if (!isUtf8(text)) return undefined;
@@ -236,7 +231,6 @@ export function scanMember(text: Buffer, key: string, foldsKey = false): ByteRan
 
 /** The state of an object of a routing level that was interrupted inside the value of its last member. */
 interface InterruptedMember {
-  readonly count: number;
   readonly key: string;
   /** The start of the value. */
   readonly start: number;
@@ -253,13 +247,13 @@ class MessageScanner extends JsonReader implements Scanned {
   message: FoundMembers | undefined;
   params: FoundMembers | undefined;
   meta: FoundMembers | undefined;
-  reportsToolError: boolean | undefined;
-  /** All members of each routing level are read. */
-  keepsAll = true;
+  reportsToolError = false;
   /** The memory for each level, by its number. */
   readonly #levels = [new FoundMembers(), new FoundMembers(), new FoundMembers()] as const;
   #onScanned: (scanned: Scanned) => void = () => undefined;
   #limits = defaultLimits;
+  /** The members of routing levels in the text so far. */
+  #memberCount = 0;
   /** The interrupted parts: the element of a list, its message, and the object of each level. */
   #interruptedElement = 0;
   #isInMessage = false;
@@ -276,6 +270,7 @@ class MessageScanner extends JsonReader implements Scanned {
     this.begin(text, maxDepth, step);
     this.#onScanned = onScanned;
     this.#limits = limits;
+    this.#memberCount = 0;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
     return this.continueRead();
@@ -290,50 +285,51 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   readObject(text: Buffer): Members | undefined {
-    return this.#readWholeObject(text, true)?.copy();
+    this.#beginPart(text);
+    this.#limits = defaultLimits;
+    this.#memberCount = 0;
+    this.skipSpace();
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
+    return this.#finish(members !== undefined) ? members?.copy() : undefined;
   }
 
   readShortKeys(text: Buffer, maxKeyBytes: number): MembersWithShortKeys | undefined {
-    const members = this.#readWholeObject(text, false);
-    return members?.isPartial === true ? this.#collectShortKeys(text, maxKeyBytes) : members?.copy();
-  }
-
-  /** @param keepsAll false if the kernel may skip members, whose keys it only compares */
-  #readWholeObject(text: Buffer, keepsAll: boolean): FoundMembers | undefined {
     this.#beginPart(text);
-    this.#limits = defaultLimits;
     this.skipSpace();
-    const members = this.text[this.at] === openBrace ? this.#readMembers(2, keepsAll) : undefined;
+    const members = this.text[this.at] === openBrace ? this.#collectShortKeys(maxKeyBytes) : undefined;
     return this.#finish(members !== undefined) ? members : undefined;
   }
 
-  /** Collects the members of an object that has been read before: it is valid, and has members. */
-  #collectShortKeys(text: Buffer, maxKeyBytes: number): MembersWithShortKeys | undefined {
+  /** Reads an object from its brace on. */
+  #collectShortKeys(maxKeyBytes: number): MembersWithShortKeys | undefined {
     const keys: (string | undefined)[] = [];
     const starts: number[] = [];
     const ends: number[] = [];
-    const collectMember = (): boolean => {
-      const keyStart = this.at + 1;
-      if (!this.skipString()) return false;
-      const keyEnd = this.at - 1;
-      keys.push(keyEnd - keyStart > maxKeyBytes ? undefined : keyText(text, keyStart, keyEnd));
-      if (!this.skipColon()) return false;
-      starts.push(this.at);
-      if (!this.skipValue(1)) return false;
-      ends.push(this.at);
-      return true;
-    };
-    this.#beginPart(text);
-    this.skipSpace();
-    let isRead: boolean;
-    do {
-      this.at += 1; // the brace, or a comma
-      this.skipSpace();
-      isRead = collectMember();
-      this.skipSpace();
-    } while (isRead && this.text[this.at] === comma);
+    const seen = new Set<string>();
     this.at += 1;
-    return this.#finish(isRead) ? { keys, starts, ends } : undefined;
+    this.skipSpace();
+    if (this.text[this.at] === closeBrace) {
+      this.at += 1;
+      return { keys, starts, ends };
+    }
+    for (;;) {
+      if (keys.length === defaultLimits.maxMembers) return this.#refuse('too_many_members');
+      const keyStart = this.at + 1;
+      if (this.text[this.at] !== quote || !this.skipString()) return undefined;
+      const keyEnd = this.at - 1;
+      const key = keyEnd - keyStart > maxKeyBytes ? undefined : keyText(this.text, keyStart, keyEnd);
+      if (key !== undefined && seen.size === seen.add(key).size) return this.#refuse('duplicate_key');
+      keys.push(key);
+      if (!this.skipColon()) return undefined;
+      starts.push(this.at);
+      if (!this.skipValue(1)) return undefined;
+      ends.push(this.at);
+      this.skipSpace();
+      const byte = this.text[this.at++];
+      if (byte === closeBrace) return { keys, starts, ends };
+      if (byte !== comma) return undefined;
+      this.skipSpace();
+    }
   }
 
   readMember(text: Buffer, key: string, foldsKey: boolean): ByteRange | 'absent' | 'duplicate_key' {
@@ -420,6 +416,7 @@ class MessageScanner extends JsonReader implements Scanned {
     const isWhole = isRead && this.#isAtEnd();
     const { length } = this.text;
     this.release();
+    if (this.#memberCount > fewMembers) spend(unitsOfMember * this.#memberCount);
     if (this === partScanner) noteWalk(isWhole || this.fault !== 'too_many_values' ? this.work : Infinity, length);
     return isWhole;
   }
@@ -462,7 +459,7 @@ class MessageScanner extends JsonReader implements Scanned {
       this.message = undefined;
       this.params = undefined;
       this.meta = undefined;
-      this.reportsToolError = undefined;
+      this.reportsToolError = false;
     }
     if (this.text[this.at] === openBrace) this.message = this.#readMembers(0);
     const isRead = this.text[this.start] === openBrace ? this.message !== undefined : this.skipValue(0);
@@ -474,9 +471,8 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   /** Reads an object of a routing level: 0 the message, 1 its params, 2 their _meta. */
-  #readMembers(level: RoutingLevel, keepsAll = this.keepsAll): FoundMembers | undefined {
+  #readMembers(level: RoutingLevel): FoundMembers | undefined {
     if (level + 1 > this.maxDepth) return this.tooDeep();
-    const objectStart = this.at;
     const members = this.#levels[level];
     const known = this.#limits.foldsKeys ? knownKeys[level] : undefined;
     let interrupted = this.#interruptedMembers[level];
@@ -492,17 +488,14 @@ class MessageScanner extends JsonReader implements Scanned {
         return members;
       }
     }
-    for (let count = interrupted?.count ?? 1; ; count += 1) {
-      if (count > this.#limits.maxMembers) return this.#refuse('too_many_members');
-      if (count > fewMembers && !keepsAll) {
-        const kernel = this.memberKernel;
-        if (kernel !== undefined) return this.#readRouted(level, objectStart, kernel);
-      }
+    for (;;) {
+      if (interrupted === undefined) this.#memberCount += 1;
+      if (this.#memberCount > this.#limits.maxMembers) return this.#refuse('too_many_members');
       const key = interrupted?.key ?? this.#beginMember(members, known);
       if (key === undefined) return undefined;
       const start = this.at;
       if (!this.#readMemberValue(level, key)) {
-        if (this.isInterrupted) this.#interruptedMembers[level] = { count, key, start };
+        if (this.isInterrupted) this.#interruptedMembers[level] = { key, start };
         return undefined;
       }
       interrupted = undefined;
@@ -513,91 +506,6 @@ class MessageScanner extends JsonReader implements Scanned {
       if (byte !== comma) return undefined;
       this.skipSpace();
     }
-  }
-
-  /** Reads an object of a routing level again from its start: its members with routed keys. The kernel skips the others. */
-  #readRouted(level: RoutingLevel, start: number, kernel: ValueKernel): FoundMembers | undefined {
-    const { maxMembers, foldsKeys: folds } = this.#limits;
-    const members = this.#levels[level];
-    members.beginPartial(routedKeys[level]);
-    kernel.beginObject(level, folds);
-    const limit = this.maxDepth - level - 1;
-    let room = Math.min(maxMembers, maxTableMembers);
-    this.at = start + 1;
-    for (;;) {
-      const outcome = kernel.skipMembers(this.text, this.at, { level, folds, limit, room });
-      if (!this.addWork(kernel.work)) return undefined;
-      this.at = kernel.at;
-      room = kernel.room - 1;
-      switch (outcome) {
-        case 'closed':
-          return members;
-        case 'read_key': {
-          const end = this.#readRoutedMember(level, kernel);
-          if (end === 'give_up') return this.#readAll(level, start);
-          if (end !== 'next') return end === 'closed' ? members : undefined;
-          continue;
-        }
-        case 'same_key':
-          return this.#isSameKey(kernel) ? this.#refuse('duplicate_key') : this.#readAll(level, start);
-        case 'too_many_members':
-          return maxMembers > maxTableMembers ? this.#readAll(level, start) : this.#refuse(outcome);
-        case 'too_deep':
-          return this.tooDeep();
-        case 'not_json':
-          return undefined;
-        default:
-          return this.#readAll(level, start);
-      }
-    }
-  }
-
-  /** Reads an object without the help of the kernel. */
-  #readAll(level: RoutingLevel, start: number): FoundMembers | undefined {
-    this.at = start;
-    return this.#readMembers(level, true);
-  }
-
-  /** Reads a member that the kernel does not skip, and the comma or brace behind it. */
-  #readRoutedMember(level: RoutingLevel, kernel: ValueKernel): 'next' | 'closed' | 'invalid' | 'give_up' {
-    const { foldsKeys: folds } = this.#limits;
-    const members = this.#levels[level];
-    const keyStart = this.at;
-    const key = this.#readKey(undefined);
-    if (key === undefined) return 'invalid';
-    if (!members.begin(key, false, folds ? knownKeys[level] : undefined)) {
-      this.#refuse(members.isTooLong ? 'key_too_long' : 'duplicate_key');
-      return 'invalid';
-    }
-    const compared = folds ? foldKey(key) : key;
-    const isMarked = folds ? foldedRoutedKeys[level]?.has(compared) : routedKeys[level].has(compared);
-    const keyEnd = this.at;
-    const addition = isMarked ? 'added' : kernel.addKey(level, compared, keyStart);
-    if (addition === 'give_up') return addition;
-    if (addition === 'same_key') {
-      kernel.at = keyStart;
-      if (!this.#isSameKey(kernel)) return 'give_up';
-      this.#refuse('duplicate_key');
-      return 'invalid';
-    }
-    this.at = keyEnd;
-    if (!this.skipColon()) return 'invalid';
-    const start = this.at;
-    if (!this.#readMemberValue(level, key)) return 'invalid';
-    members.finish(start, this.at);
-    this.skipSpace();
-    const byte = this.text[this.at++];
-    if (byte !== comma) return byte === closeBrace ? 'closed' : 'invalid';
-    return 'next';
-  }
-
-  /** True if the two keys that the kernel takes for equal are. */
-  #isSameKey(kernel: ValueKernel): boolean {
-    const [key, other] = [kernel.at, kernel.sameAt].map((at) => {
-      this.at = at;
-      return this.#readKey(undefined) as string;
-    }) as [string, string];
-    return this.#limits.foldsKeys ? foldKey(key) === foldKey(other) : key === other;
   }
 
   /** Reads the key and the colon of a member. Undefined if they are invalid, or if the object already has that key. */
@@ -627,17 +535,15 @@ class MessageScanner extends JsonReader implements Scanned {
         return this.meta !== undefined;
       }
     }
-    if (level > 0 || key !== 'result') return this.skipValue(level + 1);
-    this.isErrorAt = undefined;
-    const isValid = this.skipValue(1);
-    if (this.isErrorAt !== undefined) this.reportsToolError = this.isErrorAt >= 0 && this.#isErrorTrue(this.isErrorAt);
-    return isValid;
+    if (!this.skipValue(level + 1)) return false;
+    if (level === 0 && key === 'result') this.reportsToolError = this.isErrorAt >= 0 && this.#isErrorTrue();
+    return true;
   }
 
-  /** True if the member `isError` that begins here has the value `true`. Its text was checked before. */
-  #isErrorTrue(start: number): boolean {
+  /** True if the member `isError` of the value that was skipped last has the value `true`. */
+  #isErrorTrue(): boolean {
     const { text } = this;
-    const colonAt = spaceEnd(text, start + '"isError"'.length);
+    const colonAt = spaceEnd(text, this.isErrorAt + '"isError"'.length);
     return text[spaceEnd(text, colonAt + 1)] === firstByteOfTrue;
   }
 
@@ -661,9 +567,6 @@ class MessageScanner extends JsonReader implements Scanned {
     return keyText(this.text, start + 1, this.at - 1);
   }
 }
-
-/** The keys that the kernel marks in texts whose keys are compared without case. */
-const foldedRoutedKeys = routedKeys.map((keys) => new Set(Array.from(keys, foldKey)));
 
 /** Checked texts, which come from clients, have own memory: no text of a server comes near a check. */
 const checkedScanner = new MessageScanner();

@@ -28,14 +28,15 @@ export interface Message {
   readonly isModern: boolean;
   /** True for a response that is an error. */
   readonly isError: boolean;
-  /** True for a result with the member `isError: true`. Undefined if the message was read without looking for it. */
-  readonly reportsToolError?: boolean | undefined;
+  /**
+   * True for a result with the member `isError: true`: even a failed tool gives a result (2025-11-25, server/tools,
+   * "Error Handling").
+   */
+  readonly reportsToolError: boolean;
   /** Set if the gateway made the message in place of one of a server that cannot be passed on. */
   readonly standIn?: StandIn | undefined;
   /** The ranges of the members of the routing levels. */
   readonly memberRanges: MemberRanges;
-  /** In a message with many members, the ranges of those with routed keys. `memberRanges` then scans the text again. */
-  readonly routedRanges?: MemberRanges | undefined;
 }
 
 /**

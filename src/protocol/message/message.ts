@@ -3,7 +3,6 @@ import { detachedCopy } from '../../util/detached-bytes.ts';
 import { hasRoomFor, inOwnTurns, shareOfTurn, unitsOfText } from '../../util/timing/work-meter.ts';
 import { faultMessage, type Reason, type RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
-import { routedKeys } from '../json/known-keys.ts';
 import { type FoundMembers, hasMember, memberIndex } from '../json/object-members.ts';
 import { maxScalarBytes, parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
 import {
@@ -36,9 +35,7 @@ export type { BadAnswer, MemberRanges, Message, MessageLevel, StandIn } from './
 
 /** The range of a member's value in the message's text; undefined if there is no such member. */
 export function memberRange(message: Message, level: MessageLevel, key: string): ByteRange | undefined {
-  const { routedRanges } = message;
-  const isRouted = routedRanges !== undefined && routedKeys[levelNumbers[level]].has(key);
-  const ranges = isRouted ? routedRanges : message.memberRanges;
+  const ranges = message.memberRanges;
   const members = ranges[level];
   const index = memberIndex(members, key);
   if (members === undefined || index < 0) return undefined;
@@ -47,8 +44,6 @@ export function memberRange(message: Message, level: MessageLevel, key: string):
     end: (members.ends[index] as number) - ranges.start,
   };
 }
-
-const levelNumbers = { message: 0, params: 1, meta: 2 } as const;
 
 /** A member's value; undefined if there is no such member, or if `readScalar` does not build it. */
 export function memberValue(message: Message, level: MessageLevel, key: string): Scalar | undefined {
@@ -466,7 +461,7 @@ class ChangedMessage implements Message {
   readonly asksForTask: boolean;
   readonly isModern: boolean;
   readonly isError: boolean;
-  readonly reportsToolError: boolean | undefined;
+  readonly reportsToolError: boolean;
   readonly standIn: StandIn | undefined;
 
   constructor(origin: Message, text: Buffer, changes: ChangedMembers) {
@@ -509,9 +504,8 @@ class ScannedMessage implements Message {
   readonly asksForTask: boolean;
   readonly isModern: boolean;
   readonly isError: boolean;
-  readonly reportsToolError: boolean | undefined;
-  readonly routedRanges: MemberRanges | undefined;
-  #ranges: MemberRanges | undefined;
+  readonly reportsToolError: boolean;
+  readonly memberRanges: MemberRanges;
 
   constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
     const { start, end, message, params, meta } = scanned;
@@ -527,14 +521,7 @@ class ScannedMessage implements Message {
     this.isModern = meta !== undefined && meta.indexOf(protocolVersionKey) >= 0;
     this.isError = kind === 'response' && hasMember(message, 'error');
     this.reportsToolError = scanned.reportsToolError;
-    const isPartial = message?.isPartial || params?.isPartial || meta?.isPartial;
-    this.#ranges = isPartial ? undefined : copyOf(scanned);
-    this.routedRanges = isPartial ? copyOf(scanned) : undefined;
-  }
-
-  get memberRanges(): MemberRanges {
-    this.#ranges ??= rescanMembers(this.text);
-    return this.#ranges;
+    this.memberRanges = copyOf(scanned);
   }
 }
 

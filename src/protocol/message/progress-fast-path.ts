@@ -154,6 +154,10 @@ export class ProgressMessage implements Message {
     return false;
   }
 
+  get reportsToolError(): boolean {
+    return false;
+  }
+
   get memberRanges(): MemberRanges {
     this.#ranges ??= rescanMembers(this.text);
     return this.#ranges;

@@ -32,10 +32,10 @@ describe('a filtered list', () => {
   });
 });
 
-/** Arguments with long names, more than are read one by one. */
+/** Arguments with long names, which cannot be fixed ones. */
 const long = (character: string): string => character.repeat(200);
-const numbered = (from: number): string =>
-  Array.from({ length: 20 }, (_, n) => `"${long('é')}${from + n}" : [${n}, {"x":0}]`).join(' , ');
+const numbered = (from: number, length = 20): string =>
+  Array.from({ length }, (_, n) => `"${long('é')}${from + n}" : [${n}, {"x":0}]`).join(' , ');
 const many = numbered(0);
 const more = numbered(100);
 
@@ -59,12 +59,13 @@ describe('a call with fixed arguments', () => {
     ],
     ['with no object', '{"name":"shown","arguments":[]}', 'bad_arguments'],
     ['with a key twice', '{"name":"shown","arguments":{"a":1,"a":2}}', 'bad_arguments'],
-    ['with a key twice among many', `{"name":"shown","arguments":{${many},${many}}}`, 'bad_arguments'],
+    ['with a key twice among many', `{"name":"shown","arguments":{"a":1,${many},"a":2}}`, 'bad_arguments'],
     [
       'with a key twice among many, once with an escape',
-      `{"name":"shown","arguments":{${many},"${long('\\u00e9')}0":2}}`,
+      `{"name":"shown","arguments":{"é":1,${many},"\\u00e9":2}}`,
       'bad_arguments',
     ],
+    ['with more members than are read', `{"name":"shown","arguments":{${numbered(0, 8_193)}}}`, 'bad_arguments'],
     [
       'with all of them before, among and behind many others',
       `{"name":"shown","arguments":{ "X" : 2 , "y":3,${many}, "\\u0059":4 , ${more} , "\\u0078": {} }}`,

@@ -115,6 +115,12 @@ describe('what is bounded in every text', () => {
   it.each([
     ['more members than 8,192', 'too_many_members', `{${keys(8_193)}}`],
     ['more members of params', 'too_many_members', `{"params":{${keys(8_193)}}}`],
+    ['more members of all messages', 'too_many_members', `[${`{${keys(100)}},`.repeat(81)}{${keys(93)}}]`],
+    [
+      'more members of all levels',
+      'too_many_members',
+      `{${keys(4_000)},"params":{${keys(4_000)},"_meta":{${keys(193)}}}}`,
+    ],
     ['a key of more than 4,096 bytes', 'key_too_long', `{"params":{"${'k'.repeat(4_097)}":1}}`],
     ['a batch of more than 1,000 values', 'batch_too_large', `[${'{},'.repeat(1_000)}{}]`],
     ['more than 2^22 values in 9 MiB', 'too_many_values', `{"params":{"a":[${'0,'.repeat(2 ** 22 + 2 ** 19)}0]}}`],
@@ -148,7 +154,12 @@ describe('what is bounded in every text', () => {
   });
 
   it('[S-06] so much is read: 8,192 members, a key of 4,096 bytes, 1,000 values', () => {
-    for (const text of [`{${keys(8_192)}}`, `{"${'k'.repeat(4_096)}":1}`, `[${'{},'.repeat(999)}{}]`])
+    for (const text of [
+      `{${keys(8_192)}}`,
+      `[${`{${keys(100)}},`.repeat(81)}{${keys(92)}}]`,
+      `{"${'k'.repeat(4_096)}":1}`,
+      `[${'{},'.repeat(999)}{}]`,
+    ])
       expect(scan(text).ok).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import { SteppedScan } from '../../../src/protocol/json/scan.ts';
 import { maxServerDepth } from '../../../src/protocol/message/message.ts';
 import { cpuMsOf, msHere } from '../../support/cpu-time.ts';
 
-/** The most expensive messages that `bench/worst.mjs` has found, and those that cost the kernel most for each byte. */
+/** The most expensive messages that `bench/worst.mjs` has found, and others that cost much for each byte. */
 
 const mebibyte = 2 ** 20;
 /**

@@ -1,12 +1,8 @@
-import { afterEach, expect, it } from 'vitest';
-import { chooseKernel, setKernel } from '../../../src/protocol/json/kernel/choose-kernel.ts';
-import { ValueKernel } from '../../../src/protocol/json/kernel/value-kernel.ts';
+import { describe, expect, it } from 'vitest';
+import { SteppedScan } from '../../../src/protocol/json/scan.ts';
 import { maxServerDepth, readOne } from '../../../src/protocol/message/message.ts';
-import { isToolError } from '../../../src/protocol/message/tool-error.ts';
 
 const error = { content: [{ type: 'text', text: 'no' }], isError: true };
-
-afterEach(() => chooseKernel('auto'));
 
 const texts: readonly [string, string, boolean][] = [
   ['a failed tool', JSON.stringify({ jsonrpc: '2.0', id: 1, result: error }), true],
@@ -18,24 +14,24 @@ const texts: readonly [string, string, boolean][] = [
   ['one behind such a one', `{"id":1,"result":{"structuredContent":{"isError":false},"isError":true}}`, true],
   ['text that speaks of it', JSON.stringify({ id: 1, result: { content: JSON.stringify(error) } }), false],
   ['something else than true', '{"id":1,"result":{"isError":"true"}}', false],
-  ['text that is cut', '{"id":1,"result":{"isError"', false],
 ];
 
-it.each(texts)('%s is told from others', (_, text, expected) => {
-  expect(isToolError({ text: Buffer.from(text), reportsToolError: undefined })).toBe(expected);
-});
+describe('a failed tool', () => {
+  it.each(texts)('is told from others: %s', (_, text, expected) => {
+    const message = readOne(Buffer.from(text.replace(/^\{("jsonrpc":"2.0",)?/, '{"jsonrpc":"2.0",')), maxServerDepth);
+    expect(message?.reportsToolError).toBe(expected);
+  });
 
-const messages = texts
-  .filter(([name]) => name !== 'text that is cut')
-  .map(
-    ([name, text, expected]) => [name, text.replace(/^\{("jsonrpc":"2.0",)?/, '{"jsonrpc":"2.0",'), expected] as const,
-  );
-
-it.each(messages)('the kernel sees the same while it skips the result: %s', (_, text, expected) => {
-  for (const windowBytes of [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 64, 4_096]) {
-    setKernel(new ValueKernel({ minBytes: 1, windowBytes }));
-    const message = readOne(Buffer.from(text), maxServerDepth);
-    expect(message?.reportsToolError, `${windowBytes}`).toBe(text.includes('"result"') ? expected : undefined);
-    if (message !== undefined) expect(isToolError(message)).toBe(expected);
-  }
+  it.each(texts)('is told from others when the text is read in steps: %s', (_, text, expected) => {
+    const seen: boolean[] = [];
+    const scan = new SteppedScan(
+      Buffer.from(text),
+      maxServerDepth,
+      (one) => seen.push(one.reportsToolError),
+      undefined,
+      2,
+    );
+    while (scan.step() === undefined);
+    expect(seen).toEqual([expected]);
+  });
 });

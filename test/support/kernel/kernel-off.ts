@@ -1,3 +1,0 @@
-import { setKernel } from '../../../src/protocol/json/kernel/choose-kernel.ts';
-
-setKernel(undefined);
