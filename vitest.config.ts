@@ -16,7 +16,7 @@ const long = [
   'test/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
   'test/cluster/fault-{failover,link,owner,redis,redis-net,stall,storm}.test.ts',
   'test/cluster/kill-{matrix,random}.test.ts',
-  'test/conformance/{translated,views}.test.ts',
+  'test/conformance/{tasks,translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
