@@ -33,10 +33,8 @@ export interface GroupRequestOptions {
   readonly user?: Principal;
   /** The listener that a resource request or ping is for; see `SubscriptionLeases`. */
   readonly holder?: string;
-  /** The resources whose leases this holder renews. A ping without any renews the lease on the session itself. */
-  readonly renews?: readonly string[];
-  /** True for a ping that begins the lease on the session itself. */
-  readonly joins?: boolean;
+  /** What a ping does with the leases of the holder. It renews them unless this is set. */
+  readonly leases?: 'begin' | 'end';
   /** True to end the session now, unless it has calls. The post has no messages. */
   readonly endsUnused?: boolean;
   /** The client's input for a call that asked for some. */

@@ -67,7 +67,7 @@ export class Inbound {
     this.#outbound = outbound;
     if (client.isOneStream) this.oneStream = new OneStream(session, log);
     if (!client.isGroup) return;
-    this.#leases = new SubscriptionLeases(client);
+    this.#leases = new SubscriptionLeases(client, (request) => this.call([request], discardingAnswer));
     calls.onTaken = (call) => this.#handleTaken(call);
     if (client.hasRoots)
       session.earlyRoots = new EarlyRoots({
@@ -299,7 +299,7 @@ export class Inbound {
    */
   endOverdue(): void {
     const { calls, limits, client } = this.#session;
-    for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
+    this.#leases?.endExpired();
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       if (client.isGroup && call.cancelTimer !== undefined) continue;

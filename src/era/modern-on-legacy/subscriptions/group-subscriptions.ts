@@ -19,7 +19,7 @@ export interface GroupSubscriptionRequest {
   readonly request: Message;
   readonly answer: Answer;
   /** The session that subscribes to the resources. */
-  readonly session: Pick<GroupSession, 'open' | 'find' | 'forget' | 'release'>;
+  readonly session: Pick<GroupSession, 'open' | 'send' | 'forget' | 'release'>;
   /** The topic under which the clients of the group get changes. */
   readonly topic: string;
   readonly forwarded: ForwardedHeaders | undefined;
@@ -67,8 +67,8 @@ class GroupSubscription {
   readonly #changes: Changes;
   readonly #subscription: Subscription;
   readonly #onOver: () => void;
-  /** The resources that the session has leases on. */
-  #uris: readonly string[] = [];
+  /** True if a session may have leases of this listener. */
+  #hasLeases = false;
   #leaveTopic: () => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -124,8 +124,8 @@ class GroupSubscription {
     );
     const uris = resourceSubscriptions.filter((_, index) => outcomes[index] === undefined);
     // Without a lease, the end of this session would go unnoticed.
-    if (uris.length === 0) await this.#request(handle, 'ping', {}, { holder: name, joins: true });
-    this.#uris = uris;
+    if (uris.length === 0) await this.#request(handle, 'ping', {}, { holder: name, leases: 'begin' });
+    this.#hasLeases = true;
     if (!this.#subscription.isOver)
       this.#subscription.acknowledge({ ...lists, ...(uris.length > 0 && { resourceSubscriptions: uris }) });
     return undefined;
@@ -138,12 +138,11 @@ class GroupSubscription {
     ).unref();
   }
 
-  /** Renews the leases on the resources, and notices a lost session. */
+  /** Renews the leases, and notices a lost session. */
   async #renew(): Promise<void> {
     const { session, forwarded, name } = this.#parts;
     const open = await session.open(forwarded);
-    const leases = { holder: name, renews: this.#uris };
-    const why = typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, leases);
+    const why = typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, { holder: name });
     if (this.#subscription.isOver) return this.#leaveSession();
     if (why === 'unknown_session') {
       session.forget();
@@ -159,10 +158,10 @@ class GroupSubscription {
     handle: SessionHandle,
     method: string,
     params: object,
-    leases: Pick<GroupRequestOptions, 'holder' | 'renews' | 'joins'>,
+    group: Pick<GroupRequestOptions, 'holder' | 'leases'>,
   ): Promise<Reason | 'refused' | undefined> {
     const message = createMessage({ id: nextOwnId(), method, params });
-    const post = { messages: [message], isBatch: false, group: leases };
+    const post = { messages: [message], isBatch: false, group };
     const outcome = await ask((reply) => handle.post(post, reply), this.#parts.forwarded);
     if (typeof outcome === 'string') return outcome;
     return outcome?.isError === true ? 'refused' : undefined;
@@ -175,16 +174,15 @@ class GroupSubscription {
   }
 
   /**
-   * Releases the leases on the resources, and the session. Also called when the client left while the session was opened
-   * or asked: that may have begun leases, or a process.
+   * Ends the leases, and releases the session. Also called when the client left while the session was opened or asked:
+   * that may have begun leases, or a process.
    */
   async #leaveSession(): Promise<void> {
     const { session, forwarded, name } = this.#parts;
-    const uris = this.#uris;
-    this.#uris = [];
-    const handle = uris.length === 0 ? undefined : await session.find(forwarded);
-    if (typeof handle === 'object')
-      await Promise.all(uris.map((uri) => this.#request(handle, 'resources/unsubscribe', { uri }, { holder: name })));
+    const hadLeases = this.#hasLeases;
+    this.#hasLeases = false;
+    const ping = createMessage({ id: nextOwnId(), method: 'ping' });
+    if (hadLeases) await session.send([ping], forwarded, { holder: name, leases: 'end' });
     session.release();
     this.#onOver();
   }

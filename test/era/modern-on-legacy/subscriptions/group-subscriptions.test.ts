@@ -35,7 +35,7 @@ interface Way {
 
 /** A subscription at a session that answers at once. */
 function createListener(notifications: object, { capabilities, refuses = [] }: Way = {}) {
-  const asked: { method: string; uri?: string; renews?: readonly string[] }[] = [];
+  const asked: { method: string; uri?: string; leases?: string }[] = [];
   const session = { fault: undefined as Reason | undefined, isGone: false, refusal: undefined as Reason | undefined };
   const handle: SessionHandle = {
     post({ messages: [message], group }, reply) {
@@ -44,7 +44,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
         method: string;
         params: { uri?: string };
       };
-      asked.push({ method, ...(params.uri && { uri: params.uri }), ...(group?.renews && { renews: group.renews }) });
+      asked.push({ method, ...(params.uri && { uri: params.uri }), ...(group?.leases && { leases: group.leases }) });
       if (session.fault !== undefined) return reply.answer(faultAnswer(session.fault, id));
       const outcome = refuses.includes(params.uri ?? '') ? { error: { code: -32602, message: 'x' } } : { result: {} };
       reply.answer({ kind: 'json', text: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...outcome })) });
@@ -68,7 +68,10 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
           if (session.isGone) return 'unknown_session';
           return session.refusal ?? { handle, opened, protocolVersion: '2025-11-25' };
         },
-        find: async () => (session.isGone ? 'unknown_session' : handle),
+        send: async ([message], _, group) => {
+          asked.push({ method: String(message?.method), ...(group?.leases && { leases: group.leases }) });
+          return undefined;
+        },
         forget: () => {
           session.isGone = false;
         },
@@ -126,7 +129,8 @@ describe('a modern subscription at a legacy server', () => {
     await vi.advanceTimersByTimeAsync(0);
     tell(updated('a:b'));
     expect(heard()).toHaveLength(1);
-    expect(asked.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/unsubscribe']);
+    expect(asked.map(({ method }) => method)).toEqual(['resources/subscribe', 'ping']);
+    expect(asked[1]).toEqual({ method: 'ping', leases: 'end' });
     expect(listener.isReleased()).toBe(true);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toHaveLength(2);
@@ -136,7 +140,7 @@ describe('a modern subscription at a legacy server', () => {
     const { listener, asked } = createListener({ resourceSubscriptions: ['a:b'] });
     await listener.start();
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(asked.slice(1)).toEqual(Array(2).fill({ method: 'ping', renews: ['a:b'] }));
+    expect(asked.slice(1)).toEqual(Array(2).fill({ method: 'ping' }));
   });
 
   it('[R5.09] is opened again if its session is lost, and reports everything as changed', async () => {
