@@ -237,10 +237,6 @@ export class Answer implements OpeningAnswer {
     this.#options.report?.started();
   }
 
-  supersede(): void {
-    if (this.#state === 'waiting') this.#settle('lost');
-  }
-
   abandon(id: RequestId): void {
     if (this.#state === 'waiting') this.fault('outcome_unknown', undefined, id);
   }

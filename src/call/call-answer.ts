@@ -34,8 +34,6 @@ export interface SessionAnswer extends CallAnswer {
   readonly faultsInBand: boolean;
   /** The client's ids of a request that was renumbered, by the server's id. */
   renumberedIds?(id: RequestId): RenumberedIds | undefined;
-  /** The client asks again, because its connection was lost. A waiting answer is lost, and the client gets another one. */
-  supersede?(): void;
   /**
    * Gives the answer up because another instance has the session now. The new owner completes an answer that is a
    * stream, from the log (`Streams.closeAll`). A client that still waits for the first byte gets an error: outcome

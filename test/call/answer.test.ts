@@ -235,13 +235,3 @@ describe('[P3] a failure', () => {
     ]);
   });
 });
-
-describe('an answer whose client asks again', () => {
-  it('is lost', () => {
-    const { answer, target } = createAnswer();
-    answer.supersede();
-    expect(answer.isOver).toBe(true);
-    answer.response(asMessage(response(1)));
-    expect([target.opened, target.emitted, target.lost]).toEqual([[], [], 1]);
-  });
-});

@@ -43,8 +43,8 @@ export const mutants: readonly Mutant[] = [
     name: 'lost-requests-are-sent-again',
     breaks: 'P4: a call whose owner may have received it is sent to the next one',
     file: 'src/cluster/forward/forwarded-request.ts',
-    find: 'if (this.#host.mayRepeat && operation.messages.every(isHarmless)) return true;',
-    replace: 'if (this.#host.mayRepeat) { this.#reply.mayHaveRun = false; return true; }',
+    find: 'if (this.#route.mayRepeat && operation.messages.every(isHarmless)) return true;',
+    replace: 'if (this.#route.mayRepeat) { this.#reply.mayHaveRun = false; return true; }',
   },
   {
     name: 'every-call-runs-again',
@@ -129,8 +129,8 @@ export const mutants: readonly Mutant[] = [
     name: 'forwarded-requests-stay',
     breaks: 'P8: an instance keeps an entry of each request that it handed on for ever',
     file: 'src/cluster/forward/forwarded-requests.ts',
-    find: 'onOver: () => this.#requests.delete(request),',
-    replace: 'onOver: () => undefined,',
+    find: '.finally(() => this.#requests.delete(request)),',
+    replace: '.finally(() => undefined),',
   },
   {
     name: 'events-of-a-batch-share-an-id',

@@ -52,6 +52,13 @@ describe('the checker of clusters passes', () => {
         ]),
       },
     ],
+    [
+      'a list that one owner has answered on two streams, since a connection between instances lost the first answer',
+      evidence(session(good, { calls: [call('a', { isOnce: false })] }), [
+        ...log,
+        logged(23, 5, undefined, result('a'), true),
+      ]),
+    ],
     ['a log that lost its oldest', evidence(session(good), log.slice(3))],
     ['a log that went with its session', evidence(session(good, { isEnded: true }), [])],
     [
@@ -183,6 +190,11 @@ describe('the checker of clusters finds', () => {
     ],
     ['progress that goes back', 'double', evidence(session(good), changed(14, { data: progress('a', 1) }))],
     ['two answers in a log', 'two_answers', evidence(session(good), changed(14, { data: result('a') }))],
+    [
+      'two answers of one owner to a call that runs once',
+      'two_answers',
+      evidence(session(good), [...log, logged(23, 5, undefined, result('a'), true)]),
+    ],
     [
       'two answers on streams',
       'two_answers',

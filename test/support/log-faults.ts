@@ -67,7 +67,9 @@ export function faultsOfLog(name: string, log: SessionLog, allowances: LogAllowa
     if (isResponseMessage(message)) {
       const id = JSON.stringify(message.id);
       const earlier = answers.get(id);
-      const isRepeated = earlier?.epoch !== epoch && allowances.repeatable?.has(id) === true;
+      const isElsewhere = earlier?.epoch !== epoch || earlier.stream !== stream;
+      // A harmless request whose answer was lost with a connection between instances runs again.
+      const isRepeated = isElsewhere && allowances.repeatable?.has(id) === true;
       if (earlier !== undefined && !isRepeated) add('two_answers', `${textOf(earlier)} and ${place} both answer ${id}`);
       answers.set(id, entry);
     } else if (message.method === 'notifications/progress') {

@@ -3,7 +3,7 @@ import type { SessionAnswer } from '../../call/call-answer.ts';
 import { overdueReason } from '../../call/call-limits.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
-import { type Call, clientIdOf } from '../../call/session-calls.ts';
+import type { Call } from '../../call/session-calls.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -107,7 +107,7 @@ export class Inbound {
     }
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
-    if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
+    if (again && !oneStream && this.#rejoin(requests, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.answer(faultAnswer('duplicate_id', null));
     if (this.#inputGate?.admits(post, reply) === false) return;
@@ -182,29 +182,14 @@ export class Inbound {
   }
 
   /**
-   * Answers requests of an earlier attempt whose connection was lost. If they have a stream, the reply joins it.
-   * Otherwise running requests get a new answer. Requests that no longer run were answered on the lost connection, and
-   * run again if that is harmless. False if nothing is known of them.
+   * Answers requests of an earlier attempt whose connection was lost, if they have a stream: the reply joins it. Its client
+   * has no event id, so it could not resume the stream. False if there is no stream.
    */
-  #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
-    const { calls } = this.#session;
-    const { streams } = this.#log;
-    const ids = requests.map(requestId);
-    const running = ids.flatMap((id) => calls.ofClient(id).slice(-1));
-    for (const { answer } of running) answer.supersede?.();
+  #rejoin(requests: readonly Message[], reply: Reply): boolean {
+    const running = requests.flatMap((request) => this.#session.calls.ofClient(requestId(request)).slice(-1));
     const stream = running.map(({ answer }) => answer.stream).find((number) => number !== undefined);
-    if (stream !== undefined) streams.join(stream, reply);
-    if (stream !== undefined || running.length === 0) return stream !== undefined;
-    const others = requests.filter((request) => !running.some((call) => clientIdOf(call) === requestId(request)));
-    const again = this.#renumber(others);
-    const renumbered = new Map(again.renumbered);
-    for (const call of running) if (call.renumbered !== undefined) renumbered.set(call.id, call.renumbered);
-    const all = [...running.map(({ id }) => id), ...again.ids];
-    const answer = this.#createAnswer({ ids: all, renumbered }, isBatch, reply);
-    for (const call of running) call.answer = answer;
-    for (const request of again.requests)
-      if (!isHarmless(request)) answer.fault('outcome_unknown', undefined, requestId(request));
-    this.call(again.requests.filter(isHarmless), answer, reply.request);
+    if (stream === undefined) return false;
+    this.#log.streams.join(stream, reply);
     return true;
   }
 

@@ -324,15 +324,6 @@ describe('messages that are retried because their connection was lost', () => {
   const answer = (calls: SessionCalls, id: string | number): void =>
     calls.take(id)?.answer.response(readMessage({ jsonrpc: '2.0', id, result: {} }));
 
-  it('[P3] are answered by the running call, and do not reach the server again', () => {
-    const { calls, backend, post } = createFixture();
-    post([request(1)]).leave();
-    const again = post([request(1)], false, true);
-    expect([again.given, calls.size, backend.sent.items]).toEqual([undefined, 1, [request(1)]]);
-    answer(calls, 1);
-    expect(again.given).toMatchObject({ kind: 'json', json: { id: 1, result: {} } });
-  });
-
   it('[P3] are answered on the stream that the answer has become', () => {
     const { calls, joined, backend, post } = createFixture();
     post([request(1)], false, false, acceptsBoth);
@@ -341,18 +332,21 @@ describe('messages that are retried because their connection was lost', () => {
     expect([joined, again.given?.kind, backend.sent.items]).toEqual([[4], 'stream', [request(1)]]);
   });
 
-  it('[P3] do not join a stream that was lost before its first event', async () => {
-    const { calls, joined, post } = createFixture({ streamAfterMs: 0 });
-    const lost = post([request(1)], false, false, acceptsBoth);
+  it('[P3] do not join a stream that was lost before its first event: what only reads runs again, under its own id', async () => {
+    const { calls, joined, backend, post } = createFixture({ streamAfterMs: 0 });
+    const lost = post([list(1)], false, false, acceptsBoth);
     await lost.answered();
     lost.leave();
     expect(calls.get(1)?.answer).toMatchObject({ stream: undefined, hasStream: false });
-    const again = post([request(1)], false, true);
+    const again = post([list(1)], false, true);
+    const [, { id: newId }] = backend.sent.items as [unknown, { id: string }];
     answer(calls, 1);
+    expect(again.given).toBeUndefined();
+    answer(calls, newId);
     expect([joined, again.given]).toMatchObject([[], { kind: 'json', json: { id: 1 } }]);
   });
 
-  it('[P3] run again if they are harmless and not running, and otherwise have an unknown outcome', () => {
+  it('[P3] run again if they are harmless, and otherwise have an unknown outcome, whether they run or not', () => {
     const { calls, backend, post } = createFixture();
     expect(post([request(1)], false, true).given).toEqual(fault('outcome_unknown', 1));
     expect(post([list(1), request(2)], true, true).given).toEqual(fault('outcome_unknown', 1));
@@ -360,24 +354,8 @@ describe('messages that are retried because their connection was lost', () => {
     expect(post([list(1)], false, true).given).toBeUndefined();
     expect(post([note()], false, true).given).toEqual({ kind: 'accepted' });
     expect([backend.sent.items, calls.size]).toEqual([[list(1), note()], 1]);
-  });
-
-  it('[P3] in a partly running batch are answered together, each in its own way', () => {
-    const { calls, backend, post } = createFixture();
-    const batch = [request(1), list(2), request(3)];
-    post(batch, true).leave();
-    answer(calls, 2);
-    answer(calls, 3);
-    const again = post(batch, true, true);
-    expect(backend.sent.items.slice(3)).toEqual([list(2)]);
-    answer(calls, 1);
-    expect(again.given).toBeUndefined();
-    answer(calls, 2);
-    const json = again.given?.kind === 'json' ? again.given.json : [];
-    expect(json).toEqual([
-      expect.objectContaining({ id: 3, error: expect.objectContaining({ data: { reason: 'outcome_unknown' } }) }),
-      { jsonrpc: '2.0', id: 1, result: {} },
-      { jsonrpc: '2.0', id: 2, result: {} },
-    ]);
+    post([request(3)]).leave();
+    expect(post([request(3)], false, true).given).toEqual(fault('outcome_unknown', 3));
+    expect(backend.sent.items).toHaveLength(3);
   });
 });
