@@ -7,43 +7,22 @@ import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
 import { reportRefused } from '../answers/refused-requests.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainStatus, reasonOfStatus } from '../connect-failure.ts';
-import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeFailure, failedExchange, failedStart } from '../http-client/exchange-rules.ts';
-import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
-import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
-import type { UpstreamTls } from '../upstream-tls.ts';
+import { connectToServer, type HttpServerOptions } from '../http-client/server-connection.ts';
 import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
 import type { ModernPostOutcome } from './modern-post.ts';
 import { createModernRequester, headersOf } from './requester.ts';
 
-/** Options of a Streamable HTTP server of the modern era and the limits of its backend. */
-export interface ModernHttpOptions {
-  /** http or https, without a user name. */
-  readonly url: URL;
+/** Options of a Streamable HTTP server of the modern era. */
+export interface ModernHttpOptions extends HttpServerOptions {
   /** The gateway's own version, which it sends to the server. */
   readonly version: string;
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly tls?: UpstreamTls;
-  /** The tokens that requests carry; absent if the server needs none. */
-  readonly tokens?: UpstreamTokens | undefined;
-  readonly connectTimeoutMs?: number;
-  /** How long the server may take to accept a notification. A request may take as long as its caller allows. */
-  readonly postTimeoutMs?: number;
-  /** Longest message accepted from the server. */
-  readonly maxLineBytes?: number;
-  /** Most bytes of messages that the server has not begun to answer. */
-  readonly maxQueuedBytes?: number;
   /** Most requests in flight, each of which has a connection. */
   readonly maxRequests?: number;
-  /** True if clients authorize at the server themselves: they get its 401 and 403. */
-  readonly passesChallenges?: boolean | undefined;
-  /** A message was not accepted: one sentence without contents, and the total of dropped notifications. */
-  onPostFailed?(detail: string, dropped: number): void;
   /** Tools were left out of a list because their mirrored parameters break the rules. */
   onToolsHidden?(names: readonly string[]): void;
 }
@@ -72,34 +51,10 @@ const probePauseMs = 5_000;
  * - No request is made before the first message.
  */
 export function openModernHttp(options: ModernHttpOptions, events: BackendEvents): Backend {
-  const {
-    url,
-    version,
-    headers = {},
-    tls = {},
-    connectTimeoutMs = 10_000,
-    postTimeoutMs = 60_000,
-    maxLineBytes = longestLineBytes,
-    maxQueuedBytes = 16 * 1024 * 1024,
-    maxRequests = 4096,
-    passesChallenges,
-    onPostFailed,
-    tokens,
-    onToolsHidden = () => undefined,
-  } = options;
+  const { version, maxRequests = 4096, onPostFailed, onToolsHidden = () => undefined } = options;
+  const { postTimeoutMs, maxQueuedBytes, ...server } = connectToServer(options, maxRequests + spareConnections);
+  const { url, connection, flow } = server;
   const where = url.origin;
-  const maxConnections = maxRequests + spareConnections;
-  const connection = openAuthorizedConnection({
-    origin: where,
-    headers,
-    tls,
-    connectTimeoutMs,
-    maxConnections,
-    tokens,
-    passesChallenges,
-  });
-  const flow = createBackpressureGroup();
-  const server = { url, connection, flow, maxLineBytes };
   const requester = createModernRequester({ ...server, version, onToolsHidden });
   const requests = new Map<RequestId, Canceller>();
   const notifications = new Set<Exchange>();

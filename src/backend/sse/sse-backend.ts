@@ -12,46 +12,23 @@ import {
   type BackendEvents,
   closedByGateway,
   endedByFault,
-  longestLineBytes,
   type OpenOptions,
   type RequestIds,
 } from '../backend.ts';
-import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import type { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import { isAccepted } from '../http-client/http-connection.ts';
 import { maxBlockingMs, maxConnections } from '../http-client/post-order.ts';
+import { connectToServer, type HttpServerOptions } from '../http-client/server-connection.ts';
 import { SessionPosts } from '../http-client/session-posts.ts';
 import { isSessionKnown } from '../http-client/session-probe.ts';
-import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
-import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
-import type { UpstreamTls } from '../upstream-tls.ts';
 import { openSseStream, type SseStreamLimits } from './sse-stream.ts';
 
-/** Options of an HTTP+SSE server and the limits of its backend. */
-export interface SseOptions extends Partial<SseStreamLimits> {
-  /** URL of the stream: http or https, without a user name. */
-  readonly url: URL;
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly tls?: UpstreamTls;
-  readonly connectTimeoutMs?: number;
-  /** The tokens that requests carry; absent if the server needs none. */
-  readonly tokens?: UpstreamTokens | undefined;
-  /**
-   * How long the server may take to accept a message. The POST of a request after the first may take as long as its
-   * call.
-   */
-  readonly postTimeoutMs?: number;
-  /** Most bytes that wait for a server that does not accept them. */
-  readonly maxQueuedBytes?: number;
+/** Options of an HTTP+SSE server. Its URL is that of the stream. */
+export interface SseOptions extends HttpServerOptions, Partial<SseStreamLimits> {
   /** The server has named its endpoint. */
   onStarted?(): void;
-  /** True if clients authorize at the server themselves: they get its 401 and 403. */
-  readonly passesChallenges?: boolean | undefined;
-  /** A POST failed: one sentence without contents, and the total of dropped notifications and responses. */
-  onPostFailed?(detail: string, dropped: number): void;
 }
 
 /**
@@ -77,32 +54,9 @@ export function openSse(
   events: BackendEvents,
   { headers: clientHeaders = () => noHeaders, cookies = new CookieJar() }: OpenOptions = {},
 ): Backend {
-  const {
-    url,
-    headers = {},
-    tls = {},
-    connectTimeoutMs = 10_000,
-    answerTimeoutMs = 60_000,
-    endpointTimeoutMs = 10_000,
-    postTimeoutMs = 60_000,
-    maxLineBytes = longestLineBytes,
-    maxQueuedBytes = 16 * 1024 * 1024,
-    passesChallenges,
-    onStarted,
-    onPostFailed,
-    tokens,
-  } = options;
-  const connection = openAuthorizedConnection({
-    origin: url.origin,
-    headers,
-    tls,
-    connectTimeoutMs,
-    maxConnections,
-    tokens,
-    passesChallenges,
-    cookies,
-  });
-  const flow = createBackpressureGroup();
+  const { answerTimeoutMs = 60_000, endpointTimeoutMs = 10_000, onStarted, onPostFailed } = options;
+  const { postTimeoutMs, maxQueuedBytes, ...peer } = connectToServer(options, maxConnections, cookies);
+  const { url, connection, flow, maxLineBytes } = peer;
   /** The server has accepted a message, or answered one. */
   let hasAccepted = false;
   /** The pings that ask whether the server knows the session. Their answers are not for the client. */
@@ -179,10 +133,8 @@ export function openSse(
   };
 
   const serverAt = (endpoint: URL): ExchangeServer => ({
+    ...peer,
     url: endpoint,
-    connection,
-    flow,
-    maxLineBytes,
     onMessages: deliver,
     onNoise,
     session: {

@@ -28,7 +28,7 @@ export interface SseStreamLimits {
   readonly answerTimeoutMs: number;
   /** Limit from then on until the `endpoint` event, whatever else comes meanwhile. */
   readonly endpointTimeoutMs: number;
-  /** Limit between two chunks; 0 for no limit, since not every server sends comments. */
+  /** Longest message accepted from the server. */
   readonly maxLineBytes: number;
 }
 

@@ -12,56 +12,25 @@ import {
   type BackendEvents,
   closedByGateway,
   endedByFault,
-  longestLineBytes,
   type OpenOptions,
   type QueuedMessage,
   type RequestIds,
   type Resume,
 } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
-import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import type { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeEnd, type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import { maxBlockingMs, maxConnections } from '../http-client/post-order.ts';
+import { connectToServer, type HttpServerOptions } from '../http-client/server-connection.ts';
 import { SessionPosts } from '../http-client/session-posts.ts';
 import { isSessionKnown } from '../http-client/session-probe.ts';
-import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
-import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
-import type { UpstreamTls } from '../upstream-tls.ts';
 import { createRepeatFilter } from './repeated-messages.ts';
 import { createResumeStateReporter, parseResumeState, type ResumeState } from './resume-state.ts';
 import { ServerSession } from './server-session.ts';
 import { createStandaloneStream } from './standalone-stream.ts';
-
-/** Options of a Streamable HTTP server and the limits of its backend. */
-export interface StreamableHttpOptions {
-  /** http or https, without a user name. */
-  readonly url: URL;
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly tls?: UpstreamTls;
-  /** The tokens that requests carry; absent if the server needs none. */
-  readonly tokens?: UpstreamTokens | undefined;
-  readonly connectTimeoutMs?: number;
-  /**
-   * How long the server may take to accept a notification or response. A request may take as long as its session
-   * allows.
-   */
-  readonly postTimeoutMs?: number;
-  /** Longest message accepted from the server. */
-  readonly maxLineBytes?: number;
-  /** Most bytes that wait for the server. */
-  readonly maxQueuedBytes?: number;
-  /** True if clients authorize at the server themselves: they get its 401 and 403. */
-  readonly passesChallenges?: boolean | undefined;
-  /**
-   * A message was not accepted: one sentence without contents, and the total of dropped notifications and responses.
-   */
-  onPostFailed?(detail: string, dropped: number): void;
-}
 
 /** How long the server may take to end its session. */
 const deleteTimeoutMs = 2_000;
@@ -96,33 +65,13 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * - No request is made before the first message.
  */
 export function openStreamableHttp(
-  options: StreamableHttpOptions,
+  options: HttpServerOptions,
   events: BackendEvents,
   { headers: clientHeaders = () => noHeaders, resume, cookies = new CookieJar() }: OpenOptions = {},
 ): Backend {
-  const {
-    url,
-    headers = {},
-    tls = {},
-    connectTimeoutMs = 10_000,
-    postTimeoutMs = 60_000,
-    maxLineBytes = longestLineBytes,
-    maxQueuedBytes = 16 * 1024 * 1024,
-    passesChallenges,
-    onPostFailed,
-    tokens,
-  } = options;
-  const connection = openAuthorizedConnection({
-    origin: url.origin,
-    headers,
-    tls,
-    connectTimeoutMs,
-    maxConnections,
-    tokens,
-    passesChallenges,
-    cookies,
-  });
-  const flow = createBackpressureGroup();
+  const { passesChallenges, onPostFailed } = options;
+  const { postTimeoutMs, maxQueuedBytes, ...peer } = connectToServer(options, maxConnections, cookies);
+  const { url, connection, flow, maxLineBytes } = peer;
   const session = new ServerSession();
   const streamCanceller = new Canceller();
   let isClosing = false;
@@ -185,10 +134,7 @@ export function openStreamableHttp(
   };
 
   const server: ExchangeServer = {
-    url,
-    connection,
-    flow,
-    maxLineBytes,
+    ...peer,
     onMessages: deliver,
     onNoise,
     session: {

@@ -2,10 +2,8 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  openStreamableHttp,
-  type StreamableHttpOptions,
-} from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import type { HttpServerOptions } from '../../../src/backend/http-client/server-connection.ts';
+import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
@@ -40,7 +38,7 @@ const textOf = (response: ServerResponse, status: number, type: string, text: st
   void response.writeHead(status, { 'content-type': type }).end(text);
 
 describe('an answer to initialize that is none', () => {
-  const begin = async (onInitialize: Manners['onInitialize'], options: Partial<StreamableHttpOptions> = {}) => {
+  const begin = async (onInitialize: Manners['onInitialize'], options: Partial<HttpServerOptions> = {}) => {
     const server = await startHttpServer(onInitialize && { onInitialize });
     const opened = openBackend((events) => openStreamableHttp({ url: server.url, ...options }, events));
     opened.send(initialize);
