@@ -37,9 +37,9 @@ export interface ExchangeSession {
   readHead?(answer: HttpResponse, isInitialize: boolean): string | undefined;
   /**
    * The server has accepted a message by this response, which has no answer. Returns a promise that resolves when the
-   * answer can no longer come elsewhere; undefined if it cannot now.
+   * answer can no longer come elsewhere, or `open` if it can for as long as the backend lives; undefined if it cannot now.
    */
-  elsewhere(answer: HttpResponse | undefined): Promise<unknown> | undefined;
+  elsewhere(answer: HttpResponse | undefined): Promise<unknown> | 'open' | undefined;
   /** Requests a stream after an event. Absent where the server resumes no stream. */
   resumeStream?(lastEventId: string | undefined, canceller: Canceller): Promise<HttpResponse>;
   /** A stream with unanswered requests has its first event id, or a further one. */
@@ -50,7 +50,7 @@ export interface ExchangeSession {
 export interface OutgoingMessage extends QueuedMessage {
   /** The ids of its requests; none for a notification or response. */
   readonly ids: RequestIds;
-  /** Headers that the transport adds for this message. */
+  /** Headers that the message has in place of `headers`, which they contain. */
   readonly ownHeaders?: Readonly<Record<string, string>> | undefined;
   /** True for the `initialize` of a session. */
   readonly isInitialize?: boolean;

@@ -50,8 +50,6 @@ export class Exchange {
   /** The posted message; undefined if another backend has posted it. */
   readonly outgoing: OutgoingMessage | undefined;
   readonly ids: RequestIds;
-  /** Resolves when the head of the response came, or never will. */
-  readonly accepted: Promise<void>;
   /** Never rejects. */
   readonly ended: Promise<ExchangeEnd>;
   /** True while no connection has been established: the server has seen nothing of the message. */
@@ -60,6 +58,8 @@ export class Exchange {
   cursor: string | undefined;
   /** The status of the response; 0 before it. */
   status = 0;
+  /** Called once when the head of the response came, or never will. */
+  onAccepted: (() => void) | undefined;
   /** Called once when the response is over, and its connection is free. */
   onClosed: (() => void) | undefined;
   /** What a response that refuses credentials offers. */
@@ -74,7 +74,11 @@ export class Exchange {
   /** The rest of the response is read, although nothing of it is needed. */
   #isDraining = false;
   #grace: TimeLimit | undefined;
-  #resolveAccepted!: () => void;
+  #hasHead = false;
+  #isClosed = false;
+  /** Made on first use. */
+  #accepted: Promise<void> | undefined;
+  #resolveAccepted: (() => void) | undefined;
 
   /** @param canceller aborts the exchange */
   constructor(source: OutgoingMessage | ResumedAnswer, server: ExchangeServer, canceller = new Canceller()) {
@@ -87,15 +91,21 @@ export class Exchange {
     this.#canceller = canceller;
     const mayDoubt = server.session !== undefined && this.outgoing !== undefined && !this.#isInitialize;
     this.#requests = new UnansweredRequests(source.ids, mayDoubt);
-    this.accepted = new Promise((resolve) => {
-      this.#resolveAccepted = resolve;
-    });
     this.ended = this.#run();
   }
 
   /** The requests that are not answered yet. */
   get unanswered(): ReadonlySet<RequestId> {
     return this.#requests.open;
+  }
+
+  /** Resolves when the head of the response came, or never will. */
+  get accepted(): Promise<void> {
+    this.#accepted ??= new Promise((resolve) => {
+      this.#resolveAccepted = resolve;
+      if (this.#hasHead) resolve();
+    });
+    return this.#accepted;
   }
 
   /** Resolves when all requests are answered, or will not be. */
@@ -114,7 +124,7 @@ export class Exchange {
 
   /** Notes answers that came elsewhere. The response to the message is cut if it does not end soon. */
   noteAnswers(messages: readonly Message[]): void {
-    if (this.#requests.note(messages, false) && this.#requests.areAnswered) this.#cutSoon();
+    if (this.#requests.note(messages, false) && this.#requests.areAnswered && !this.#isClosed) this.#cutSoon();
   }
 
   /** Nobody waits for the answer any more. */
@@ -136,7 +146,7 @@ export class Exchange {
     let limit: TimeLimit | undefined;
     try {
       if (outgoing === undefined) {
-        this.#resolveAccepted();
+        this.#noteHead();
         return await this.#readStream(undefined);
       }
       if (outgoing.after !== undefined) {
@@ -148,7 +158,7 @@ export class Exchange {
       if (outgoing.limitMs !== undefined) limit = new TimeLimit(() => this.#expire(), outgoing.limitMs);
       const answer = await this.#post(outgoing);
       this.status = answer.status;
-      this.#resolveAccepted();
+      this.#noteHead();
       return await this.#read(answer, outgoing);
     } catch (cause) {
       return this.#explain(cause);
@@ -156,14 +166,23 @@ export class Exchange {
       limit?.clear();
       if (this.#isDraining) this.#cutSoon();
       else this.#close();
-      this.#resolveAccepted();
+      this.#noteHead();
     }
+  }
+
+  /** The server has the message, or will never have it. */
+  #noteHead(): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    this.#resolveAccepted?.();
+    this.onAccepted?.();
   }
 
   #close(): void {
     this.#grace?.clear();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.onClosed?.();
-    this.onClosed = undefined;
   }
 
   #expire(): void {
@@ -178,7 +197,7 @@ export class Exchange {
     const body = flattenLineBreaks(message.text);
     for (let failures = 0; ; failures++) {
       try {
-        const headers = { ...forwarded, ...ownHeaders, ...postHeaders, ...session?.headersOf?.(message) };
+        const headers = { ...(ownHeaders ?? forwarded), ...postHeaders, ...session?.headersOf?.(message) };
         return await connection.request({ method: 'POST', url, headers, body, signal: canceller });
       } catch (cause) {
         const leftMs = startedAt + maxWaitAfter(cause) - performance.now();
@@ -210,8 +229,14 @@ export class Exchange {
       this.#deliver((await readServerTexts([flattenLineBreaks(json)])).messages);
     } else if (this.ids.length === 0 || session?.elsewhere(answer) === undefined) await body.drain();
     else this.#drain(body);
+    if (this.#isComplete) return done;
     await this.#awaitElsewhere(answer);
     return this.#complete();
+  }
+
+  /** True if all requests are answered, and none of the answers is in doubt. */
+  get #isComplete(): boolean {
+    return this.unanswered.size === 0 && this.#requests.doubtful.length === 0;
   }
 
   /** Reads the rest of a response whose request is answered elsewhere: closing it early could end the call. */
@@ -282,7 +307,7 @@ export class Exchange {
     if (lost === undefined) return;
     this.#isTaken = true;
     if (!this.#isDraining) this.#close();
-    await Promise.race([this.#requests.settled, lost]);
+    await (lost === 'open' ? this.#requests.settled : Promise.race([this.#requests.settled, lost]));
   }
 
   /** The response is over: it has answered the requests, or will not. */

@@ -6,7 +6,7 @@ import { createBackpressureGroup } from './backpressure-group.ts';
 import type { CookieJar } from './cookie-jar.ts';
 
 /** Options of a server at a URL and the limits of its backend, whatever its transport. */
-export interface HttpServerOptions {
+export interface UrlServerOptions {
   /** http or https, without a user name. */
   readonly url: URL;
   /** Sent with every request. */
@@ -41,7 +41,7 @@ export function connectToServer(
     maxLineBytes = longestLineBytes,
     maxQueuedBytes = 16 * 1024 * 1024,
     passesChallenges,
-  }: HttpServerOptions,
+  }: UrlServerOptions,
   maxConnections: number,
   cookies?: CookieJar,
 ) {

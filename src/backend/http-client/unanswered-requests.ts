@@ -10,19 +10,26 @@ export class UnansweredRequests {
   readonly open: Set<RequestId>;
   /** Errors that may mean that the server has forgotten the session. They wait until it is asked. */
   readonly doubtful: Message[] = [];
-  /** Resolves when all requests are answered, or nobody waits any more. */
-  readonly settled: Promise<void>;
   readonly #mayDoubt: boolean;
-  #resolveSettled!: () => void;
+  #hasGivenUp = false;
+  /** Made on first use: hardly any answer comes elsewhere than in the response. */
+  #settled: Promise<void> | undefined;
+  #resolveSettled: (() => void) | undefined;
 
   /** @param mayDoubt true if the server keeps a session that it can have forgotten */
   constructor(ids: RequestIds, mayDoubt: boolean) {
     this.ids = ids;
     this.open = new Set(ids);
     this.#mayDoubt = mayDoubt;
-    this.settled = new Promise((resolve) => {
+  }
+
+  /** Resolves when all requests are answered, or nobody waits any more. */
+  get settled(): Promise<void> {
+    this.#settled ??= new Promise((resolve) => {
       this.#resolveSettled = resolve;
+      if (this.open.size === 0 || this.#hasGivenUp) resolve();
     });
+    return this.#settled;
   }
 
   /** True if there were requests, and all of them are answered. */
@@ -32,7 +39,8 @@ export class UnansweredRequests {
 
   /** Nobody waits any more. */
   giveUp(): void {
-    this.#resolveSettled();
+    this.#hasGivenUp = true;
+    this.#resolveSettled?.();
   }
 
   /**
@@ -45,7 +53,7 @@ export class UnansweredRequests {
     if (before === 0) return false;
     for (const id of answeredIn(messages, this.open)) this.open.delete(id);
     if (mayLackId && this.open.size === 1 && messages.some(hasNoId)) this.open.clear();
-    if (this.open.size === 0) this.#resolveSettled();
+    if (this.open.size === 0) this.#resolveSettled?.();
     return this.open.size < before;
   }
 
@@ -53,20 +61,16 @@ export class UnansweredRequests {
   take(received: readonly Message[]): readonly Message[] {
     // An answer without an id to a message that is no request says nothing.
     const messages = this.ids.length > 0 ? received : received.filter((message) => !hasNoId(message));
-    const doubtful = messages.filter((message) => this.#isDoubtful(message));
-    this.doubtful.push(...doubtful);
+    const hasDoubt = this.#mayDoubt && messages.some((message) => this.#isDoubtful(message));
+    const doubtful = hasDoubt ? messages.filter((message) => this.#isDoubtful(message)) : [];
+    if (hasDoubt) this.doubtful.push(...doubtful);
     this.note(messages, true);
-    return doubtful.length === 0 ? messages : messages.filter((message) => !doubtful.includes(message));
+    return hasDoubt ? messages.filter((message) => !doubtful.includes(message)) : messages;
   }
 
   #isDoubtful(message: Message): boolean {
     const { id, isError, standIn } = message;
-    return (
-      isError &&
-      this.#mayDoubt &&
-      (id == null || this.open.has(id)) &&
-      (mayMeanForgotten(message) || standIn !== undefined)
-    );
+    return isError && (id == null || this.open.has(id)) && (mayMeanForgotten(message) || standIn !== undefined);
   }
 }
 

@@ -12,13 +12,13 @@ import { explainStatus, reasonOfStatus } from '../connect-failure.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeFailure, failedExchange, failedStart } from '../http-client/exchange-rules.ts';
-import { connectToServer, type HttpServerOptions } from '../http-client/server-connection.ts';
+import { connectToServer, type UrlServerOptions } from '../http-client/server-connection.ts';
 import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
 import type { ModernPostOutcome } from './modern-post.ts';
 import { createModernRequester, headersOf } from './requester.ts';
 
 /** Options of a Streamable HTTP server of the modern era. */
-export interface ModernHttpOptions extends HttpServerOptions {
+export interface ModernHttpOptions extends UrlServerOptions {
   /** The gateway's own version, which it sends to the server. */
   readonly version: string;
   /** Most requests in flight, each of which has a connection. */

@@ -6,7 +6,7 @@ import { detach } from '../../util/boundary.ts';
 import type { LoginOffer } from '../connect-failure.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { Exchange } from '../http-client/exchange.ts';
-import type { ExchangeFailure, ExchangeServer } from '../http-client/exchange-rules.ts';
+import type { ExchangeEnd, ExchangeFailure, ExchangeServer } from '../http-client/exchange-rules.ts';
 
 /** The server of all exchanges. Each exchange has receivers of its own. */
 export type StatelessServer = Omit<ExchangeServer, 'session' | 'onMessages' | 'onNoise'>;
@@ -61,15 +61,13 @@ export function postModernRequest(post: ModernRequestPost, server: StatelessServ
       { ...server, onMessages: handleMessages, onNoise: (text, more) => isAnswered || onNoise(text, more) },
       canceller,
     );
-    const settle = async (): Promise<void> => {
-      await exchange.accepted;
-      post.onAccepted();
-      const end = await exchange.ended;
+    exchange.onAccepted = post.onAccepted;
+    const settle = (end: ExchangeEnd): void => {
       // Without an answer and without a failure, the request was cancelled: nobody reads the reason.
       const failure = end.outcome === 'failed' ? end : { reason: 'server_unreachable' as const, detail: 'Cancelled.' };
       resolve({ ...failure, ok: false });
     };
-    detach('backend', settle());
+    detach('backend', exchange.ended.then(settle));
   });
 }
 

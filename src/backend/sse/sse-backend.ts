@@ -20,13 +20,13 @@ import type { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import { isAccepted } from '../http-client/http-connection.ts';
 import { maxBlockingMs, maxConnections } from '../http-client/post-order.ts';
-import { connectToServer, type HttpServerOptions } from '../http-client/server-connection.ts';
+import { connectToServer, type UrlServerOptions } from '../http-client/server-connection.ts';
 import { SessionPosts } from '../http-client/session-posts.ts';
 import { isSessionKnown } from '../http-client/session-probe.ts';
 import { openSseStream, type SseStreamLimits } from './sse-stream.ts';
 
 /** Options of an HTTP+SSE server. Its URL is that of the stream. */
-export interface SseOptions extends HttpServerOptions, Partial<SseStreamLimits> {
+export interface SseOptions extends UrlServerOptions, Partial<SseStreamLimits> {
   /** The server has named its endpoint. */
   onStarted?(): void;
 }
@@ -142,8 +142,7 @@ export function openSse(
       namesUrl: true,
       endsBy: () => false,
       isForgotten: () => isForgottenAt(endpoint),
-      // The backend ends with its stream. No promise that lives so long collects all that wait for it.
-      elsewhere: () => new Promise(() => undefined),
+      elsewhere: () => 'open', // the backend ends with its stream
     },
   });
 

@@ -24,7 +24,7 @@ import type { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeEnd, type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import { maxBlockingMs, maxConnections } from '../http-client/post-order.ts';
-import { connectToServer, type HttpServerOptions } from '../http-client/server-connection.ts';
+import { connectToServer, type UrlServerOptions } from '../http-client/server-connection.ts';
 import { SessionPosts } from '../http-client/session-posts.ts';
 import { isSessionKnown } from '../http-client/session-probe.ts';
 import { createRepeatFilter } from './repeated-messages.ts';
@@ -65,7 +65,7 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * - No request is made before the first message.
  */
 export function openStreamableHttp(
-  options: HttpServerOptions,
+  options: UrlServerOptions,
   events: BackendEvents,
   { headers: clientHeaders = () => noHeaders, resume, cookies = new CookieJar() }: OpenOptions = {},
 ): Backend {

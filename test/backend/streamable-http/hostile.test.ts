@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { HttpServerOptions } from '../../../src/backend/http-client/server-connection.ts';
+import type { UrlServerOptions } from '../../../src/backend/http-client/server-connection.ts';
 import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -38,7 +38,7 @@ const textOf = (response: ServerResponse, status: number, type: string, text: st
   void response.writeHead(status, { 'content-type': type }).end(text);
 
 describe('an answer to initialize that is none', () => {
-  const begin = async (onInitialize: Manners['onInitialize'], options: Partial<HttpServerOptions> = {}) => {
+  const begin = async (onInitialize: Manners['onInitialize'], options: Partial<UrlServerOptions> = {}) => {
     const server = await startHttpServer(onInitialize && { onInitialize });
     const opened = openBackend((events) => openStreamableHttp({ url: server.url, ...options }, events));
     opened.send(initialize);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { HttpServerOptions } from '../../../src/backend/http-client/server-connection.ts';
+import type { UrlServerOptions } from '../../../src/backend/http-client/server-connection.ts';
 import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { createInbox, type Inbox, waitFor } from '../../support/wait-for.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
@@ -128,7 +128,7 @@ export interface Live extends Opened {
 }
 
 /** A backend whose session has begun. Its messages start after the answer to `initialize`. */
-export async function openLive(manners: Manners = {}, options: Partial<HttpServerOptions> = {}): Promise<Live> {
+export async function openLive(manners: Manners = {}, options: Partial<UrlServerOptions> = {}): Promise<Live> {
   const server = await startHttpServer(manners);
   const failures: string[] = [];
   const origins: (readonly (string | number)[] | undefined)[] = [];
