@@ -17,7 +17,7 @@ import { respondWithJson } from '../../src/http/respond.ts';
 import { createFaultReporter, redactFault } from '../../src/ops/log/fault-log.ts';
 import { anonymous } from '../../src/protocol/principal.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
-import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';
+import { createRedisChanges } from '../../src/store/redis/shared/redis-changes.ts';
 import { ChangeSubscribers } from '../../src/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { contain, detach, reportFault, reportFaultsTo, type Seam } from '../../src/util/boundary.ts';
@@ -321,11 +321,13 @@ describe('a listener of the store', () => {
       () => [['s', [[Buffer.from('3-0'), null]]]],
       () => [['s', [entry(4, 'last')]]],
     ];
-    const changes = createRedisChanges({
-      run: async () => [],
-      readers: { run: async () => (replies.shift() ?? (() => new Promise(() => undefined)))() },
-      keys: { changes: 'c', topic: () => 'T' },
-    } as unknown as RedisChangesParts);
+    const access = { run: async () => [], keys: { changes: 'c', topic: () => 'T' } };
+    const reader = {
+      run: async () => (replies.shift() ?? (() => new Promise(() => undefined)))() as never,
+      reset: () => undefined,
+      close: () => undefined,
+    };
+    const changes = createRedisChanges(access as unknown as Parameters<typeof createRedisChanges>[0], reader);
     onTestFinished(() => changes.close());
     const heard = createInbox<string>();
     await changes.subscribe('t', {

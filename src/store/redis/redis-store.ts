@@ -3,14 +3,14 @@ import type { LogLimits } from '../event-log.ts';
 import type { ClusterStore } from '../store.ts';
 import type { StoreTelemetry } from '../store-events.ts';
 import { type RecordVersions, recordVersions } from './codec.ts';
+import { createBlockingReader } from './connection/blocking-reader.ts';
 import { createCommands } from './connection/commands.ts';
 import { type ConnectOptions, createConnector } from './connection/connect.ts';
-import { createReaders } from './connection/readers.ts';
 import { createRedisInstances } from './instances/redis-instances.ts';
 import { createKeys } from './keys.ts';
-import { createLifetimes } from './lifetimes.ts';
 import { createRedisLog } from './log/redis-log.ts';
 import { createRedisRecords } from './records/redis-records.ts';
+import { createLifetimes } from './redis-access.ts';
 import { createRunScript } from './script.ts';
 import { createRedisChanges } from './shared/redis-changes.ts';
 import { createRedisRates } from './shared/redis-rates.ts';
@@ -69,26 +69,24 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     onError,
     telemetry: options.telemetry,
   });
-  const runScript = createRunScript(commands);
-  const readers = createReaders(() => connect(undefined), onError);
   const { run, health } = commands;
-  const instances = createRedisInstances({ run, runScript, keys, lifetimes, leaseMs });
-  const changes = createRedisChanges({ run, runScript, readers, keys, lifetimes });
-  health.onRecovered(() => readers.reset());
+  const access = { run, runScript: createRunScript(commands), keys, lifetimes };
+  const reader = createBlockingReader(() => connect(undefined), onError);
+  const changes = createRedisChanges(access, reader);
+  health.onRecovered(reader.reset);
 
   return {
-    log: createRedisLog({ runScript, keys, limits, lifetimes }),
-    sessions: createRedisRecords({ run, runScript, keys, lifetimes, versions }),
-    instances,
-    values: createRedisValues({ run, keys }),
+    log: createRedisLog(access, limits),
+    sessions: createRedisRecords(access, versions),
+    instances: createRedisInstances(access, leaseMs),
+    values: createRedisValues(access),
     changes,
-    rates: createRedisRates({ runScript, keys }),
+    rates: createRedisRates(access),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {
       changes.close();
       commands.close();
-      readers.close();
     },
   };
 }

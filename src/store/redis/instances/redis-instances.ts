@@ -1,23 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Instances, LeaseRenewal } from '../../instances.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
-import type { Commands } from '../connection/commands.ts';
-import type { Keys } from '../keys.ts';
-import type { Lifetimes } from '../lifetimes.ts';
-import type { RunScript } from '../script.ts';
+import type { RedisAccess } from '../redis-access.ts';
 
-/** The parts that the instances in Redis are built from. */
-export interface RedisInstancesParts {
-  readonly run: Commands['run'];
-  readonly runScript: RunScript;
-  readonly keys: Keys;
-  readonly lifetimes: Lifetimes;
-  readonly leaseMs: number;
-}
-
-/** Stores leases as keys that expire, and the addresses of all instances in one hash. */
-export function createRedisInstances(parts: RedisInstancesParts): Instances {
-  const { run, runScript, keys, lifetimes, leaseMs } = parts;
+/**
+ * Stores leases as keys that expire, and the addresses of all instances in one hash.
+ * @param leaseMs the duration of a lease after a renewal
+ */
+export function createRedisInstances(access: RedisAccess, leaseMs: number): Instances {
+  const { run, runScript, keys, lifetimes } = access;
 
   const readStoreGeneration = async (): Promise<Omit<LeaseRenewal, 'held'>> => {
     const candidate = randomBytes(12).toString('base64url');

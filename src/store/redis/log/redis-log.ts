@@ -2,18 +2,9 @@ import { compareLogPositions, type LogPosition } from '../../../protocol/wire/ev
 import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../../event-log.ts';
 import { requireConsecutive } from '../../require-consecutive.ts';
 import { formatPending, formatRequestId, formatStreamTail, parseLogPosition, textOf } from '../codec.ts';
-import type { Keys } from '../keys.ts';
-import type { Lifetimes } from '../lifetimes.ts';
-import type { RunScript, ScriptArgument, ScriptReply } from '../script.ts';
+import type { RedisAccess } from '../redis-access.ts';
+import type { ScriptArgument, ScriptReply } from '../script.ts';
 import { eventsOf, fromSegment, toSegments } from './segments.ts';
-
-/** The parts that the log in Redis is built from. */
-export interface RedisLogParts {
-  readonly runScript: RunScript;
-  readonly keys: Keys;
-  readonly limits: LogLimits;
-  readonly lifetimes: Lifetimes;
-}
 
 /** The approximate limit of the bytes of one read, so that a reader of a large log does not block Redis for others. */
 const maxReadBytes = 1_048_576;
@@ -21,7 +12,7 @@ const maxReadBytes = 1_048_576;
 const appendOutcomes = ['stored', 'already', 'fenced', 'no_record'] as const;
 
 /** Stores the events of each session in a Redis Stream, in segments. */
-export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogParts): EventLog {
+export function createRedisLog({ runScript, keys, lifetimes }: RedisAccess, limits: LogLimits): EventLog {
   const { maxEvents, maxBytes, maxAgeMs, evicted: evictedEvents } = limits;
 
   return {

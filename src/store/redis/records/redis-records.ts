@@ -16,19 +16,9 @@ import {
   tailArguments,
   textOf,
 } from '../codec.ts';
-import type { Commands } from '../connection/commands.ts';
-import type { Keys, SessionKeys } from '../keys.ts';
-import type { Lifetimes } from '../lifetimes.ts';
-import type { RunScript, ScriptArgument, ScriptReply } from '../script.ts';
-
-/** The parts that the records in Redis are built from. */
-export interface RedisRecordsParts {
-  readonly run: Commands['run'];
-  readonly runScript: RunScript;
-  readonly keys: Keys;
-  readonly lifetimes: Lifetimes;
-  readonly versions: RecordVersions;
-}
+import type { SessionKeys } from '../keys.ts';
+import type { RedisAccess } from '../redis-access.ts';
+import type { ScriptArgument, ScriptReply } from '../script.ts';
 
 /** How many sessions are renewed at once. Other commands of this process wait behind no more than these (P8). */
 const renewAtOnce = 100;
@@ -40,8 +30,9 @@ const changeOutcomes = new Map([
 ] as const);
 
 /** Stores the record of each session as a hash. */
-export function createRedisRecords({ run, runScript, keys, lifetimes, versions }: RedisRecordsParts): SessionRecords {
-  const { logMs, recordMs } = lifetimes;
+export function createRedisRecords(access: RedisAccess, versions: RecordVersions): SessionRecords {
+  const { run, runScript, keys } = access;
+  const { logMs, recordMs } = access.lifetimes;
 
   /** Changes a record; see `change.lua`. */
   const change = async (key: string, how: Parameters<typeof named>[0], fields: readonly ScriptArgument[] = []) => {

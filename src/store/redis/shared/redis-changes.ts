@@ -4,25 +4,9 @@ import { type Changes, maxChangeBytes } from '../../shared/changes.ts';
 import { ChangeSubscribers } from '../../shared/followers.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import { textOf } from '../codec.ts';
-import type { Commands } from '../connection/commands.ts';
-import type { Readers } from '../connection/readers.ts';
-import type { Keys } from '../keys.ts';
-import type { Lifetimes } from '../lifetimes.ts';
-import type { RunScript, ScriptReply } from '../script.ts';
-
-/** The parts that announcements in Redis are built from. */
-export interface RedisChangesParts {
-  readonly run: Commands['run'];
-  readonly runScript: RunScript;
-  readonly readers: Readers;
-  readonly keys: Keys;
-  readonly lifetimes: Lifetimes;
-}
-
-/** Changes that can be closed. */
-export interface RedisChanges extends Changes {
-  close(): void;
-}
+import type { BlockingReader } from '../connection/blocking-reader.ts';
+import type { RedisAccess } from '../redis-access.ts';
+import type { ScriptReply } from '../script.ts';
 
 /** How many changes are kept for readers that lag, at most 64 MiB. A reader that lags further misses changes (P8). */
 const maxKept = 1_024;
@@ -44,7 +28,10 @@ const beginning: ReadPosition = { id: '0-0', number: 0 };
  * changes are numbered, so a reader notices missed ones. These were dropped before it read them, or lost with the
  * store's data.
  */
-export function createRedisChanges({ run, runScript, readers, keys, lifetimes }: RedisChangesParts): RedisChanges {
+export function createRedisChanges(
+  { run, runScript, keys, lifetimes }: RedisAccess,
+  reader: BlockingReader,
+): Changes & { close(): void } {
   const subscribers = new ChangeSubscribers();
   let position: ReadPosition | undefined;
   let isReading = false;
@@ -80,7 +67,7 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
 
   const readBatch = async (): Promise<void> => {
     const after = (position as ReadPosition).id;
-    const reply = await readers.run(waitMs, (client, leftMs) =>
+    const reply = await reader.run(waitMs, (client, leftMs) =>
       client.xreadBuffer('COUNT', readAtOnce, 'BLOCK', leftMs, 'STREAMS', keys.changes, after),
     );
     for (const entry of (reply?.[0]?.[1] ?? []) as unknown as Entry[]) {
@@ -140,6 +127,7 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
     close() {
       isClosed = true;
       subscribers.clear();
+      reader.close();
     },
   };
 }

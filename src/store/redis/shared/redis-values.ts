@@ -1,16 +1,9 @@
 import type { Values } from '../../shared/values.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
-import type { Commands } from '../connection/commands.ts';
-import type { Keys } from '../keys.ts';
-
-/** The parts that values in Redis are built from. */
-export interface RedisValuesParts {
-  readonly run: Commands['run'];
-  readonly keys: Keys;
-}
+import type { RedisAccess } from '../redis-access.ts';
 
 /** Stores each value as a string that expires. */
-export const createRedisValues = ({ run, keys }: RedisValuesParts): Values => ({
+export const createRedisValues = ({ run, keys }: RedisAccess): Values => ({
   async get(kind, name) {
     return (await run((client) => client.getBuffer(keys.value(kind, name)))) ?? undefined;
   },

@@ -1,4 +1,15 @@
 import type { LogLimits } from '../event-log.ts';
+import type { Commands } from './connection/commands.ts';
+import type { Keys } from './keys.ts';
+import type { RunScript } from './script.ts';
+
+/** What each part of the store works with. */
+export interface RedisAccess {
+  readonly run: Commands['run'];
+  readonly runScript: RunScript;
+  readonly keys: Keys;
+  readonly lifetimes: Lifetimes;
+}
 
 /** The milliseconds after which Redis drops an unused key. Every key has one of these lifetimes. */
 export interface Lifetimes {
