@@ -73,6 +73,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const options = {
       ...config.timeouts,
       ...config.sse,
+      ...config.calls,
       ...config.derived,
       maxBodyBytes: config.limits.request.bodyBytes,
       server,

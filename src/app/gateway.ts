@@ -164,6 +164,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const sessions = new Sessions({
     ...timeouts,
     ...sse,
+    ...config.calls,
     ...derived,
     maxSessions: limits.total.sessions,
     maxCalls: limits.session.requests,

@@ -7,6 +7,7 @@ import type { Era } from '../protocol/revisions.ts';
 import { type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { CallAnswer, FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
+import { type SilenceOptions, SilentCall } from './silent-call.ts';
 
 /** What answers do differently by era. */
 export interface AnswerPolicy {
@@ -56,6 +57,8 @@ export interface AnswerOptions {
   readonly commitAfterMs: number;
   /** Sent with the head of a successful answer. */
   readonly headers?: Headers | undefined;
+  /** Set if the client of the only call hears of progress while the server is silent. */
+  readonly silence?: SilenceOptions | undefined;
   /** The report of the only call, unless the session reports it. The endpoint reports a fault that is the whole answer. */
   readonly report?: CallReport | undefined;
 }
@@ -110,6 +113,7 @@ export class Answer implements OpeningAnswer {
   /** Set where the messages of the answer matter to others. */
   observer: AnswerObserver | undefined;
   #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
+  readonly #silence: SilentCall | undefined;
   /** Takes what follows, since the client has its answer already. */
   #continuation: Continuation | undefined;
 
@@ -120,6 +124,8 @@ export class Answer implements OpeningAnswer {
     this.#missing = ids.length;
     this.#headers = headers;
     this.#state = reply === undefined ? 'streaming' : 'waiting';
+    const { silence } = options;
+    this.#silence = silence && new SilentCall(silence, (progress) => this.message(progress));
     reply?.onGone(() => this.#loseUnlessResumable());
     if (reply?.request.accepts.sse) this.#commitTimer = setTimeout(() => this.#commitNow(), commitAfterMs);
   }
@@ -196,6 +202,7 @@ export class Answer implements OpeningAnswer {
   message(message: Message): boolean {
     if (this.#continuation !== undefined) return this.#continuation.message(message);
     if (!this.hasStream) return false;
+    this.#silence?.note(message);
     this.observer?.message?.(message);
     this.#commit();
     return this.#target.write(message);
@@ -314,6 +321,7 @@ export class Answer implements OpeningAnswer {
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {
     this.#state = state;
+    if (state !== 'streaming') this.#silence?.stop();
     clearTimeout(this.#commitTimer);
   }
 }

@@ -13,6 +13,8 @@ export interface SessionOptions {
   readonly graceMs: number;
   readonly requestIdleMs: number;
   readonly requestTotalMs: number;
+  /** How long a call may be silent before its client gets progress; for ever by default. */
+  readonly progressMs?: number;
   readonly maxCalls: number;
   /** As `maxCalls`, for a session that many clients share. */
   readonly maxSharedCalls: number;

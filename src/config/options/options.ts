@@ -150,6 +150,13 @@ export const gatewayOptions = {
       size('256MiB', undefined, 'Maximum total bytes of events stored for resuming across all sessions.'),
     ),
   },
+  calls: {
+    progress: duration(
+      '0',
+      'Interval of progress messages that the gateway sends for a call while its server is silent, to clients that want progress. Such clients then do not give up. 0 sends none.',
+      { min: '0' },
+    ),
+  },
   tasks: {
     ttl: duration('1h', 'Time for which the result of a task is kept that the gateway has made of a call.'),
   },

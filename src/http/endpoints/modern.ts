@@ -2,6 +2,7 @@ import { Answer, type AnswerObserver, discoveryPolicy, modernPolicy } from '../.
 import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
 import { CallReport } from '../../call/call-report.ts';
 import { LiveTarget } from '../../call/live-target.ts';
+import { silenceOf } from '../../call/silent-call.ts';
 import type { GroupCaller, Groups } from '../../era/modern-on-legacy/groups.ts';
 import { isListChange, type ListCache } from '../../modern/list-cache.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
@@ -30,6 +31,8 @@ export interface ModernEndpointOptions {
   /** The tasks that the gateway makes of calls; absent if it makes none. */
   readonly tasks?: ModernTasks | undefined;
   readonly commitAfterMs: number;
+  /** How long a call may be silent before its client gets progress; for ever by default. */
+  readonly progressMs?: number;
   readonly slowReaderMs: number;
   /** Reports the calls; absent if nobody wants reports. */
   readonly calls?: CallTelemetry | undefined;
@@ -128,6 +131,7 @@ class ModernRequest {
       reply,
       ids: [message.id as RequestId],
       commitAfterMs,
+      silence: silenceOf(message, endpoint.progressMs),
       report: this.#report,
     });
   }

@@ -44,6 +44,8 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly maxDepth: number;
   readonly heartbeatMs: number;
   readonly slowReaderMs: number;
+  /** See `ModernEndpointOptions`. */
+  readonly progressMs?: number;
   readonly commitAfterMs: number;
 }
 

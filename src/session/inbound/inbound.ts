@@ -4,6 +4,7 @@ import { overdueReason } from '../../call/call-limits.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Call } from '../../call/session-calls.ts';
+import type { SilenceOptions } from '../../call/silent-call.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -298,13 +299,26 @@ export class Inbound {
     }
   }
 
-  #createAnswer({ ids, renumbered }: Pick<SentRequests, 'ids' | 'renumbered'>, isBatch: boolean, reply: Reply): Answer {
+  #createAnswer({ requests, ids, renumbered }: SentRequests, isBatch: boolean, reply: Reply): Answer {
     const { limits, parts } = this.#session;
     // A refusal of the server has to keep its status, which an open stream would not allow.
     const isPassedOn = parts.server.authorizesClients === true;
     const commitAfterMs = isPassedOn ? Math.max(limits.streamAfterMs, limits.commitAfterMs) : limits.streamAfterMs;
     const target = new LoggedTarget(this.#session, this.#log);
-    return new Answer(target, { policy: legacyPolicy, reply, ids, renumbered, isBatch, commitAfterMs });
+    const silence = this.#silenceOf(requests, renumbered);
+    return new Answer(target, { policy: legacyPolicy, reply, ids, renumbered, isBatch, commitAfterMs, silence });
+  }
+
+  /** The endpoint tells the clients of a group. */
+  #silenceOf(
+    [request, ...more]: readonly Message[],
+    renumbered: SentRequests['renumbered'],
+  ): SilenceOptions | undefined {
+    const { limits, client } = this.#session;
+    const { progressMs: everyMs = 0 } = limits;
+    if (everyMs === 0 || request === undefined || more.length > 0 || client.isGroup) return undefined;
+    const token = renumbered?.get(requestId(request))?.clientToken ?? request.progressToken;
+    return token === undefined ? undefined : { everyMs, token };
   }
 
   /**
