@@ -1,4 +1,4 @@
-// node bench/hop.mjs [calls] [--node] [--link local|tls] [--pad bytes] [--stream] [--curve [--grows]]
+// node bench/hop.mjs [calls] [--node] [--link local|tls] [--pad bytes] [--stream] [--curve [--grows] [--all]]
 //
 // What it costs a call that its client is connected to another instance than the one that holds the session: two gateways
 // share a redis-server (it must be on the PATH), and the same sessions are called by way of both in turn: one session, one
@@ -6,8 +6,8 @@
 // Also prints the CPU time of all gateways and Redis for each call. --node: with a server in Node.js, not the C one.
 // --link: how the gateways reach each other: over Unix sockets (as they do by themselves on one host), or over TLS as
 // between hosts. --pad: the size of an answer. --stream:
-// with a progress notification before each answer. --curve: one to four gateways behind a balancer that knows no sessions, and what a call of
-// 16 sessions costs. --grows: with 16 more sessions for each instance.
+// with a progress notification before each answer. --curve: what a call of 16 sessions costs with 1, 2, 4 and 8 gateways behind a balancer
+// that knows no sessions. --grows: with 16 more sessions for each instance. --all: every call is forwarded, unless there is one gateway.
 // BENCH_OURS=<file> measures another build.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,6 +24,7 @@ const { values, positionals } = readCommand(
   import.meta,
   {
     ...{ node: { type: 'boolean' }, link: { type: 'string' }, curve: { type: 'boolean' }, grows: { type: 'boolean' } },
+    all: { type: 'boolean' },
     ...{ pad: { type: 'string' }, stream: { type: 'boolean' } },
   },
   { allowPositionals: true },
@@ -96,18 +97,22 @@ async function measureHop(gateways) {
   }
 }
 
-/** One to four instances: 16 sessions, or 16 for each, that are spread over all of them, each called by way of all of them in turn. */
+/**
+ * 1, 2, 4 and 8 instances: 16 sessions, or 16 for each, that are spread over all of them, each called by way of all of them
+ * in turn, or of all but the owner.
+ */
 async function measureCurve() {
   const micros = [];
-  for (const count of [1, 2, 3, 4]) {
+  for (const count of [1, 2, 4, 8]) {
     await withGateways(count, async (gateways) => {
       const { ports } = gateways;
       const sessions = values.grows ? 16 * count : 16;
       const own = await Promise.all(Array.from({ length: sessions }, (_, n) => openSession(ports[n % count])));
-      const ways = ports.map((_, turn) => own.map((session, n) => session.by(ports[(n + turn) % count])));
+      const turns = ports.map((_, turn) => turn).slice(values.all && count > 1 ? 1 : 0);
+      const ways = turns.map((turn) => own.map((session, n) => session.by(ports[(n + turn) % count])));
       const runAll = async () => {
         let made = 0;
-        for (const way of ways) made += (await timesOf(way, Math.ceil(calls / count))).length;
+        for (const way of ways) made += (await timesOf(way, Math.ceil(calls / ways.length))).length;
         return made;
       };
       for (let made = 0; made < curveWarmUp * count; ) made += await runAll();

@@ -9,6 +9,7 @@ import type { Adoption } from '../session/record/adoption.ts';
 import type { Session } from '../session/session.ts';
 import { type SessionTelemetry, sessionName } from '../session/session-events.ts';
 import type { ClientPost, SessionHandle } from '../session/session-handle.ts';
+import { retryWhileUnavailable } from '../store/retry-unavailable.ts';
 import type { ClusterStore } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
 import { ForwardedRequests } from './forward/forwarded-requests.ts';
@@ -17,7 +18,6 @@ import { Directory, type DirectoryOptions } from './ownership/directory.ts';
 import { OwnershipGuard } from './ownership/guard.ts';
 import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
-import { isAlive } from './ownership/liveness.ts';
 import { registerAll, registerAndSettle } from './ownership/registration.ts';
 import { StoreSilence } from './ownership/store-silence.ts';
 import type { PeerStates, PeerTransport } from './peers/peer-request.ts';
@@ -148,10 +148,7 @@ export class Cluster {
     });
     const ownerEndpoint = new OwnerEndpoint({
       openerOf: options.openerOf,
-      findHere: (key) => {
-        const session = find(key);
-        return session?.isReady ? this.guard.handleOf(session) : options.findConnected(key);
-      },
+      findHere: (key) => this.directory.handleHere(key) ?? options.findConnected(key),
       adopt: (key, forwarded) => this.directory.takeOverReleased(key, forwarded).catch(this.#reportFailure),
       isChanging: (key) => isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
     });
@@ -185,10 +182,12 @@ export class Cluster {
     return this.lease.isHeld;
   }
 
-  /** False if an instance is lost, or its state cannot be known. */
-  isAlive(instance: string): Promise<boolean> {
+  /** True if an instance holds its lease. If the store does not answer for a lease, the instance counts as dead. */
+  async isAlive(instance: string): Promise<boolean> {
     const { store, limits } = this.#options;
-    return isAlive(store.instances, instance, limits.leaseMs);
+    const check = () => store.instances.areAlive([instance]);
+    const [holdsLease] = await retryWhileUnavailable(check, AbortSignal.timeout(limits.leaseMs)).catch(() => []);
+    return holdsLease === true;
   }
 
   /** A handle for a session whose owner is not known here. */

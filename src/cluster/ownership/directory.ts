@@ -135,7 +135,7 @@ export class Directory {
    */
   async locate(lookup: SessionLookup, failed: FailedAttempt | undefined, passesOn = false): Promise<SessionLocation> {
     const { key } = lookup;
-    const handle = this.#handleHere(key);
+    const handle = this.handleHere(key);
     if (handle !== undefined) return { here: handle };
     if (failed !== undefined && this.#records.get(key)?.owner === failed.instance) this.#records.delete(key);
     const ending = this.#options.endingHere(key);
@@ -187,7 +187,8 @@ export class Directory {
     if (server !== undefined) await this.#takeOver({ key, server, forwarded }, record, 'nobody');
   }
 
-  #handleHere(key: string): SessionHandle | undefined {
+  /** The session if it is one of this instance and ready. */
+  handleHere(key: string): SessionHandle | undefined {
     const session = this.#options.find(key);
     return session?.isReady ? this.#options.handleOf(session) : undefined;
   }
@@ -235,7 +236,7 @@ export class Directory {
   /** Runs one takeover at a time for each session. */
   #takeOver(lookup: TakeoverLookup, from: KnownRecord, loss: OwnerLoss): Promise<SessionLocation> {
     const { key } = lookup;
-    const handle = this.#handleHere(key);
+    const handle = this.handleHere(key);
     if (handle !== undefined) return Promise.resolve({ here: handle }); // taken over while the record was looked up
     const running = this.#takeovers.get(key);
     if (running !== undefined) return running;
@@ -287,7 +288,7 @@ export class Directory {
       if (cause instanceof StoreUnavailable) return 'later';
       throw cause;
     }
-    const here = this.#handleHere(key);
+    const here = this.handleHere(key);
     return here === undefined ? 'later' : { here };
   }
 }

@@ -14,6 +14,7 @@ import type {
   PeerRequest,
   PeerStates,
   PeerTransport,
+  Ping,
   UnreachablePeer,
 } from './peer-request.ts';
 import { ResponseReader } from './peer-response.ts';
@@ -66,6 +67,8 @@ const finishMs = 2_000;
 const publishMs = 30_000;
 
 const origin = 'http://instance';
+
+const ping: Ping = { kind: 'ping', request: { accepts: { json: true, sse: false } } };
 
 /** Why a peer does not answer, for the operator. */
 const otherVersion = (address: string): string =>
@@ -135,8 +138,10 @@ export class HttpPeers implements PeerTransport {
   constructor(options: HttpPeersOptions) {
     this.#options = options;
     this.#timers = [
-      setInterval(() => detach('cluster', this.#check()), options.leaseMs / pingsPerLease).unref(),
-      setInterval(() => this.#server?.beat(), options.leaseMs / pingsPerLease).unref(), // whether the store answers or not
+      setInterval(() => {
+        this.#server?.beat(); // whether the store answers or not
+        detach('cluster', this.#check());
+      }, options.leaseMs / pingsPerLease).unref(),
       setInterval(() => this.publish(), publishMs).unref(),
     ];
   }
@@ -255,9 +260,9 @@ export class HttpPeers implements PeerTransport {
     return peer;
   }
 
-  #send(peer: Peer, request: PeerRequest | 'ping', body: Buffer | undefined, reader: ResponseReader): void {
+  #send(peer: Peer, request: PeerRequest | Ping, body: Buffer | undefined, reader: ResponseReader): void {
     // Nothing goes to an instance that is silent: what is sent there may be lost, and so would have an unknown outcome.
-    const mayAnswer = request === 'ping' || this.#answers(peer);
+    const mayAnswer = request.kind === 'ping' || this.#answers(peer);
     if (this.#secrets.length === 0 || !mayAnswer) {
       queueMicrotask(() => reader.fail(peer.refusal === undefined ? 'unsent' : 'refused'));
       return;
@@ -402,7 +407,7 @@ export class HttpPeers implements PeerTransport {
       (why) => this.#noteRefusal(peer, why),
     );
     const timer = setTimeout(() => reader.fail('lost'), leaseMs).unref();
-    this.#send(peer, 'ping', undefined, reader);
+    this.#send(peer, ping, undefined, reader);
   }
 
   #noteRefusal(peer: Peer, why: string): void {

@@ -26,6 +26,12 @@ export type PeerRequest = PeerContext &
     | { readonly kind: 'remove' }
   );
 
+/** Asks an instance whether it answers. */
+export interface Ping {
+  readonly kind: 'ping';
+  readonly request: RequestFacts;
+}
+
 interface PeerContext {
   readonly key: string;
   /** The facts without those that mean something only at the client's instance. */

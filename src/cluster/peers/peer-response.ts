@@ -11,6 +11,8 @@ import {
   type PeerFailure,
   type PeerListener,
   type PeerReply,
+  type PeerRequest,
+  type Ping,
 } from './peer-request.ts';
 
 /**
@@ -39,9 +41,9 @@ export class HttpPeerReply implements PeerReply {
   readonly isContinued: boolean;
   readonly #outgoing: ServerResponse;
 
-  constructor(request: RequestFacts, isContinued: boolean, outgoing: ServerResponse) {
-    this.request = request;
-    this.isContinued = isContinued;
+  constructor(asked: PeerRequest | Ping, outgoing: ServerResponse) {
+    this.request = asked.request;
+    this.isContinued = asked.kind === 'listen' && asked.continues === true;
     this.#outgoing = outgoing;
   }
 

@@ -4,8 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { accepted } from '../../reply/reply.ts';
 import { findNamedPair, nonceBytes, ownVersions, type PeerPair, type PeerRefusal, readProof } from './peer-proof.ts';
-import type { PeerHost, PeerRequest } from './peer-request.ts';
+import type { PeerHost, PeerRequest, Ping } from './peer-request.ts';
 import { HttpPeerReply, refusalOf } from './peer-response.ts';
 
 /** Where an instance accepts requests of others over the network, and the address that it publishes for them. */
@@ -158,7 +159,8 @@ export class PeerServer {
    */
   #challenge(socket: Socket, accept: () => void): void {
     const nonce = randomBytes(nonceBytes);
-    const timer = setTimeout(() => socket.destroy(), handshakeMs);
+    // The other side gives up first, so it never loses a request that it sent with its proof.
+    const timer = setTimeout(() => socket.destroy(), 2 * handshakeMs);
     let read = Buffer.alloc(0);
     const take = (part: Buffer): void => {
       read = Buffer.concat([read, part]);
@@ -202,14 +204,12 @@ export class PeerServer {
       return;
     }
     outgoing.sendDate = false;
-    const facts = request === 'ping' ? { accepts: { json: true, sse: false } } : request.request;
-    const isContinued = request !== 'ping' && request.kind === 'listen' && request.continues === true;
-    const reply = new HttpPeerReply(facts, isContinued, outgoing);
+    const reply = new HttpPeerReply(request, outgoing);
     this.#replies.add(reply);
     outgoing.once('close', () => this.#replies.delete(reply));
     const serve = (body: Buffer): void => {
       if (to !== this.#host.name()) reply.deny('moved');
-      else if (request === 'ping') reply.answer({ kind: 'accepted' });
+      else if (request.kind === 'ping') reply.answer(accepted);
       else this.#host.serve(request, body, reply);
     };
     const parts: Buffer[] = [];
@@ -257,7 +257,7 @@ const endOfProof = '\n';
 const ignore = (): void => undefined;
 
 /** The request of an instance; undefined if the header is none. */
-function readRequest({ headers }: IncomingMessage): PeerRequest | 'ping' | undefined {
+function readRequest({ headers }: IncomingMessage): PeerRequest | Ping | undefined {
   const text = headers[requestHeader];
   try {
     return typeof text === 'string' ? JSON.parse(text) : undefined;
