@@ -44,7 +44,7 @@ const processes = [
   'test/ops/{audit/line-file,health/start-help}.test.ts',
   'test/protocol/regular-expressions.test.ts',
   'test/store/memory/files/{damage,directory,disk-room,kills,sync}.test.ts',
-  'test/support/{canaries,cluster,journal,log-checker,net-proxy,redis-server}.test.ts',
+  'test/support/{canaries,cluster,journal,log-checker,measures,net-proxy,redis-server}.test.ts',
 ];
 
 /** Files that replace modules, or register tracing, which a process does once. Each needs a process of its own. */
