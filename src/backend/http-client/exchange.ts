@@ -1,4 +1,4 @@
-import type { RequestId } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
 import { modernEra } from '../../protocol/known-revisions.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
@@ -28,12 +28,14 @@ import {
 } from './exchange-rules.ts';
 import { type HttpResponse, isAccepted, postHeaders, retryAfterOf } from './http-connection.ts';
 import { readJsonBody, readRefusal } from './json-body.ts';
+import { Milestone } from './milestone.ts';
 import { answeredGraceMs } from './post-order.ts';
 import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from './reconnect-pause.ts';
 import { isForgottenStatus, isMethodMissing, isModernError, mayMeanForgotten } from './session-probe.ts';
 import { UnansweredRequests } from './unanswered-requests.ts';
 
 const done: ExchangeEnd = { outcome: 'done' };
+const unreachable: { readonly reason: Reason; readonly detail?: string } = { reason: 'server_unreachable' };
 
 /**
  * Posts one message and reads its answer: 2xx without a body, JSON, or a stream, which is resumed where it breaks
@@ -74,11 +76,8 @@ export class Exchange {
   /** The rest of the response is read, although nothing of it is needed. */
   #isDraining = false;
   #grace: TimeLimit | undefined;
-  #hasHead = false;
+  readonly #head = new Milestone();
   #isClosed = false;
-  /** Made on first use. */
-  #accepted: Promise<void> | undefined;
-  #resolveAccepted: (() => void) | undefined;
 
   /** @param canceller aborts the exchange */
   constructor(source: OutgoingMessage | ResumedAnswer, server: ExchangeServer, canceller = new Canceller()) {
@@ -101,16 +100,12 @@ export class Exchange {
 
   /** Resolves when the head of the response came, or never will. */
   get accepted(): Promise<void> {
-    this.#accepted ??= new Promise((resolve) => {
-      this.#resolveAccepted = resolve;
-      if (this.#hasHead) resolve();
-    });
-    return this.#accepted;
+    return this.#head.passed;
   }
 
   /** Resolves when all requests are answered, or will not be. */
   get settled(): Promise<unknown> {
-    return this.ids.length === 0 ? this.ended : Promise.race([this.#requests.settled, this.ended]);
+    return this.ids.length === 0 ? this.ended : Promise.race([this.#requests.settled.passed, this.ended]);
   }
 
   /** Resolves when the server has accepted the message, or the exchange has ended. */
@@ -130,7 +125,7 @@ export class Exchange {
   /** Nobody waits for the answer any more. */
   abandon(): void {
     this.#canceller.abort();
-    this.#requests.giveUp();
+    this.#requests.settled.pass();
   }
 
   #cutSoon(): void {
@@ -155,8 +150,14 @@ export class Exchange {
         if (this.#canceller.aborted) return done;
         this.isUnsent = false;
       }
-      if (outgoing.limitMs !== undefined) limit = new TimeLimit(() => this.#expire(), outgoing.limitMs);
-      const answer = await this.#post(outgoing);
+      if (outgoing.limitMs !== undefined) limit = this.#limit(outgoing.limitMs);
+      const startedAt = performance.now();
+      let answer: HttpResponse;
+      try {
+        answer = await this.#post(outgoing);
+      } catch (cause) {
+        answer = await this.#postAgain(outgoing, startedAt, cause);
+      }
       this.status = answer.status;
       this.#noteHead();
       return await this.#read(answer, outgoing);
@@ -172,9 +173,8 @@ export class Exchange {
 
   /** The server has the message, or will never have it. */
   #noteHead(): void {
-    if (this.#hasHead) return;
-    this.#hasHead = true;
-    this.#resolveAccepted?.();
+    if (this.#head.hasPassed) return;
+    this.#head.pass();
     this.onAccepted?.();
   }
 
@@ -185,26 +185,33 @@ export class Exchange {
     this.onClosed?.();
   }
 
-  #expire(): void {
-    this.#isExpired = true;
-    this.abandon();
+  #limit(ms: number): TimeLimit {
+    return new TimeLimit(() => {
+      this.#isExpired = true;
+      this.abandon();
+    }, ms);
   }
 
-  async #post({ message, headers: forwarded, ownHeaders, waitsForServer }: OutgoingMessage): Promise<HttpResponse> {
+  #post({ message, headers: forwarded, ownHeaders }: OutgoingMessage): Promise<HttpResponse> {
     const { connection, url, session } = this.#server;
-    const canceller = this.#canceller;
-    const startedAt = performance.now();
     const body = flattenLineBreaks(message.text);
+    const headers = { ...(ownHeaders ?? forwarded), ...postHeaders, ...session?.headersOf?.(message) };
+    return connection.request({ method: 'POST', url, headers, body, signal: this.#canceller });
+  }
+
+  /** Posts the message until a connection is established, if it may wait. */
+  async #postAgain(outgoing: OutgoingMessage, startedAt: number, first: unknown): Promise<HttpResponse> {
+    let cause = first;
     for (let failures = 0; ; failures++) {
+      const leftMs = startedAt + maxWaitAfter(cause) - performance.now();
+      if (!outgoing.waitsForServer || leftMs <= 0 || !isUnsentAfter(cause)) throw cause;
+      this.isUnsent = true;
+      if (!(await pauseBeforeReconnect(failures, { leftMs, signal: this.#canceller.signal }))) throw cause;
+      this.isUnsent = false;
       try {
-        const headers = { ...(ownHeaders ?? forwarded), ...postHeaders, ...session?.headersOf?.(message) };
-        return await connection.request({ method: 'POST', url, headers, body, signal: canceller });
-      } catch (cause) {
-        const leftMs = startedAt + maxWaitAfter(cause) - performance.now();
-        if (!waitsForServer || leftMs <= 0 || !isUnsentAfter(cause)) throw cause;
-        this.isUnsent = true;
-        if (!(await pauseBeforeReconnect(failures, { leftMs, signal: canceller.signal }))) throw cause;
-        this.isUnsent = false;
+        return await this.#post(outgoing);
+      } catch (next) {
+        cause = next;
       }
     }
   }
@@ -276,7 +283,11 @@ export class Exchange {
         }),
       onMessages: (messages) => this.#deliver(this.#resumed?.dropRepeats(messages) ?? messages),
       onNoise,
-      onCursor: (cursor) => this.#moveTo(cursor),
+      onCursor: (cursor) => {
+        const isFirst = this.cursor === undefined;
+        this.cursor = cursor;
+        if (this.unanswered.size > 0) session?.onCursor?.(isFirst);
+      },
     });
     if (hasEndpoint) {
       const detail = `${where} answered a POST with an endpoint event, as servers of HTTP+SSE do. Set --transport sse.`;
@@ -287,17 +298,9 @@ export class Exchange {
     if (isEnded) await this.#awaitElsewhere(undefined);
     if (end.outcome === 'complete' || this.unanswered.size === 0 || this.#requests.doubtful.length > 0)
       return this.#complete();
-    const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
-    const detail = end.outcome === 'lost' ? end.detail : undefined;
-    return failedExchange(reason, detail ?? `The response stream of ${where} ended before the response.`, {
-      isOddAnswer: isEnded,
-    });
-  }
-
-  #moveTo(cursor: string | undefined): void {
-    const isFirst = this.cursor === undefined;
-    this.cursor = cursor;
-    if (this.unanswered.size > 0) this.#server.session?.onCursor?.(isFirst);
+    const broken = `The response stream of ${where} ended before the response.`;
+    const { reason, detail = broken } = end.outcome === 'lost' ? end : unreachable;
+    return failedExchange(reason, detail, { isOddAnswer: isEnded });
   }
 
   /** Waits while an answer can come elsewhere. */
@@ -307,7 +310,7 @@ export class Exchange {
     if (lost === undefined) return;
     this.#isTaken = true;
     if (!this.#isDraining) this.#close();
-    await (lost === 'open' ? this.#requests.settled : Promise.race([this.#requests.settled, lost]));
+    await (lost === 'open' ? this.#requests.settled.passed : Promise.race([this.#requests.settled.passed, lost]));
   }
 
   /** The response is over: it has answered the requests, or will not. */

@@ -112,7 +112,7 @@ export class SessionPosts {
   }
 
   #post(sending: QueuedMessage, server: ExchangeServer): PostProgress {
-    const { message } = sending;
+    const { message, headers } = sending;
     const ids = requestIdsOf(message);
     const slot = ids.length === 0 || this.#slots.acquire();
     let hasSlot = ids.length > 0 && slot === true;
@@ -126,7 +126,7 @@ export class SessionPosts {
       return undefined;
     };
     const after = slot !== true || cancelled !== undefined ? waitForTurn() : undefined;
-    const exchange = new Exchange({ ...sending, ...this.#rules.prepare(message), ids, after }, server);
+    const exchange = new Exchange({ message, headers, ids, after, ...this.#rules.prepare(message) }, server);
     if (cancelled !== undefined) this.#cutCancelled(cancelled);
     this.#track(exchange, () => hasSlot);
     const blockingMs = blocksNextForMs(message);

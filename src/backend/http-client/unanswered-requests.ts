@@ -1,7 +1,8 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { answeredIn } from '../../protocol/ids/answer-ids.ts';
+import { openRequest } from '../../protocol/ids/answer-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { RequestIds } from '../backend.ts';
+import { Milestone } from './milestone.ts';
 import { mayMeanForgotten } from './session-probe.ts';
 
 /** The requests of one message that was posted, and which of them the server has not answered. */
@@ -10,11 +11,9 @@ export class UnansweredRequests {
   readonly open: Set<RequestId>;
   /** Errors that may mean that the server has forgotten the session. They wait until it is asked. */
   readonly doubtful: Message[] = [];
+  /** All requests are answered, or nobody waits any more. */
+  readonly settled = new Milestone();
   readonly #mayDoubt: boolean;
-  #hasGivenUp = false;
-  /** Made on first use: hardly any answer comes elsewhere than in the response. */
-  #settled: Promise<void> | undefined;
-  #resolveSettled: (() => void) | undefined;
 
   /** @param mayDoubt true if the server keeps a session that it can have forgotten */
   constructor(ids: RequestIds, mayDoubt: boolean) {
@@ -23,24 +22,9 @@ export class UnansweredRequests {
     this.#mayDoubt = mayDoubt;
   }
 
-  /** Resolves when all requests are answered, or nobody waits any more. */
-  get settled(): Promise<void> {
-    this.#settled ??= new Promise((resolve) => {
-      this.#resolveSettled = resolve;
-      if (this.open.size === 0 || this.#hasGivenUp) resolve();
-    });
-    return this.#settled;
-  }
-
   /** True if there were requests, and all of them are answered. */
   get areAnswered(): boolean {
     return this.ids.length > 0 && this.open.size === 0;
-  }
-
-  /** Nobody waits any more. */
-  giveUp(): void {
-    this.#hasGivenUp = true;
-    this.#resolveSettled?.();
   }
 
   /**
@@ -51,9 +35,12 @@ export class UnansweredRequests {
   note(messages: readonly Message[], mayLackId: boolean): boolean {
     const before = this.open.size;
     if (before === 0) return false;
-    for (const id of answeredIn(messages, this.open)) this.open.delete(id);
+    for (const { kind, id } of messages) {
+      const answered = kind === 'response' && id != null ? openRequest(id, this.open) : undefined;
+      if (answered !== undefined) this.open.delete(answered);
+    }
     if (mayLackId && this.open.size === 1 && messages.some(hasNoId)) this.open.clear();
-    if (this.open.size === 0) this.#resolveSettled?.();
+    if (this.open.size === 0) this.settled.pass();
     return this.open.size < before;
   }
 
