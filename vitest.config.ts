@@ -6,7 +6,7 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 /**
- * Runs with a command of their own (`npm run test:long`), which a job runs each week, since `npm test` must end within 12
+ * Runs with a command of their own (`node test/run.mjs long`), which a job runs each week, since `npm test` must end within 12
  * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events. Tests that
  * measure memory, latencies or commands, or keep many sessions at work, are here too: other tests at the same time would
  * change what they measure.
@@ -44,7 +44,7 @@ const processes = [
   'test/ops/{audit/line-file,health/start-help}.test.ts',
   'test/protocol/regular-expressions.test.ts',
   'test/store/memory/files/{damage,directory,disk-room,kills,sync}.test.ts',
-  'test/support/{canaries,cluster,journal,log-checker,measures,net-proxy,redis-server}.test.ts',
+  'test/support/{canaries,cluster,journal,log-checker,measures,net-proxy,redis-server,run}.test.ts',
 ];
 
 /** Files that replace modules, or register tracing, which a process does once. Each needs a process of its own. */

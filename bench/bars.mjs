@@ -136,17 +136,17 @@ export const barsOfTests = [
   {
     what: 'kill -9 of a random instance under load',
     bar: '1,000 kills: nothing lost, duplicated or reordered, no hangs',
-    command: 'KILL_RUNS=1000 npx vitest run test/cluster/kill-random.test.ts',
+    command: 'node test/run.mjs kills',
   },
   {
     what: 'resume after a cut at a random byte',
     bar: '100,000 cuts: nothing lost or duplicated',
-    command: 'RESUME_RUNS=100000 npx vitest run test/resume test/cluster/random-cuts.test.ts',
+    command: 'node test/run.mjs cuts',
   },
   {
     what: 'faults of docs/hardening.md',
     bar: 'each fault has its defined outcome',
-    command: 'FAULT_FULL=1 FAULT_SIZE=full npm run test:long',
+    command: 'node test/run.mjs faults',
   },
 ];
 

@@ -17,6 +17,7 @@ const filesIn = (folder: string): string[] =>
 const files = filesIn('.');
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 const pages = files.filter((path) => path.endsWith('.md'));
+const { runs } = (await import(`${root}test/run.mjs`)) as { runs: Record<string, unknown> };
 
 /** Text of the project that can cite a page: sources, tests, comments of deployments. */
 const citing = files
@@ -197,6 +198,18 @@ describe('a citation', () => {
         .map(([, name]) => `${path}: ${name}`),
     );
     expect(faults).toEqual([]);
+  });
+
+  it('names a script of package.json, or a run of test/run.mjs', () => {
+    const { scripts } = JSON.parse(read('package.json'));
+    const faults = citing.flatMap((path) =>
+      [
+        ...cites(path, /\bnpm run (?:--silent )?([a-z][\w:-]*)/g).filter(([, name]) => !Object.hasOwn(scripts, name)),
+        ...cites(path, /\btest\/run\.mjs ([a-z][\w-]*)/g).filter(([, name]) => !Object.hasOwn(runs, name)),
+      ].map(([line]) => `${path}: ${line}`),
+    );
+    expect(faults).toEqual([]);
+    expect(Object.keys(scripts).length).toBeLessThanOrEqual(15);
   });
 
   it('names a file or folder of the source that is there', () => {

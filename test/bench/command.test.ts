@@ -67,7 +67,7 @@ describe('a command that makes no sense is refused in one line', () => {
     ['--seed abc', '--seed is a whole number from 0 up, and not "abc"'],
     ['--faults kill,drian', 'There is no fault "drian"; there are kill, drain, freeze'],
     ['--write soak.txt', '--write is a file .md in a folder that is there, and not "soak.txt"'],
-    ['--minute 1', "Unknown option '--minute'. See npm run soak -- --help"],
+    ['--minute 1', "Unknown option '--minute'. See node test/run.mjs soak --help"],
   ])('soak.mjs %s', async (words, line) => {
     expect(await refusalOf('test/soak/soak.mjs', words)).toContain(line);
   });

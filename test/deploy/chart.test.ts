@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { root } from '../support/gateway.ts';
 
-/** The files of the Helm chart that can be checked without helm. `npm run test:chart` renders the chart. */
+/** The files of the Helm chart that can be checked without helm. `node test/run.mjs chart` renders the chart. */
 
 const read = (name: string): string => readFileSync(`${root}deploy/helm/mcp-gangway/${name}`, 'utf8');
 const values = parse(read('values.yaml'));

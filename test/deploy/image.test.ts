@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { root } from '../support/gateway.ts';
 
-/** What the image says of itself; `npm run test:docker` asks a built one. */
+/** What the image says of itself; `node test/run.mjs docker` asks a built one. */
 
 const dockerfile = readFileSync(`${root}Dockerfile`, 'utf8');
 const { name, version, description, license } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));

@@ -8,7 +8,7 @@ import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
 import { root } from '../support/gateway.ts';
 
-/** That alerts and dashboard ask for what there is. `npm run test:prometheus` asks Prometheus itself. */
+/** That alerts and dashboard ask for what there is. `node test/run.mjs prometheus` asks Prometheus itself. */
 
 const read = (path: string): string => readFileSync(`${root}deploy/${path}`, 'utf8');
 

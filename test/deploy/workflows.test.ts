@@ -91,7 +91,7 @@ describe('check.yml', () => {
   });
 
   it('builds and tries the image', () => {
-    expect(image?.steps?.at(-1)?.run).toBe('npm run test:docker');
+    expect(image?.steps?.at(-1)?.run).toBe('node test/run.mjs docker');
   });
 });
 

@@ -18,7 +18,7 @@ import {
 } from './engine.ts';
 
 /**
- * The image in a real engine, which must run on this machine. A command of its own, `npm run test:docker`, since it takes
+ * The image in a real engine, which must run on this machine. A command of its own, `node test/run.mjs docker`, since it takes
  * minutes and needs Docker, or DOCKER_LAB with the path of a program that stands in for it.
  */
 

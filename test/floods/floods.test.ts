@@ -18,7 +18,7 @@ import { limitMemory, type MemoryLimit, takePeakRssMiB } from './memory-limit.ts
  * What hostile servers and clients do to everybody else (gate 1 of docs/hardening.md). Each flood runs against a server
  * alone, in a view and behind a filter, over each transport. Measured is the processor time of the gateway's main thread
  * during one `/healthz`: other programs cannot raise it. The gateway has the memory of a small container.
- * `npm run test:floods`; `FLOODS_WRITE=1` writes the figures.
+ * `node test/run.mjs floods`; `FLOODS_WRITE=1` writes the figures.
  */
 const maxHealthMs = 50;
 const maxMemoryMiB = 512;

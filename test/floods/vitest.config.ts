@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:floods`: not one of the projects of the checkout's configuration, because it takes a quarter of an hour. */
+/** `node test/run.mjs floods`: not one of the projects of the checkout's configuration, because it takes a quarter of an hour. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {

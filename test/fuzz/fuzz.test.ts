@@ -17,7 +17,7 @@ vi.mock(import('node:timers/promises'), async (importOriginal) => ({
   setTimeout: (await import('./short-pauses.ts')).setTimeout as never,
 }));
 
-/** So many in all. `npm run fuzz` asks for a million. */
+/** So many in all. `node test/run.mjs fuzz` asks for a million. */
 const wanted = environmentNumber('FUZZ_CASES', 4_000);
 /** The same seed gives the same cases. */
 const seed = environmentNumber('FUZZ_SEED', Math.floor(Math.random() * 2 ** 31), { least: 0 });

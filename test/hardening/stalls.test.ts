@@ -8,7 +8,7 @@ import { type RemoteKind, startStallingRemote } from './stalling-remote.ts';
 
 /**
  * What ten peers send at once that was made to cost much, and how long others wait meanwhile. On a quiet machine:
- * `npm run build && STALL_STRICT=1 npx vitest run test/hardening/stalls.test.ts`, with the bound of 100 ms.
+ * `node test/run.mjs stalls`, with the bound of 100 ms.
  */
 const isStrict = process.env['STALL_STRICT'] === '1';
 

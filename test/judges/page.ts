@@ -12,7 +12,7 @@ import { sdkVersions } from './sdks/sdks.ts';
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
 const resultsFile = fileURLToPath(new URL('./results.md', import.meta.url));
-const begin = '<!-- results: written by `npm run judges` -->\n';
+const begin = '<!-- results: written by `node test/run.mjs judges` -->\n';
 const end = '<!-- end of results -->';
 
 let records = '';
@@ -68,7 +68,7 @@ export function withTables(results: string, records: readonly JudgeRecord[], whe
 
 const resultsHead = `# Results of the judges
 
-\`npm run judges\` writes this file. [Conformance](../../docs/conformance.md) explains the judges, and sums up the results.`;
+\`node test/run.mjs judges\` writes this file. [Conformance](../../docs/conformance.md) explains the judges, and sums up the results.`;
 
 const sectionsOf = (results: string): { readonly title: string; readonly text: string }[] =>
   results.split(/^(?=## )/m).flatMap((text) => {

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** The tests of the rooms without sockets and processes, for `npm run coverage` and `npm run mutants`. */
+/** The tests of the rooms without sockets and processes, for `node test/run.mjs coverage` and `node test/run.mjs mutants`. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:redis-failures`: not one of the projects of the checkout's configuration, because it takes minutes. */
+/** `node test/run.mjs redis-failures`: not one of the projects of the checkout's configuration, because it takes minutes. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {

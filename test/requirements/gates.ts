@@ -59,7 +59,7 @@ export const workLimits: readonly GateRow[] = [
 /** Figures by the flood, and then by the place and transport: `view stdio`, or `view stdio from ws`. */
 type FiguresOfFloods = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** The figures of `npm run test:floods`. */
+/** The figures of `node test/run.mjs floods`. */
 export interface FloodFigures {
   /** The processor time of the gateway's main thread during one `/healthz`, in milliseconds. */
   readonly healthMs: FiguresOfFloods;

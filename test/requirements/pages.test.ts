@@ -261,7 +261,7 @@ ${owners.map((owner) => row(...owner)).join('\n')}
 
 ### Floods
 
-\`npm run test:floods\` starts hostile servers and clients. They flood a gateway that has 512 MiB of memory and the image's
+\`node test/run.mjs floods\` starts hostile servers and clients. They flood a gateway that has 512 MiB of memory and the image's
 flags of Node.js, alone, in a view and behind a filter. The table shows the processor time of the gateway's main thread during
 one \`/healthz\`, in milliseconds: the highest one of the three places. The last column is the highest resident memory of the
 gateway, in MiB. An honest client of another server gets every answer.

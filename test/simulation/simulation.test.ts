@@ -14,7 +14,7 @@ const firstSeed = environmentNumber('SIMULATION_FIRST', 1);
 const minutes = environmentNumber('SIMULATION_MINUTES', 10);
 
 const explain = ({ seed, violations, trace }: Outcome): string =>
-  [`SIMULATION_FIRST=${seed} SIMULATION_SEEDS=1 npm run simulate`, ...violations, '', ...trace].join('\n');
+  [`SIMULATION_FIRST=${seed} SIMULATION_SEEDS=1 node test/run.mjs simulate`, ...violations, '', ...trace].join('\n');
 
 const expectNoViolation = (outcome: Outcome): void => {
   if (outcome.violations.length > 0) expect.fail(explain(outcome));

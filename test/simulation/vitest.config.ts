@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { mutants, withMutant } from './mutants.ts';
 import { visibleFields } from './visible-fields.ts';
 
-/** `npm run simulate` tries many seeds. `npm run simulate:mutants` puts each mutant into the code and has to find it. */
+/** `node test/run.mjs simulate` tries many seeds. `node test/run.mjs simulate-mutants` puts each mutant into the code and has to find it. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {

@@ -132,14 +132,14 @@ export function reportOf(told: Told, image: string): string {
       ? 'not running'
       : `${Math.round(used.rssBytes / mib)} MiB, ${used.descriptors} file descriptors, child processes: ${used.children}`;
   const lines = [
-    '<!-- Written by npm run soak -- --write docs/soak.md -->',
+    '<!-- Written by node test/run.mjs soak --write docs/soak.md -->',
     '',
     '# The soak',
     '',
     `The soak test ran three gateways behind a load balancer without stickiness. The three gateways shared one Redis, and a fourth gateway was their remote server.`,
     `The run had ${minutesText(told.talkedMs)} of mixed traffic with random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks. It started on ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
     `The leases were ${leaseMs / 1_000} s long. All time limits of the checks include ${loadMs / 1_000} s for other load on the machine.`,
-    `To repeat the run: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
+    `To repeat the run: \`node test/run.mjs soak --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
     '',
     ledger.failures.length === 0
       ? '**The run found no errors.** Every transcript was in order, without gaps or duplicates. Every accepted call got exactly one answer. Each error that a client got has its cause in a fault of the table below. No process, session or connection was left behind.'

@@ -1,8 +1,8 @@
-// npm run soak -- [--minutes 120] [--seed 1] [--load 1] [--clients 12] [--gaps 1] [--faults kill,drain] [--write docs/soak.md] [--folder /tmp/soak]
+// node test/run.mjs soak [--minutes 120] [--seed 1] [--load 1] [--clients 12] [--gaps 1] [--faults kill,drain] [--write docs/soak.md] [--folder /tmp/soak]
 //
 // Three gateways under mixed traffic and random faults; see soak.test.ts. `--load` 1 is about half
 // of one core; without `--faults` all are brought about. `--clients`: the recorded sessions, a multiple of 12. `--gaps`: the
-// time between faults; with 0.3, a fault meets the effects of the one before. `npm run chaos` is such a run of 10 minutes. Ctrl+C ends it after the round that is under way, with a report.
+// time between faults; with 0.3, a fault meets the effects of the one before. `node test/run.mjs chaos` is such a run of 10 minutes. Ctrl+C ends it after the round that is under way, with a report.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

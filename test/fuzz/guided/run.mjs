@@ -1,10 +1,10 @@
-// Fuzzes every reader with the fuzzers of test/fuzz, guided by the code that a case reaches: npm run fuzz:coverage
+// Fuzzes every reader with the fuzzers of test/fuzz, guided by the code that a case reaches: node test/run.mjs fuzz-coverage
 // jazzer.js chooses bytes, the bytes choose a case, and bytes whose case reaches new code are kept and changed further.
 //
 // FUZZ_SECONDS=60     the time for each fuzzer
 // FUZZ_ONLY=SSE       only fuzzers whose name contains this text; `planted` for a planted fault, which must be found
 //
-// Replay a finding: FUZZ_ONLY='<name>' FUZZ_INPUT=<file> npm run fuzz:coverage
+// Replay a finding: FUZZ_ONLY='<name>' FUZZ_INPUT=<file> node test/run.mjs fuzz-coverage
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -138,7 +138,7 @@ for (const name of chosen) {
   failed += 1;
   say(output.slice(-3_000));
   for (const file of readdirSync(findings).filter((each) => !before.has(each)))
-    say(`Replay it: FUZZ_ONLY='${name}' FUZZ_INPUT=${join(findings, file)} npm run fuzz:coverage`);
+    say(`Replay it: FUZZ_ONLY='${name}' FUZZ_INPUT=${join(findings, file)} node test/run.mjs fuzz-coverage`);
 }
 rmSync(work, { recursive: true });
 say(`${chosen.length - failed} passed, ${failed} failed`);
