@@ -113,7 +113,9 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
         ? refusedStart(outcome, where)
         : failedExchange(outcome.reason, outcome.detail, outcome);
       const isOtherTransport = failure.isOtherTransport ?? (!outcome.ok && isRefusal(status));
-      return detach('backend', finish(failedStart(failure, isOtherTransport)));
+      // A server can name its login in the other era alone.
+      const isOddAnswer = failure.isOddAnswer === true || status > 0;
+      return detach('backend', finish({ ...failedStart(failure, isOtherTransport), isOddAnswer }));
     }
     hasAnswered = true;
     if (outcome.ok) events.onMessages([outcome.response], [id]);
