@@ -75,6 +75,8 @@ export class Exchange {
   #isTaken = false;
   /** The rest of the response is read, although nothing of it is needed. */
   #isDraining = false;
+  /** Over when the whole response is there. */
+  #limit: TimeLimit | undefined;
   #grace: TimeLimit | undefined;
   readonly #head = new Milestone();
   #isClosed = false;
@@ -138,7 +140,6 @@ export class Exchange {
 
   async #run(): Promise<ExchangeEnd> {
     const { outgoing } = this;
-    let limit: TimeLimit | undefined;
     try {
       if (outgoing === undefined) {
         this.#noteHead();
@@ -150,7 +151,7 @@ export class Exchange {
         if (this.#canceller.aborted) return done;
         this.isUnsent = false;
       }
-      if (outgoing.limitMs !== undefined) limit = this.#limit(outgoing.limitMs);
+      if (outgoing.limitMs !== undefined) this.#limitTo(outgoing.limitMs);
       const startedAt = performance.now();
       let answer: HttpResponse;
       try {
@@ -164,7 +165,6 @@ export class Exchange {
     } catch (cause) {
       return this.#explain(cause);
     } finally {
-      limit?.clear();
       if (this.#isDraining) this.#cutSoon();
       else this.#close();
       this.#noteHead();
@@ -179,14 +179,15 @@ export class Exchange {
   }
 
   #close(): void {
+    this.#limit?.clear();
     this.#grace?.clear();
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.onClosed?.();
   }
 
-  #limit(ms: number): TimeLimit {
-    return new TimeLimit(() => {
+  #limitTo(ms: number): void {
+    this.#limit = new TimeLimit(() => {
       this.#isExpired = true;
       this.abandon();
     }, ms);

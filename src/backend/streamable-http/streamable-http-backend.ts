@@ -46,9 +46,9 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
  * `notifications/initialized`.
  *
  * Order: as in http-client/post-order.ts. Nothing is posted before `initialize` is answered, unless the server asks
- * something before. After `notifications/initialized` a message also waits briefly for the standalone stream. A cancellation is posted when the
- * server has begun to answer the request, or after `maxOvertakeMs`. A client's response is posted while the call that
- * needs it is open.
+ * something before. After `notifications/initialized` a message also waits briefly for the standalone stream. A
+ * cancellation is posted when the server has begun to answer the request, or after `maxOvertakeMs`. A client's response is
+ * posted while the call that needs it is open.
  *
  * Beyond `Backend`:
  * - A POST without a connection waits for the server, up to `maxWaitAfter`.
