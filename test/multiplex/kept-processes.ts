@@ -52,8 +52,14 @@ export async function openKeptProcesses(users: readonly string[], canAsk: boolea
     send(client, { jsonrpc: '2.0', id, method, params });
   return {
     rules: {
-      ...{ canAsk, hasAnswers: false, isSilentByDefault: false, notesUsersLate: false },
-      ...{ restarts: false },
+      canAsk,
+      refusesQuestions: false,
+      hasAnswers: false,
+      isSilentByDefault: false,
+      notesUsersLate: false,
+      hasWishes: true,
+      plainMethod: 'tools/list',
+      restarts: false,
     },
     server,
     request: send,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it, vi } from 'vitest';
 import { openKeptProcesses } from './kept-processes.ts';
 import { openSharedProcess } from './shared-processes.ts';
 import type { CreateSubject } from './subject.ts';
+import { openViewMember } from './views.ts';
 import { type Step, World } from './world.ts';
 
 /** A test must find a new order of events on another day, too; a failure prints its seed and path. */
@@ -36,10 +37,13 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('grace') }) },
 ) as fc.Arbitrary<Step>;
 
-const users = fc.constantFrom(['alice', 'alice', 'alice'], ['alice', 'bob', 'alice']);
-const subjects: readonly (readonly [string, CreateSubject])[] = [
-  ['sessions that use one process', openKeptProcesses],
-  ['modern clients that share a process', openSharedProcess],
+const ofOne = ['alice', 'alice', 'alice'];
+const ofTwo = ['alice', 'bob', 'alice'];
+/** The session of a view knows whether it has several users. */
+const subjects: readonly { readonly name: string; readonly create: CreateSubject; readonly users: string[][] }[] = [
+  { name: 'sessions that use one process', create: openKeptProcesses, users: [ofOne, ofTwo] },
+  { name: 'modern clients that share a process', create: openSharedProcess, users: [ofOne, ofTwo] },
+  { name: 'modern clients of a server in a view', create: openViewMember, users: [ofOne] },
 ];
 
 beforeEach(() => {
@@ -47,10 +51,10 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-describe.each(subjects)('%s', (_, create) => {
+describe.each(subjects)('$name', ({ create, users }) => {
   it('[P2] [P3] [P8] [P11] get what is theirs, once and in every order of events, and nothing else', async () => {
     const isRight = fc.asyncProperty(
-      ...[fc.array(step, { maxLength: 60, size: 'max' }), users, fc.boolean(), fc.boolean()],
+      ...[fc.array(step, { maxLength: 60, size: 'max' }), fc.constantFrom(...users), fc.boolean(), fc.boolean()],
       async (steps: readonly Step[], names: readonly string[], canAsk: boolean, endsInLoss: boolean) => {
         const subject = await create(names, canAsk);
         try {

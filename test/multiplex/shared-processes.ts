@@ -41,8 +41,14 @@ export async function openSharedProcess(users: readonly string[]): Promise<Subje
   };
   return {
     rules: {
-      ...{ canAsk: false, hasAnswers: true, isSilentByDefault: true, notesUsersLate: true },
-      ...{ restarts: true },
+      canAsk: false,
+      refusesQuestions: true,
+      hasAnswers: true,
+      isSilentByDefault: true,
+      notesUsersLate: true,
+      hasWishes: true,
+      plainMethod: 'tools/list',
+      restarts: true,
     },
     server,
     request: (client, message, level) => request(client, message, level, message.id),

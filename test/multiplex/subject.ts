@@ -20,12 +20,18 @@ export interface Received {
 export interface Rules {
   /** True if the server may ask the clients. */
   readonly canAsk: boolean;
+  /** True if a request of the server is always refused. */
+  readonly refusesQuestions: boolean;
   /** True if each request has an answer of its own, so that a message must also find the right one of a client. */
   readonly hasAnswers: boolean;
   /** True if a client gets no log messages unless it has asked for them. */
   readonly isSilentByDefault: boolean;
   /** True if a user counts from the first request on; false if the user counts from the start of the connection. */
   readonly notesUsersLate: boolean;
+  /** False if clients subscribe, and set log levels, elsewhere. */
+  readonly hasWishes: boolean;
+  /** A method that reaches the server, and during which it may not ask. */
+  readonly plainMethod: string;
   /** True if a lost server is started again for the same clients. */
   readonly restarts: boolean;
 }

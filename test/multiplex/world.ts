@@ -189,6 +189,10 @@ export class World {
     return !hasLeft && !hasEnded;
   }
 
+  #hasWishes(client: number): boolean {
+    return this.#isHere(client) && this.#subject.rules.hasWishes;
+  }
+
   #nextId(client: number): number {
     const found = this.#clientAt(client);
     found.lastId += 1;
@@ -200,9 +204,10 @@ export class World {
   #call(client: number, asks: boolean, hasToken: boolean): void {
     if (!this.#isHere(client)) return;
     const { level, user } = this.#clientAt(client);
+    const { plainMethod } = this.#subject.rules;
     this.#users.add(user);
     const id = this.#nextId(client);
-    const call = new Call(this.#calls.length, client, id, asks ? 'tools/call' : 'tools/list', hasToken, level);
+    const call = new Call(this.#calls.length, client, id, asks ? 'tools/call' : plainMethod, hasToken, level);
     this.#calls.push(call);
     const meta = hasToken ? { _meta: { progressToken: id } } : {};
     this.#subject.request(
@@ -260,7 +265,7 @@ export class World {
   }
 
   #subscribe(client: number, uri: string): void {
-    if (!this.#isHere(client) || this.#clientAt(client).uris.has(uri)) return;
+    if (!this.#hasWishes(client) || this.#clientAt(client).uris.has(uri)) return;
     const id = this.#nextId(client);
     this.#users.add(this.#clientAt(client).user);
     this.#clientAt(client).uris.set(uri, id);
@@ -273,7 +278,7 @@ export class World {
   }
 
   #setLevel(client: number, level: LogLevel): void {
-    if (!this.#isHere(client)) return;
+    if (!this.#hasWishes(client)) return;
     this.#clientAt(client).level = level;
     this.#subject.setLevel(client, level, this.#nextId(client));
   }
@@ -332,8 +337,8 @@ export class World {
   }
 
   #ask(call: Call): void {
-    const { canAsk, hasAnswers } = this.#subject.rules;
-    if (!canAsk && !hasAnswers) return;
+    const { canAsk, refusesQuestions } = this.#subject.rules;
+    if (!canAsk && !refusesQuestions) return;
     const owners = new Set(this.#speakable().flatMap(({ mayAsk, client }) => (mayAsk ? [client] : [])));
     const isFor = canAsk && owners.size === 1 && !this.#clientAt(call.client).hasLeft;
     this.#say({ clients: isFor ? [call.client] : [], isCertain: isFor, call }, (serial) => {

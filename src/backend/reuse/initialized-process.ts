@@ -13,7 +13,7 @@ import { Route } from '../multiplex/route.ts';
 import { Seat, type SeatHost } from '../multiplex/seat.ts';
 import { Wishes, type WishRequest } from '../multiplex/wishes.ts';
 import { isResponse, type OwnAnswer, OwnRequests } from '../own-requests.ts';
-import { type ProcessCall, ProcessIds } from './process-call.ts';
+import { type ProcessCall, ProcessIds, type WaitingRequest, waitingOf } from './process-call.ts';
 import { ProcessOutput } from './process-output.ts';
 import { ProcessStart } from './process-start.ts';
 
@@ -57,7 +57,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   readonly #book = new CallBook<ProcessCall>();
   readonly #ids = new ProcessIds(this.#book);
   readonly #route = new Route(this.#book, ({ owner }) => owner);
-  readonly #gate = new AskGate<Seat>(this.#book);
+  readonly #gate: AskGate<WaitingRequest>;
   readonly #wishes = new Wishes(this.#seats);
   readonly #output: ProcessOutput;
   readonly #start = new ProcessStart();
@@ -76,6 +76,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   /** @param open opens the backend, with these events */
   constructor(open: (events: BackendEvents) => Backend, options: ProcessOptions) {
     this.options = options;
+    this.#gate = new AskGate(this.#book, options.asksClients);
     this.#output = new ProcessOutput({
       seats: this.#seats,
       book: this.#book,
@@ -213,8 +214,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   }
 
   #sendRequest(seat: Seat, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    const hasGate = this.options.asksClients && this.#only === undefined;
-    const admitted = hasGate ? this.#gate.admit(seat, request, headers) : 'now';
+    const admitted = this.#only === undefined ? this.#gate.admit(waitingOf(seat, request, headers)) : 'now';
     if (admitted === 'now') return this.#forward(seat, request, headers);
     return admitted === 'later' ? 'sent' : 'full';
   }

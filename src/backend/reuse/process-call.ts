@@ -1,4 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { RequestNumbers } from '../../protocol/ids/own-ids.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
@@ -17,6 +18,22 @@ export interface ProcessCall extends AskingCall<Seat> {
   /** The resource that the request subscribes to, or unsubscribes from. */
   readonly subscription: SubscriptionRequest | undefined;
 }
+
+/** A request that waits at the gate of its process. */
+export interface WaitingRequest {
+  readonly owner: Seat;
+  readonly mayAsk: boolean;
+  readonly request: Message;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/** A request as it waits at the gate. */
+export const waitingOf = (owner: Seat, request: Message, headers: ForwardedHeaders | undefined): WaitingRequest => ({
+  owner,
+  mayAsk: methodOf(request.method).mayAsk,
+  request,
+  headers,
+});
 
 /** Gives the requests to a process their ids there. Only its first session keeps its own ids. */
 export class ProcessIds {

@@ -6,8 +6,6 @@ import { changedMessage, type Message } from '../../protocol/message/message.ts'
 import { type ListMethod, listMethods, methodOf } from '../../protocol/methods/methods.ts';
 import type { UiUris } from '../../protocol/ui-uris.ts';
 import { contain } from '../../util/boundary.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
-import { HeldBytes } from '../../util/held-bytes.ts';
 import { isObject } from '../../util/is-object.ts';
 import type {
   Backend,
@@ -21,6 +19,7 @@ import type {
 import { RestartPolicy } from '../starting/restart-policy.ts';
 import { openStartingBackend } from '../starting/starting-backend.ts';
 import { WaitingList } from '../waiting-budget.ts';
+import { type CallsOfView, type MemberCall, MemberCalls, memberCallOf, type OnOutcome } from './member-calls.ts';
 
 /** Receives what a server of a view does. All methods are called outside of calls into the view. */
 export interface MemberListener {
@@ -32,30 +31,16 @@ export interface MemberListener {
   onCrashLoop(member: Member, pauseMs: number): void;
   /**
    * A message that answers none of the view's own requests. A response to no request of this server has no id.
-   * @param request the client's request, if the message answers one
+   * @param call the client's request, if the message answers one
    */
   onMessage(
     member: Member,
     message: Message,
     relatedRequests: RequestIds | undefined,
-    request: Message | undefined,
+    call: MemberCall | undefined,
   ): void;
   onNoise(text: Buffer, more?: number): void;
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
-  /** A cancelled request counts as ended, although its server has not answered it. */
-  onDropped(member: Member): void;
-}
-
-/** The outcome of the view's own request: the response, or undefined if there will be none. */
-export type OnOutcome = (response: Message | undefined) => void;
-
-/** A request at one server. */
-interface MemberCall {
-  readonly message: Message;
-  readonly headers: ForwardedHeaders | undefined;
-  /** Set for a request of the view itself. */
-  readonly onOutcome: OnOutcome | undefined;
-  isRerun: boolean;
 }
 
 /** A server of a view, as its own sessions use it. */
@@ -74,6 +59,7 @@ export interface MemberOptions {
   /** The client's `initialize`. */
   readonly initialize: Message;
   readonly startTimeoutMs: number;
+  readonly calls: CallsOfView;
   /** A server need not answer a cancelled request. After this time, the request counts as ended. */
   readonly cancelGraceMs: number;
   /** The server's `ui://` URIs, as clients have them; undefined if they stay as they are. */
@@ -88,52 +74,14 @@ const baseLists: ReadonlySet<string> = new Set(
 
 /** Output of a server before its answer to `initialize` (P8). */
 const maxEarlyBytes = 1024 * 1024;
-/**
- * Requests of this size have a limit together while they are not answered (P8). The text of one beyond it is not kept, so
- * it does not run again after a loss.
- */
-const largeBytes = 16 * 1024;
-const maxLargeBytes = 4 * 1024 * 1024;
-const noText = Buffer.from('{}');
 /** A request does not start a server again before this time is over: the lists of the view would wait for it each time. */
 const retryMs = 5_000;
-/** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
-const maxLateTokens = 64;
-
-/** The requests at one server, and the bytes of the large ones. */
-class MemberCalls extends Map<RequestId, MemberCall> {
-  readonly #held = new HeldBytes();
-
-  get largeBytes(): number {
-    return this.#held.bytes;
-  }
-
-  override set(id: RequestId, call: MemberCall): this {
-    this.delete(id);
-    this.#held.bytes += largeBytesOf(call);
-    return super.set(id, call);
-  }
-
-  override delete(id: RequestId): boolean {
-    const known = this.get(id);
-    if (known !== undefined) this.#held.bytes -= largeBytesOf(known);
-    return super.delete(id);
-  }
-
-  override clear(): void {
-    this.#held.bytes = 0;
-    super.clear();
-  }
-}
-
-const largeBytesOf = ({ message: { text } }: MemberCall): number => (text.length < largeBytes ? 0 : text.length);
-
 /** One server of a view, in one session: its backend, and its requests. */
 export class Member implements BackendEvents {
   readonly name: string;
   readonly index: number;
   readonly #options: MemberOptions;
-  readonly calls = new MemberCalls();
+  readonly calls: MemberCalls;
   /** The answer to `initialize`; undefined before it, and kept after a loss. */
   handshake: Handshake | undefined;
   /** The text of that answer. */
@@ -142,13 +90,10 @@ export class Member implements BackendEvents {
   receivedBytes = 0;
   /** The keys of lists that the server was asked for in vain, although it does not declare them. */
   readonly #lacking = new Set<string>();
-  /** The call that the newest progress was about. */
-  #reported: MemberCall | undefined;
-  readonly #lateTokens = new BoundedMap<RequestId, true>(maxLateTokens);
   #state: 'starting' | 'ready' | 'down' | 'closed' = 'starting';
   #backend: Backend | undefined;
   /** The requests that wait for the start of the server. */
-  readonly #waiting = new WaitingList<MemberCall>(({ message }) => message.text.length);
+  readonly #waiting = new WaitingList<MemberCall>(({ request }) => request?.text.length ?? 0);
   readonly #restartPolicy: RestartPolicy;
   /** A request starts the server again after this time. */
   #retryAt = 0;
@@ -158,6 +103,7 @@ export class Member implements BackendEvents {
     this.name = options.name;
     this.index = options.index;
     this.#options = options;
+    this.calls = new MemberCalls(options.calls);
     this.#restartPolicy = new RestartPolicy(options.server);
   }
 
@@ -224,7 +170,7 @@ export class Member implements BackendEvents {
       if (this.#state === 'ready' && own !== undefined) this.#backend?.send(own, headers);
       return 'sent';
     }
-    const call: MemberCall = { message, headers, onOutcome, isRerun: false };
+    const call = memberCallOf(message, headers, onOutcome);
     if (this.#state === 'ready') return this.#pass(call);
     // A request waits for the start that is due.
     const isLost = this.#state === 'down' && this.#timer === undefined;
@@ -237,29 +183,22 @@ export class Member implements BackendEvents {
 
   /** True if the server may report progress with this token: a request that it got has the token, or had it just now. */
   mayReport(token: RequestId): boolean {
-    const isOf = (call: MemberCall | undefined): boolean =>
-      call?.message.progressToken === token && this.calls.get(call.message.id as RequestId) === call;
-    if (isOf(this.#reported)) return true;
-    this.#reported = [...this.calls.values()].find(isOf);
-    return this.#reported !== undefined || this.#lateTokens.has(token);
+    return this.calls.byToken(token) !== undefined;
   }
 
   /** Ends a request, whose answer nobody waits for any more. Returns true if the server had it. */
   drop(id: RequestId): boolean {
-    this.#waiting.remove(({ message }) => message.id === id);
-    return this.calls.delete(id);
+    this.#waiting.remove((waiting) => waiting.id === id);
+    this.calls.gate.remove(id, id);
+    return this.calls.take(id) !== undefined;
   }
 
-  /** Passes on that the client has cancelled a request. */
+  /** Passes on that the client has cancelled a request of this server. */
   cancel(cancellation: Message, headers: ForwardedHeaders | undefined): void {
-    const id = cancellation.cancels as RequestId;
-    const call = this.calls.get(id);
+    const call = this.calls.get(cancellation.cancels);
     this.send(cancellation, headers);
-    setTimeout(() => {
-      if (call === undefined || this.calls.get(id) !== call) return;
-      this.calls.delete(id);
-      contain('backend', () => this.#options.listener.onDropped(this));
-    }, this.#options.cancelGraceMs).unref();
+    const passNext = (): void => contain('backend', () => this.#passNext());
+    if (call !== undefined) this.calls.cancel(call, this.#options.cancelGraceMs, passNext);
   }
 
   pause(): void {
@@ -275,6 +214,7 @@ export class Member implements BackendEvents {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     for (const { onOutcome } of this.calls.values()) onOutcome?.(undefined);
+    this.calls.forgetCancelled();
     await this.#backend?.close(how);
   }
 
@@ -283,13 +223,14 @@ export class Member implements BackendEvents {
       this.receivedBytes += received.text.length;
       const message = this.#forClient(received);
       if (message === undefined) continue;
-      const call = message.kind === 'response' && message.id != null ? this.calls.get(message.id) : undefined;
-      if (call !== undefined) this.#settle(call);
+      const call = message.kind === 'response' ? this.calls.settle(message.id) : undefined;
+      if (call !== undefined) this.#restartPolicy.hasWorked = true;
       if (call?.onOutcome !== undefined) call.onOutcome(message);
       else {
         const passed = call === undefined ? withoutStrayId(message) : message;
-        this.#options.listener.onMessage(this, passed, relatedRequests, call?.message);
+        this.#options.listener.onMessage(this, passed, relatedRequests, call);
       }
+      if (call !== undefined) this.#passNext();
     }
   }
 
@@ -299,11 +240,11 @@ export class Member implements BackendEvents {
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     for (const id of ids) {
-      const call = this.calls.get(id);
-      this.calls.delete(id);
+      const call = this.calls.take(id);
       if (call?.onOutcome !== undefined) call.onOutcome(undefined);
       else this.#options.listener.onUnanswered([id], reason, isFinal);
     }
+    this.#passNext();
   }
 
   onEnd(end: BackendEnd): void {
@@ -320,13 +261,6 @@ export class Member implements BackendEvents {
     this.#options.listener.onReady(this, isReplacement);
     for (const call of this.#waiting.takeAll()) if (this.#pass(call) === 'full') this.#leave(call, 'server_busy');
     return true;
-  }
-
-  /** A request is answered. */
-  #settle({ message: { id, progressToken } }: MemberCall): void {
-    this.calls.delete(id as RequestId);
-    this.#restartPolicy.hasWorked = true;
-    if (progressToken !== undefined) this.#lateTokens.set(progressToken, true);
   }
 
   /** A message of the server, as clients get it. One with too many URIs is not passed on. */
@@ -346,30 +280,29 @@ export class Member implements BackendEvents {
   }
 
   #pass(call: MemberCall): 'sent' | 'full' {
-    const { headers } = call;
-    const message = this.#forServer(call.message);
+    const admitted = this.calls.gate.admit(call);
+    if (admitted !== 'now') return admitted === 'later' ? 'sent' : 'full';
+    const message = call.request && this.#forServer(call.request);
     if (message === undefined) {
       queueMicrotask(() => contain('backend', () => this.#leave(call, 'too_many_values')));
       return 'sent';
     }
-    const sent = this.#backend?.send(message, headers);
+    const sent = this.#backend?.send(message, call.headers);
     if (sent === 'full') return 'full';
-    this.calls.set(message.id as RequestId, this.#kept(call)); // `ended`: the end is about to be reported
+    this.calls.add(call); // `ended`: the end is about to be reported
     return 'sent';
   }
 
-  /** A call that was sent, as it is kept until its answer. */
-  #kept(call: MemberCall): MemberCall {
-    const { message } = call;
-    if (message.text.length < largeBytes) return call;
-    const bytes = this.calls.largeBytes + message.text.length;
-    return bytes <= maxLargeBytes ? call : { ...call, message: changedMessage(message, noText, {}), isRerun: true };
+  /** Sends the calls that may pass the gate now. */
+  #passNext(): void {
+    for (let next = this.calls.gate.next(); next !== undefined; next = this.calls.gate.next())
+      if (this.#pass(next) === 'full') this.#leave(next, 'server_busy');
   }
 
   /** A request gets no answer of the server. */
-  #leave({ message, onOutcome }: MemberCall, reason: Reason): void {
+  #leave({ id, onOutcome }: MemberCall, reason: Reason): void {
     if (onOutcome !== undefined) onOutcome(undefined);
-    else this.#options.listener.onUnanswered([message.id as RequestId], reason, true);
+    else this.#options.listener.onUnanswered([id], reason, true);
   }
 
   /** The server is gone. Requests that do no harm twice run again once (docs/design.md, D5); the others end now (P3). */
@@ -385,12 +318,18 @@ export class Member implements BackendEvents {
     const runsAgain = wasReady && startsAgain;
     const undelivered = new Set(end.undelivered?.map(({ message }) => message.id));
     const lost: MemberCall[] = runsAgain ? [] : [...this.#waiting.takeAll()];
-    for (const call of this.calls.values()) {
-      const mayRunAgain = undelivered.has(call.message.id) || methodOf(call.message.method).effect !== 'acts';
+    for (const call of this.calls.all()) {
+      this.calls.take(call.id);
+      const mayRunAgain = undelivered.has(call.id) || methodOf(call.method).effect !== 'acts';
       if (!runsAgain || call.isRerun || !mayRunAgain) lost.push(call);
       else this.#waiting.push(Object.assign(call, { isRerun: true }));
     }
-    this.calls.clear();
+    this.calls.forgetCancelled();
+    // The server has not had the calls at its gate.
+    for (const call of this.calls.gate.takeAll()) {
+      if (startsAgain) this.#waiting.push(call);
+      else lost.push(call);
+    }
     const reason = end.reason === 'line_too_long' || end.reason === 'memory_limit' ? end.reason : 'server_exited';
     for (const call of lost) this.#leave(call, reason);
     this.#options.listener.onDown(this, end, !wasReady);

@@ -1,7 +1,7 @@
 // src/backend/view: several servers behind one endpoint.
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { findRange, replaceParts, scalarAt, valueAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import {
   changedMessage,
@@ -14,6 +14,7 @@ import {
 import type { Method } from '../../protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
+import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import { elicitationComplete, UrlElicitations } from '../../protocol/url-elicitations.ts';
 import { contain } from '../../util/boundary.ts';
 import type {
@@ -25,45 +26,18 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../backend.ts';
-import type { FilterRules } from '../filter/filter-rules.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
-import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';
-import { MemberGates } from './member-gates.ts';
+import { closeMembers, Member, type MemberListener } from './member.ts';
+import type { MemberCall } from './member-calls.ts';
 import { MemberMessages } from './member-messages.ts';
-import type { ViewIdentity } from './merge-handshakes.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { resourceLists } from './view-lists.ts';
-import { type NameTroubles, type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
+import { type ResolvedName, ViewNames } from './view-names.ts';
+import type { ViewOptions } from './view-options.ts';
 import { ViewStart } from './view-start.ts';
-
-/** Options of the backends of a view. */
-export interface ViewOptions {
-  readonly identity: ViewIdentity;
-  readonly members: readonly ViewMember[];
-  /** Finds a server as it is now; undefined if there is no such server any more. */
-  readonly serverOf: (server: string) => MemberServer | undefined;
-  /** How long `initialize` and lists wait for a server, in milliseconds. */
-  readonly timeoutMs: number;
-  /** How long a server may take to start, in milliseconds. */
-  readonly startTimeoutMs: number;
-  /** How long a cancelled request of a server counts as running, in milliseconds. */
-  readonly cancelGraceMs: number;
-  /** The filters and changes that the view itself has for tools. */
-  readonly toolRules: FilterRules;
-  /** A list of the view has names that clients cannot use. */
-  onNameTroubles(troubles: NameTroubles): void;
-  /** A server is missing in an answer to a client. */
-  onUnavailable(server: string, reason: 'down' | 'silent'): void;
-  /** A server has started. */
-  onReady(server: string): void;
-  /** A server has ended by itself, or has not started (`isAtStart`). */
-  onDown(server: string, end: BackendEnd, isAtStart: boolean): void;
-  /** A server is lost again and again, and is not started for this time. */
-  onCrashLoop(server: string, pauseMs: number): void;
-}
 
 /** Creates the opener of a view. */
 export function openView(options: ViewOptions): OpenBackend {
@@ -94,7 +68,6 @@ class ViewBackend implements Backend, MemberListener {
   #members: readonly Member[] = [];
   #fanOut: FanOut | undefined;
   #resources: ResourceRequests | undefined;
-  readonly #gates: MemberGates;
   #start: ViewStart | undefined;
   /** The servers that this session does not wait for. */
   readonly #absences: UserAbsences;
@@ -112,7 +85,6 @@ class ViewBackend implements Backend, MemberListener {
     this.#names = new ViewNames(options.members);
     this.#routes = new UriRoutes(options.members.map(({ name }) => name));
     this.#memberMessages = new MemberMessages(options.members);
-    this.#gates = new MemberGates(opening?.isGroup === true);
   }
 
   send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
@@ -156,8 +128,6 @@ class ViewBackend implements Backend, MemberListener {
   onDown(member: Member, end: BackendEnd, isAtStart: boolean): void {
     // Further starts of a server that stays away are no news.
     if (member.failedStarts < 2) this.#options.onDown(member.name, end, isAtStart);
-    for (const { id } of this.#gates.clear(member.index))
-      this.#events.onUnanswered([id as RequestId], 'view_unavailable', true);
     this.#start?.noteDown(member, end);
   }
 
@@ -169,13 +139,12 @@ class ViewBackend implements Backend, MemberListener {
     member: Member,
     message: Message,
     relatedRequests: RequestIds | undefined,
-    request: Message | undefined,
+    call: MemberCall | undefined,
   ): void {
     const { index } = member;
     if (message.kind === 'response') {
-      this.#release(member);
       this.#elicitations.note(index, message);
-      const taskId = request?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
+      const taskId = call?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
       if (typeof taskId === 'string') this.#routes.claimTask(taskId, index);
       this.#events.onMessages([message], relatedRequests ?? []);
     } else if (!this.#isOwn(member, message)) {
@@ -186,7 +155,7 @@ class ViewBackend implements Backend, MemberListener {
       if (message.method === 'notifications/tasks/status' && message.taskId !== undefined)
         this.#routes.learn('taskId', message.taskId, index);
       if (message.kind === 'request') this.#elicitations.note(index, message);
-      const related = relatedRequests ?? this.#gates.relatedRequests(member, message);
+      const related = relatedRequests ?? member.calls.relatedRequests(message);
       this.#report(this.#memberMessages.forClient(message, index), related);
     }
     if (this.#isPaused && member.receivedBytes > quietBytes) member.pause();
@@ -210,11 +179,6 @@ class ViewBackend implements Backend, MemberListener {
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     this.#events.onUnanswered(ids, reason, isFinal);
-    for (const member of this.#members) this.#release(member);
-  }
-
-  onDropped(member: Member): void {
-    this.#release(member);
   }
 
   /** The lists of a server are available now. */
@@ -240,7 +204,9 @@ class ViewBackend implements Backend, MemberListener {
   /** Starts all servers at once. */
   #open(initialize: Message): void {
     const { identity, members, serverOf, timeoutMs, startTimeoutMs, cancelGraceMs } = this.#options;
-    this.#gates.noteInitialize(initialize);
+    const capabilities = valueAt(initialize.text, ['params', 'capabilities']);
+    const asksClients = capabilities !== undefined && readClientFeatures(capabilities).size > 0;
+    const calls = { isGroup: this.#opening?.isGroup === true, asksClients };
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0101).
     const shared = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
@@ -248,7 +214,7 @@ class ViewBackend implements Backend, MemberListener {
       const pages = this.#routes.pagesOf(index);
       // The cookies of one server are not for another one.
       const opening = { ...shared, cookies: new CookieJar() };
-      const options = { name, index, opening, initialize, startTimeoutMs, cancelGraceMs, pages, listener: this };
+      const options = { name, index, opening, initialize, calls, startTimeoutMs, cancelGraceMs, pages, listener: this };
       return server === undefined ? [] : [new Member({ ...options, server })];
     });
     this.#fanOut = new FanOut({
@@ -313,7 +279,6 @@ class ViewBackend implements Backend, MemberListener {
       const member = this.#members.find(({ calls }) => calls.has(cancels));
       if (member === undefined) for (const each of this.#members) each.drop(cancels);
       else member.cancel(message, headers);
-      this.#gates.cancel(cancels);
     } else if (method === 'notifications/progress') this.#sendTo(this.#memberMessages.progress(message), headers);
     else {
       if (method === 'notifications/initialized') this.#isInitialized = true;
@@ -408,18 +373,10 @@ class ViewBackend implements Backend, MemberListener {
     message: Message,
     headers: ForwardedHeaders | undefined,
   ): ReturnType<Backend['send']> {
-    const turn = member === undefined ? 'now' : this.#gates.admit(member, message, headers);
-    if (turn !== 'now') return turn === 'later' ? 'sent' : 'full';
     const sent = member?.send(message, headers) ?? 'down';
     if (sent !== 'down') return sent;
     this.#refuse(message, 'view_unavailable');
     return 'sent';
-  }
-
-  /** A call of a server has ended: the next one may run. If the server cannot take that one, it is answered. */
-  #release(member: Member): void {
-    for (let next = this.#gates.release(member); next !== undefined; next = this.#gates.release(member))
-      this.#settle(next.message, this.#pass(member, next.message, next.headers));
   }
 
   /** The outcome of sending a message later than the client has sent it. */
