@@ -23,7 +23,7 @@ import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log/log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
-import { anyChange, ChangeThrottle } from '../store/shared/change-throttle.ts';
+import { anyChange, ChangeThrottle } from '../modern/changes/change-throttle.ts';
 import { GatewayTasks } from '../tasks/gateway-tasks.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';

@@ -26,10 +26,9 @@ import { contain, detach } from '../util/boundary.ts';
 import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
 import { idHeader, OpeningReply, opensRemotely } from './opening-reply.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
-import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import { SseClients, type StreamHolders } from './sse-clients.ts';
-import { Sweep } from './sweep.ts';
+import { RecordRenewal, Sweep } from './upkeep.ts';
 
 /** The shared store, and the limits of the instances that share it. */
 export interface ClusterOfSessions {

@@ -16,7 +16,7 @@ import { receivePost } from '../../src/http/pipeline/receive-post.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
 import { createFaultReporter, redactFault } from '../../src/ops/log/fault-log.ts';
 import { anonymous } from '../../src/protocol/principal.ts';
-import { Sweep } from '../../src/registry/sweep.ts';
+import { Sweep } from '../../src/registry/upkeep.ts';
 import { createRedisChanges } from '../../src/store/redis/shared/redis-changes.ts';
 import { ChangeSubscribers } from '../../src/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';

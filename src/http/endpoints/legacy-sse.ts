@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import { isLegacyRevision, namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { SseClients } from '../../registry/sse-clients.ts';
@@ -9,7 +10,6 @@ import type { AdmissionOptions, AdmittedEndpoint } from '../pipeline/admission.t
 import type { ReadPost } from '../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
 import { receivePost } from '../pipeline/receive-post.ts';
-import { isEndpointToken, newEndpointToken } from '../replies/endpoint-token.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
 import { filteringReply } from '../replies/filtering-reply.ts';
 import { LegacyPostReply, LegacySseReply, type LegacySseReplyOptions } from '../replies/legacy-sse-reply.ts';
@@ -102,3 +102,12 @@ function readToken(url: string): string | undefined {
   const [token, ...others] = new URLSearchParams(url.slice(url.indexOf('?') + 1)).getAll('token');
   return token !== undefined && others.length === 0 && isEndpointToken(token) ? token : undefined;
 }
+
+/** 32 bytes in base64url. */
+const tokenPattern = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
+
+/** Creates the secret in the URL to which a client of HTTP+SSE posts: 256 random bits. */
+export const newEndpointToken = (): string => randomBytes(32).toString('base64url');
+
+/** True for a text that `newEndpointToken` could have made. */
+export const isEndpointToken = (text: string): boolean => tokenPattern.test(text);

@@ -8,9 +8,11 @@ import type { ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
+import { type EventId, finalSeq, parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Sessions } from '../../registry/sessions.ts';
-import { faultAnswer, type Reply } from '../../reply/reply.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
+import { type CompleteAnswer, faultAnswer, nothing, type Reply } from '../../reply/reply.ts';
+import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { keyFromId } from '../../session/session-key.ts';
 import type { HttpContext } from '../http-context.ts';
@@ -21,7 +23,6 @@ import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
 import { filteringReply } from '../replies/filtering-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
-import { ResumeReply } from '../replies/resume-reply.ts';
 import { ModernEndpoint } from './modern.ts';
 import type { ModernTasks } from './modern-tasks.ts';
 import { SessionlessEndpoint } from './sessionless.ts';
@@ -167,4 +168,29 @@ function readSessionHeader({ headers, socket }: IncomingMessage): { readonly key
   const id = headers['mcp-session-id'];
   if (id === undefined) return 'session_required';
   return (typeof id === 'string' ? findSessionKey(socket, id) : undefined) ?? 'unknown_session';
+}
+
+/**
+ * The reply to a GET with `Last-Event-ID`. A stream that can never be resumed gets its final events instead of an error
+ * status.
+ */
+class ResumeReply extends ForwardingReply {
+  readonly #after: EventId;
+
+  constructor(reply: Reply, after: EventId) {
+    super(reply);
+    this.#after = after;
+  }
+
+  override answer(answer: CompleteAnswer): void {
+    if (answer.kind !== 'fault') return this.reply.answer(answer);
+    const finalEvents = finalEventsFor(answer.reason, this.#after);
+    if (answer.reason === 'unknown_session' && this.#after.seq === finalSeq) this.reply.answer(nothing);
+    else if (finalEvents === undefined) this.reply.answer(answer);
+    else {
+      const sink = this.reply.stream();
+      sink.write(finalEvents);
+      sink.end();
+    }
+  }
 }

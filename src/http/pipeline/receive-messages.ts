@@ -1,10 +1,10 @@
-import type { Authorization } from '../../auth/scopes/authorization.ts';
+import type { Identity } from '../../auth/identity.ts';
+import { type Authorization, hasAllScopes } from '../../auth/scopes/authorization.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { shortened } from '../../protocol/message/shortened.ts';
 import { withoutBom } from '../../protocol/wire/lines.ts';
 import type { Reply } from '../../reply/reply.ts';
-import type { RequestContext } from '../request-context.ts';
-import { authorizeMessages, scopesNeededBy } from './authorize-messages.ts';
+import type { Refusal, RequestContext } from '../request-context.ts';
 import { type PostedMessages, type ReadPost, readMessages } from './read-messages.ts';
 import type { RequestTracing, TraceRequests } from './trace-requests.ts';
 
@@ -57,7 +57,8 @@ export class MessageReceiver<C extends RequestContext> {
     if (reason !== undefined) return context.refuse({ reason, id: read.id });
     if (!read.ok) return context.refuse(read);
     const { messages } = read;
-    context.needs = scopesNeededBy(messages, this.#authorization);
+    const needs = this.#authorization.neededBy(messages);
+    context.needs = needs.length === 0 ? undefined : needs;
     const refusal = authorizeMessages(context.needs, context.sender.identity, this.#authorization, context.url);
     if (refusal !== undefined) return context.refuse({ ...refusal, id: read.id });
     context.countMessages(messages);
@@ -70,4 +71,21 @@ export class MessageReceiver<C extends RequestContext> {
     context.messages = messages.map(shortened);
     context.tracedMessages = traced?.posted.messages.map(shortened);
   }
+}
+
+/**
+ * Refuses messages if their sender lacks a scope for any of them: the messages of a batch are accepted together or not
+ * at all.
+ * @param needs the scopes that the messages need together; undefined for none
+ * @param url the path of the POST; undefined without one
+ */
+function authorizeMessages(
+  needs: readonly string[] | undefined,
+  identity: Identity,
+  authorization: Authorization,
+  url: string | undefined,
+): Refusal | undefined {
+  if (needs === undefined || hasAllScopes(identity, needs)) return undefined;
+  const data = { scope: authorization.requestedScopes(identity, needs).join(' ') };
+  return { data, ...authorization.challengeTo(identity, needs, { url }) };
 }

@@ -3,13 +3,13 @@ import type { CallAnswer } from '../../call/call-answer.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
-import { ChangeThrottle } from '../../store/shared/change-throttle.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { runLatest } from '../../util/run-latest.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import { ChangeFeed } from './change-feed.ts';
+import { ChangeThrottle } from './change-throttle.ts';
 import {
   decodeAnnouncement,
   encodeAnnouncement,

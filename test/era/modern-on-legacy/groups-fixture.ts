@@ -11,7 +11,7 @@ import { Sessions } from '../../../src/registry/sessions.ts';
 import type { Isolation } from '../../../src/server/isolation.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
+import { ChangeThrottle } from '../../../src/modern/changes/change-throttle.ts';
 import type { Values } from '../../../src/store/shared/values.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createTelemetry, never, nobody, wideLimits } from '../../session/session-fixture.ts';

@@ -4,8 +4,8 @@ import {
   LegacyMessagesEndpoint,
   type LegacySseOptions,
   LegacySseStream,
+  newEndpointToken,
 } from '../../../src/http/endpoints/legacy-sse.ts';
-import { newEndpointToken } from '../../../src/http/replies/endpoint-token.ts';
 import { MessagesEndpoint } from '../../../src/http/replies/messages-endpoint.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { accepted, faultAnswer } from '../../../src/reply/reply.ts';

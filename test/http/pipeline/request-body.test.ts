@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { readRequestBody } from '../../../src/http/pipeline/request-body.ts';
+import { readRequestBody } from '../../../src/http/pipeline/receive-post.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 
 const maxBytes = 10;

@@ -2,9 +2,8 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { ValueKind } from '../../shared/values.ts';
 import type { Change } from './change.ts';
+import { formatChange, parseChange } from './change.ts';
 import type { Engine, Operation } from './engine.ts';
-import { formatChange } from './format-change.ts';
-import { parseChange } from './parse-change.ts';
 
 /** A change, when it was made, in milliseconds of the store's clock, and the generation of its chain. */
 export interface TimedChange {

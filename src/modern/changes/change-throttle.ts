@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Changes } from './changes.ts';
+import type { Changes } from '../../store/shared/changes.ts';
 
 /** How long announcements of one change are counted (P8). */
 const windowMs = 1_000;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
+import { ChangeThrottle } from '../../../src/modern/changes/change-throttle.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
 beforeEach(() => void vi.useFakeTimers());

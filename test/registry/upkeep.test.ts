@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { RecordRenewal } from '../../src/registry/record-renewal.ts';
+import { RecordRenewal } from '../../src/registry/upkeep.ts';
 import type { Store } from '../../src/store/store.ts';
 
 const ttlMs = 3_600_000;
