@@ -128,7 +128,7 @@ export class JsonReader {
    * not count for the limit of the text.
    */
   protected shortenStep(work: number): void {
-    if (this.#step !== Number.MAX_SAFE_INTEGER) this.#stopAt = Math.max(this.#work, this.#stopAt - work);
+    if (this.isStepped) this.#stopAt = Math.max(this.#work, this.#stopAt - work);
   }
 
   /** Drops the reference to the text, which would otherwise stay alive. */
@@ -136,6 +136,11 @@ export class JsonReader {
     this.text = emptyBuffer;
     this.#runs = undefined;
     releasePairs();
+  }
+
+  /** The text is read in steps, each of which is a turn's work. */
+  protected get isStepped(): boolean {
+    return this.#step !== Number.MAX_SAFE_INTEGER;
   }
 
   /** The values and escapes that were read, counted in escapes. */

@@ -81,10 +81,10 @@ const firstByteOfTrue = 0x74;
 /** A routing level: 0 the message, 1 its params, 2 their _meta. */
 type RoutingLevel = 0 | 1 | 2;
 
-/** A text with more members than this costs much more than its bytes, which the work meter is told. */
-const fewMembers = 64;
 /** Reading a member of a routing level takes the time of this many bytes. */
 const unitsOfMember = 48;
+/** What reading a text costs besides its bytes, if it is more than this, counts for the work meter. */
+const fewUnits = 4 * 1024;
 
 /** Longer keys of a routing level are not built. No key with a meaning is nearly as long (P8). */
 const maxKeyBytes = 4_096;
@@ -416,7 +416,9 @@ class MessageScanner extends JsonReader implements Scanned {
     const isWhole = isRead && this.#isAtEnd();
     const { length } = this.text;
     this.release();
-    if (this.#memberCount > fewMembers) spend(unitsOfMember * this.#memberCount);
+    // A value or an escape takes the time of a byte or two.
+    const units = this.work + unitsOfMember * this.#memberCount;
+    if (units > fewUnits && !this.isStepped) spend(units);
     if (this === partScanner) noteWalk(isWhole || this.fault !== 'too_many_values' ? this.work : Infinity, length);
     return isWhole;
   }

@@ -3,7 +3,7 @@ import { detachedCopy } from '../../util/detached-bytes.ts';
 import { hasRoomFor, inOwnTurns, shareOfTurn, unitsOfText } from '../../util/timing/work-meter.ts';
 import { faultMessage, type Reason, type RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
-import { type FoundMembers, hasMember, memberIndex } from '../json/object-members.ts';
+import { type FoundMembers, hasMember, type Members, memberIndex } from '../json/object-members.ts';
 import { maxScalarBytes, parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
 import {
   copyOf,
@@ -16,7 +16,7 @@ import {
   scanMessages,
 } from '../json/scan.ts';
 import { internTexts } from '../json/short-texts.ts';
-import { spliceId } from '../json/splice.ts';
+import { replaceParts } from '../json/splice.ts';
 import {
   hasSoundError,
   mendAnswer,
@@ -444,8 +444,22 @@ export function changedMessage(origin: Message, text: Buffer, changes: ChangedMe
 }
 
 /** The same request or response under another id. It throws if the message has no id. */
-export const withId = (message: Message, id: RequestId): Message =>
-  changedMessage(message, spliceId(message.text, JSON.stringify(id)), { id });
+export function withId(message: Message, id: RequestId): Message {
+  const range = memberRange(message, 'message', 'id');
+  if (range === undefined) throw new Error('the message has no id');
+  const by = JSON.stringify(id);
+  const text = replaceParts(message.text, [{ ...range, by }]);
+  const ranges = shiftedRanges(message.memberRanges, range.end, text.length - message.text.length);
+  return new ChangedMessage(message, text, { id }, ranges);
+}
+
+/** The ranges after a value that ends at `from` in the message's text has become longer by `by` bytes. */
+function shiftedRanges({ start, message, params, meta }: MemberRanges, from: number, by: number): MemberRanges {
+  const shifted = (position: number): number => position - start + (position - start >= from ? by : 0);
+  const shiftedMembers = (members: Members | undefined): Members | undefined =>
+    members && { keys: members.keys, starts: members.starts.map(shifted), ends: members.ends.map(shifted) };
+  return { start: 0, message: shiftedMembers(message), params: shiftedMembers(params), meta: shiftedMembers(meta) };
+}
 
 /** The same message, with a text that shares no memory with a larger buffer, so that it can be kept. */
 export const detachedMessage = (message: Message): Message => changedMessage(message, detachedCopy(message.text), {});
@@ -463,8 +477,11 @@ class ChangedMessage implements Message {
   readonly isError: boolean;
   readonly reportsToolError: boolean;
   readonly standIn: StandIn | undefined;
+  #ranges: MemberRanges | undefined;
 
-  constructor(origin: Message, text: Buffer, changes: ChangedMembers) {
+  /** @param ranges if they are known */
+  constructor(origin: Message, text: Buffer, changes: ChangedMembers, ranges?: MemberRanges) {
+    this.#ranges = ranges;
     this.kind = origin.kind;
     this.text = text;
     this.id = 'id' in changes ? changes.id : origin.id;
@@ -480,7 +497,8 @@ class ChangedMessage implements Message {
   }
 
   get memberRanges(): MemberRanges {
-    return rescanMembers(this.text);
+    this.#ranges ??= rescanMembers(this.text);
+    return this.#ranges;
   }
 }
 

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createFaultResponse, readGatewayFault } from '../../../src/protocol/message/gateway-fault.ts';
-import { cancelled, changedMessage, detachedMessage, withId } from '../../../src/protocol/message/message.ts';
+import { rescanMembers } from '../../../src/protocol/message/member-ranges.ts';
+import {
+  cancelled,
+  changedMessage,
+  detachedMessage,
+  type Message,
+  readBody,
+  withId,
+} from '../../../src/protocol/message/message.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { fieldsInText, routingFields } from '../../support/routing-fields.ts';
 
@@ -16,7 +24,17 @@ describe('a message under another id', () => {
       expect(renamed.text.toString()).toBe(`${text.slice(0, at)}"id":${JSON.stringify(id)}${text.slice(at + 6)}`);
       expect(renamed.id).toBe(id);
       expect(routingFields(renamed)).toEqual(fieldsInText(renamed));
+      expect(rescanMembers(renamed.text)).toMatchObject(renamed.memberRanges);
     }
+  });
+
+  it('knows where its members are, also as one of a batch', () => {
+    const batch = '[{"jsonrpc":"2.0","method":"n"}, {"params":{"a":1},"id":123,"jsonrpc":"2.0","method":"m"} ]';
+    const read = readBody(Buffer.from(batch), 10);
+    const message = read.ok && read.messages[1]?.ok ? read.messages[1].message : undefined;
+    const renamed = message && withId(message, 'a longer id');
+    expect(rescanMembers((renamed as Message).text)).toMatchObject((renamed as Message).memberRanges);
+    expect(withId(withId(message as Message, 'a longer id'), 1).text.toString()).toContain('"id":1,');
   });
 });
 
