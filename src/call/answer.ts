@@ -30,8 +30,8 @@ export const discoveryPolicy: AnswerPolicy = { ...modernPolicy, hidesServerError
 
 /** Sees what is sent to the client of one request. */
 export interface AnswerObserver {
-  /** A message before the response. */
-  message?(message: Message): void;
+  /** A message before the response. Returns the message that the client gets. */
+  message?(message: Message): Message;
   /** The response, before it is sent. Returns the response that the client gets. */
   response?(response: Message): Message;
 }
@@ -203,9 +203,9 @@ export class Answer implements OpeningAnswer {
     if (this.#continuation !== undefined) return this.#continuation.message(message);
     if (!this.hasStream) return false;
     this.#silence?.note(message);
-    this.observer?.message?.(message);
+    const observed = this.observer?.message?.(message) ?? message;
     this.#commit();
-    return this.#target.write(message);
+    return this.#target.write(observed);
   }
 
   response(response: Message, status = 200): void {

@@ -53,6 +53,9 @@ const maxTasksOfAsker = 1_000;
 const maxBytesOfAsker = 16 * 1024 * 1024;
 const maxBytes = 64 * 1024 * 1024;
 
+/** How often a watched task is looked at, in milliseconds, if nothing is announced. */
+const watchMs = 5_000;
+
 /** What a task takes beside its texts. */
 const emptyTaskBytes = 2 * 1024;
 
@@ -166,6 +169,42 @@ export class GatewayTasks {
     return true;
   }
 
+  /**
+   * Tells of a task of this client: its state now, and each later one up to its end. Resolves with the function that
+   * stops it. Rejects with `StoreUnavailable`.
+   */
+  async watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void): Promise<() => void> {
+    let told: string | undefined;
+    let isLooking = false;
+    let isMissed = false;
+    const look = async (): Promise<void> => {
+      isMissed = isLooking;
+      if (isLooking) return;
+      isLooking = true;
+      try {
+        const record = await this.find(id, of);
+        const state = record && `${JSON.stringify(record.facts)} ${record.text.length}`;
+        if (record === undefined || state === told) return;
+        told = state;
+        tell(record);
+        if (!isOpen(record.facts)) stop();
+      } finally {
+        isLooking = false;
+        if (isMissed) lookNow();
+      }
+    };
+    const lookNow = (): void => detach('request', this.#write(look));
+    const unsubscribe = await this.#options.changes.subscribe(newsOf(id), { onChange: lookNow, onMissed: lookNow });
+    // An instance that is lost announces nothing.
+    const timer = setInterval(lookNow, watchMs).unref();
+    const stop = (): void => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+    lookNow();
+    return stop;
+  }
+
   /** Stops listening. Tasks whose calls still run are lost, and are found to be so. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -223,6 +262,7 @@ export class GatewayTasks {
     const kept = await values.keep('task', endOf(id), candidate, ttlMs);
     // A state that outlives the end would look like a lost task.
     await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
+    await this.#announce(id);
     const { facts: found, text: foundText } = parseTask(kept);
     if (kept.equals(candidate))
       onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
@@ -232,7 +272,15 @@ export class GatewayTasks {
   #set(id: string, record: TaskRecord): Promise<boolean> {
     const { createdAt, ttlMs } = record.facts;
     const leftMs = Math.max(1, createdAt + ttlMs - Date.now());
-    return this.#write(() => this.#options.values.set('task', id, formatTask(record), leftMs));
+    return this.#write(async () => {
+      await this.#options.values.set('task', id, formatTask(record), leftMs);
+      await this.#announce(id);
+    });
+  }
+
+  /** Tells those who watch a task that it has changed. */
+  #announce(id: string): Promise<void> {
+    return this.#options.changes.publish(newsOf(id), nothing);
   }
 
   /** False if the store is away. */
@@ -344,6 +392,7 @@ interface News {
 const nothing = Buffer.alloc(0);
 const endOf = (id: string): string => `${id} end`;
 const answerOf = (id: string, key: string): string => `${id} answer ${key}`;
+const newsOf = (id: string): string => `task ${id}`;
 const topicOf = (instance: string): string => `tasks of ${instance}`;
 const isOpen = ({ status }: TaskFacts): boolean => status === 'working' || status === 'input_required';
 

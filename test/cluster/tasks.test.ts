@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { root } from '../support/gateway.ts';
-import { awaitTask, callForTask, cancelTask, getTask, updateTask } from '../support/task-client.ts';
+import { awaitTask, callForTask, cancelTask, getTask, listenToTasks, updateTask } from '../support/task-client.ts';
 import { startFastCluster, stopSound, urlOf } from './fast.ts';
 
 const command = [process.execPath, `${root}test/fixtures/slow-tools.mjs`];
@@ -29,6 +29,17 @@ describe('a task that one of three instances has made', () => {
     const ended = await awaitTask(() => urlOf(cluster, 1), taskId);
     expect(ended).toMatchObject({ status: 'completed', result: { content: [{ text: 'Ada and Grace' }] } });
     expect(await getTask(urlOf(cluster, 2), taskId)).toEqual(ended);
+  });
+
+  test('is told of by another', async () => {
+    const { taskId } = await callForTask(urlOf(cluster, 0), 'slow_compute', { seconds: 1 });
+    const stream = await listenToTasks(urlOf(cluster, 1), [taskId]);
+    const end = await stream.nextMessage(({ params }) => params?.status === 'completed');
+    expect(end).toMatchObject({
+      method: 'notifications/tasks',
+      params: { result: { content: [{ text: 'computed' }] } },
+    });
+    stream.drop();
   });
 
   test('is cancelled by way of another', async () => {

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { users, usersEnv } from '../support/keepers.ts';
-import { callModern, postModern } from '../support/modern-client.ts';
+import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
 import {
   askTask,
   awaitTask,
   callForTask,
   cancelTask,
   getTask,
+  listenToTasks,
   tasksExtension,
   updateTask,
 } from '../support/task-client.ts';
@@ -115,6 +116,32 @@ describe('a call of a client that declares tasks, to a legacy server without tas
     expect(cancelled).toMatchObject({ status: 'cancelled' });
     expect(cancelled.result).toBeUndefined();
     expect(cancelled.error).toBeUndefined();
+  });
+
+  it('tells a subscription of its states up to the end, after the acknowledgement', async () => {
+    const { taskId } = await callForTask(gateway.url, 'confirm_delete');
+    const stream = await listenToTasks(gateway.url, ['another', taskId, 'gangway-unknown']);
+    const about = { _meta: { [metaKeys.subscriptionId]: 'l' } };
+    expect(await stream.nextMessage()).toMatchObject({
+      method: 'notifications/subscriptions/acknowledged',
+      params: { ...about, notifications: { taskIds: [taskId] } },
+    });
+    const news = () => stream.nextMessage(({ method }) => method === 'notifications/tasks');
+    const states: string[] = [];
+    while (states.at(-1) !== 'completed') {
+      const { params } = await news();
+      expect(params).toMatchObject({ ...about, taskId });
+      states.push(params.status);
+      if (params.status !== 'input_required') continue;
+      await updateTask(gateway.url, taskId, { [Object.keys(params.inputRequests)[0] as string]: accept('x') });
+    }
+    expect([...new Set(states)]).toEqual(
+      ['working', 'input_required', 'completed'].filter((each) => states.includes(each)),
+    );
+    expect(states).toContain('input_required');
+    stream.drop();
+    const undeclared = await postModern(gateway.url, 'subscriptions/listen', { notifications: { taskIds: [taskId] } });
+    expect(undeclared.json.error.code).toBe(-32021);
   });
 
   it('of a client that does not declare tasks is answered, and such a client learns nothing of tasks', async () => {

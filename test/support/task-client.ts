@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { callModern, type ModernOptions, metaKeys, postModern } from './modern-client.ts';
+import { callModern, type ModernOptions, openModern, metaKeys, postModern } from './modern-client.ts';
 
 /** The name under which clients and servers declare tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
@@ -21,6 +21,10 @@ const withTasks = (options: ModernOptions = {}): ModernOptions => ({
   ...options,
   meta: { ...options.meta, [metaKeys.clientCapabilities]: declared },
 });
+
+/** Listens to what happens to tasks. Resolves with the stream. */
+export const listenToTasks = (url: string, taskIds: readonly string[], options?: ModernOptions) =>
+  openModern(url, 'subscriptions/listen', { notifications: { taskIds } }, { ...withTasks(options), id: 'l' });
 
 /** Calls a tool as a client that takes tasks. Resolves with the result: that of the tool, or a task. */
 export async function callForTask(url: string, name: string, args: object = {}, options?: ModernOptions) {

@@ -2,15 +2,21 @@ import type { Answer } from '../../call/answer.ts';
 import type { CredentialMarks } from '../../era/keys/credential-marks.ts';
 import type { ClientOrigin } from '../../modern/modern-server.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import type { ByteRange } from '../../protocol/json/byte-range.ts';
+import { readScalar } from '../../protocol/json/scalar.ts';
+import { scanList } from '../../protocol/json/scan.ts';
 import { findRange, replaceParts, valueAt } from '../../protocol/json/splice.ts';
+import { maxSubscriptions } from '../../protocol/kept-uris.ts';
 import { type Message, memberRange, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
+import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
 import { readMembers } from '../../protocol/modern/retry.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
+import type { Reply } from '../../reply/reply.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { type GatewayTasks, isGatewayTask, type TaskClient } from '../../tasks/gateway-tasks.ts';
-import { taskMembers, taskResponse, tasksExtension } from '../../tasks/task-record.ts';
+import { type TaskRecord, taskMembers, taskResponse, tasksExtension } from '../../tasks/task-record.ts';
 import { detach } from '../../util/boundary.ts';
 
 export interface ModernTasksOptions {
@@ -75,6 +81,55 @@ export class ModernTasks {
     const range = memberRange(request, 'params', 'inputResponses');
     const answers = range === undefined ? new Map() : readMembers(request.text.subarray(range.start, range.end));
     return (await tasks.answer(id, asker, answers)) ? taskResponse(idText, 'complete') : undefined;
+  }
+
+  /** True if this subscription names tasks of the gateway. */
+  mayTell(request: Message): boolean {
+    return request.method === 'subscriptions/listen' && taskIdsIn(request).some(({ id }) => isGatewayTask(id));
+  }
+
+  /**
+   * Adds news of the gateway's tasks to a subscription (SEP-2663, "Task Status Notifications").
+   * @param send sends the subscription to the server, without these tasks
+   */
+  async listen(
+    request: Message,
+    answer: Answer,
+    reply: Reply,
+    origin: ClientOrigin,
+    send: (request: Message) => void,
+  ): Promise<void> {
+    if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
+    const { tasks } = this.#options;
+    const listed = taskIdsIn(request);
+    const own = listed.map(({ id }) => id).filter(isGatewayTask);
+    const asker = await this.#askerOf(origin);
+    const found = await Promise.all(own.map((id) => tasks.find(id, asker)));
+    const known = own.filter((_, index) => found[index] !== undefined);
+    if (answer.isOver) return;
+    const { observer } = answer;
+    const idText = idTextOf(request);
+    const isGone = (): boolean => answer.isOver || reply.isGone;
+    answer.observer = {
+      ...observer,
+      message(message) {
+        const observed = observer?.message?.(message) ?? message;
+        if (message.method !== acknowledged) return observed;
+        // Told after the acknowledgement, which is sent first.
+        for (const id of known) {
+          const tell = (record: TaskRecord): void => {
+            if (!isGone()) answer.message(taskNotification(idText, taskMembers(id, record)));
+          };
+          const watched = tasks.watch(id, asker, tell);
+          detach(
+            'request',
+            watched.then((stop) => (isGone() ? stop() : reply.onGone(stop))),
+          );
+        }
+        return withTaskIds(observed, known);
+      },
+    };
+    send(withoutTasks(request, listed));
   }
 
   /** True if this call becomes a task when its answer does not come in time. */
@@ -152,5 +207,57 @@ function declaresTasks(request: Message): boolean {
   if (capabilities?.includes(tasksExtension) !== true) return false;
   return valueAt(capabilities, ['extensions', tasksExtension]) !== undefined;
 }
+
+const acknowledged = 'notifications/subscriptions/acknowledged';
+
+/** The tasks that a subscription names, and where its text does so. */
+function taskIdsIn(request: Message): readonly { readonly id: unknown; readonly range: ByteRange }[] {
+  const filter = memberRange(request, 'params', 'notifications');
+  if (filter === undefined) return [];
+  const list = findRange(request.text.subarray(filter.start, filter.end), ['taskIds']);
+  if (typeof list !== 'object') return [];
+  const start = filter.start + list.start;
+  const ranges = scanList(request.text.subarray(start, filter.start + list.end), maxSubscriptions) ?? [];
+  return ranges.map((found) => {
+    const range = { start: start + found.start, end: start + found.end };
+    return { id: readScalar(request.text, range), range };
+  });
+}
+
+/** The subscription without the tasks of the gateway, of which its server knows nothing. */
+function withoutTasks(request: Message, listed: ReturnType<typeof taskIdsIn>): Message {
+  const kept = listed.filter(({ id }) => !isGatewayTask(id));
+  const [first, last] = [listed[0]?.range, listed.at(-1)?.range];
+  if (first === undefined || last === undefined) return request;
+  const by = kept.map(({ range }) => request.text.toString('utf8', range.start, range.end)).join();
+  return readGatewayMessage(replaceParts(request.text, [{ start: first.start, end: last.end, by }]));
+}
+
+/** The acknowledgement of a subscription, with the tasks of the gateway that it includes. */
+function withTaskIds(acknowledgement: Message, ids: readonly string[]): Message {
+  const { text } = acknowledgement;
+  const filter = findRange(text, ['params', 'notifications']);
+  if (typeof filter !== 'object') return acknowledgement;
+  const known = findRange(text, ['params', 'notifications', 'taskIds']);
+  const added = ids.map((id) => JSON.stringify(id)).join();
+  const isIn = typeof known === 'object';
+  const at = (isIn ? known.start : filter.start) + 1;
+  const end = isIn ? known.end : filter.end;
+  const isEmpty = text.toString('latin1', at, end - 1).trim() === '';
+  const by = `${isIn ? added : `"taskIds":[${added}]`}${isEmpty ? '' : ','}`;
+  return readGatewayMessage(replaceParts(text, [{ start: at, end: at, by }]));
+}
+
+/** The news of a task, for the subscription with this id. */
+const taskNotification = (idText: string, members: Buffer): Message =>
+  readGatewayMessage(
+    Buffer.concat([
+      Buffer.from(
+        `{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":{"${subscriptionIdKey}":${idText}},`,
+      ),
+      members,
+      Buffer.from('}}'),
+    ]),
+  );
 
 const idTextOf = (request: Message): string => JSON.stringify(request.id as RequestId);

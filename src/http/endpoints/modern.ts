@@ -207,8 +207,14 @@ class ModernRequest {
   /** A client that is told of a change gets the changed list, also if another instance has seen the change. */
   #createObserver(era: Era): AnswerObserver | undefined {
     const { lists, tasks } = this.#endpoint;
-    if (this.#message.method === 'subscriptions/listen')
-      return { message: (message) => isListChange(message) && lists.clear() };
+    if (this.#message.method === 'subscriptions/listen') {
+      return {
+        message(message) {
+          if (isListChange(message)) lists.clear();
+          return message;
+        },
+      };
+    }
     if (this.#message.method === 'server/discover' && tasks !== undefined)
       return { response: (message) => tasks.advertise(message) };
     const response = lists.observe(this.#message, this.#origin, era === 'legacy');
@@ -223,6 +229,8 @@ class ModernRequest {
     const send = (message: Message): void => this.#send(message, era, envelope);
     if (tasks?.mayMake(this.#message) === true)
       this.#settle(tasks.call(this.#message, this.#answer, this.#origin, send));
+    else if (tasks?.mayTell(this.#message) === true)
+      this.#settle(tasks.listen(this.#message, this.#answer, this.#reply, this.#origin, send));
     else send(this.#message);
     this.#report?.sent();
   }
