@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { callModern, type ModernOptions, openModern, metaKeys, postModern } from './modern-client.ts';
+import { callModern, type ModernOptions, metaKeys, openModern, postModern } from './modern-client.ts';
 
 /** The name under which clients and servers declare tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
