@@ -40,7 +40,6 @@ export class ForwardedRequest implements PeerListener {
   #failed: FailedAttempt | undefined;
   readonly #cutter = new EventCutter();
   #sink: EventSink | undefined;
-  #cursor: EventId | undefined;
   /** True once an event of the current owner has named the requests. An owner may not know them. */
   #areRequestsNamed = false;
   /** The client does not read, so the owner waits. */
@@ -92,7 +91,7 @@ export class ForwardedRequest implements PeerListener {
       if ('here' in owner) return this.#serve(owner.here);
       const why = await this.#attempt(owner.instance, owner.adopts);
       if (why === 'answered') return;
-      if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined) await this.#prepareResume(this.#cursor);
+      if (why === 'moved' || why === 'ending') await this.#prepareResume();
       if (why === 'lost' && !this.#prepareRetry()) return;
       this.#failed = failedAfter(this.#failed, owner, why);
       if (why !== 'moved' && why !== 'ending' && !(await this.#waitForOwner(this.#failed))) return;
@@ -240,7 +239,6 @@ export class ForwardedRequest implements PeerListener {
     if (reached === 'complete') return true;
     this.#operation = { kind: 'listen', after: reached };
     // Otherwise the replayed events would be sent again after the loss of the next owner.
-    this.#cursor = reached;
     this.#reply.position = reached;
     return false;
   }
@@ -272,7 +270,11 @@ export class ForwardedRequest implements PeerListener {
     const { id } = batch;
     // This stream was opened and primed here before the owner answered. The owner's own priming event is a repeat.
     if (id !== undefined && this.#reply.isAt(id)) return;
-    if (id !== undefined) this.#advance({ ...id, ...this.#requestNames });
+    if (id !== undefined) {
+      // With it, the client or the next owner continues.
+      this.#reply.position = { ...id, ...this.#requestNames };
+      this.#reply.isContinued = true;
+    }
     this.#hasWritten = true;
     if (this.#sink?.write(batch) === false) this.#isPaused = true;
     if (!this.#isLast(batch)) return;
@@ -291,13 +293,6 @@ export class ForwardedRequest implements PeerListener {
     return this.#areRequestsNamed && batch.id.requests === undefined;
   }
 
-  /** The client now has an event id, with which the client or the next owner continues. */
-  #advance(position: EventId): void {
-    this.#cursor = position;
-    this.#reply.position = position;
-    this.#reply.isContinued = true;
-  }
-
   /** The owner ends the stream. A client must not be left with an empty stream (P3). */
   #finish(): void {
     if (this.#hasWritten || this.#operation.kind !== 'post') this.#reply.endStream();
@@ -310,8 +305,9 @@ export class ForwardedRequest implements PeerListener {
    */
   #prepareRetry(): boolean {
     this.#noteMayHaveRun();
-    if (this.#cursor !== undefined) {
-      this.#operation = { kind: 'listen', after: this.#cursor };
+    const { position } = this.#reply;
+    if (position !== undefined) {
+      this.#operation = { kind: 'listen', after: position };
       return true;
     }
     const operation = this.#operation;
@@ -340,8 +336,10 @@ export class ForwardedRequest implements PeerListener {
    * The owner stops and has released the session in the middle of the stream. Resuming all its sessions at once would
    * start as many servers, so each client waits for a random time.
    */
-  async #prepareResume(cursor: EventId): Promise<void> {
-    this.#operation = { kind: 'listen', after: cursor };
+  async #prepareResume(): Promise<void> {
+    const { position } = this.#reply;
+    if (position === undefined) return;
+    this.#operation = { kind: 'listen', after: position };
     await delay(Math.random() * returnWindowMs, undefined, { ref: false });
   }
 
