@@ -8,10 +8,12 @@ import { createBackpressureGroup } from '../../../src/backend/http-client/backpr
 import { Exchange } from '../../../src/backend/http-client/exchange.ts';
 import type { HttpConnection } from '../../../src/backend/http-client/http-connection.ts';
 import { ResponseBody } from '../../../src/backend/http-client/response-body.ts';
+import type { UrlServerOptions } from '../../../src/backend/http-client/server-connection.ts';
 import { openModernHttp } from '../../../src/backend/modern-http/modern-http-backend.ts';
 import { openSse } from '../../../src/backend/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
+import { challengeTo } from '../../../src/protocol/http/upstream-challenge.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { ask, discovered } from '../modern-http/live.ts';
@@ -30,28 +32,28 @@ import {
 } from '../streamable-http/streamable-http-server.ts';
 
 const maxLineBytes = 10_000;
-const options = { maxLineBytes, postTimeoutMs: 5_000 };
+const limits = { maxLineBytes, postTimeoutMs: 5_000 };
 
 /** A transport: how its backend is opened, and how the first request is. */
 interface Kind {
   readonly name: string;
   readonly first: object;
-  open(url: URL): OpenBackend;
+  open(url: URL, options?: Omit<UrlServerOptions, 'url'>): OpenBackend;
 }
 const streamableHttp: Kind = {
   name: 'Streamable HTTP',
   first: initialize,
-  open: (url) => (events) => openStreamableHttp({ url, ...options }, events),
+  open: (url, options) => (events) => openStreamableHttp({ url, ...limits, ...options }, events),
 };
 const sse: Kind = {
   name: 'HTTP+SSE',
   first: initialize,
-  open: (url) => (events) => openSse({ url, ...options }, events),
+  open: (url, options) => (events) => openSse({ url, ...limits, ...options }, events),
 };
 const modern: Kind = {
   name: 'the modern era',
   first: ask(0, 'server/discover'),
-  open: (url) => (events) => openModernHttp({ url, version: '1', ...options }, events),
+  open: (url, options) => (events) => openModernHttp({ url, version: '1', ...limits, ...options }, events),
 };
 const kinds = [streamableHttp, sse, modern];
 const withSession = [streamableHttp, sse];
@@ -109,19 +111,24 @@ async function listen(server: Server): Promise<void> {
 }
 
 /** A backend whose session has begun. Its messages start after the answer to the first request. */
-async function openLive(kind: Kind, answer: Answer, query = '') {
+async function openLive(kind: Kind, answer: Answer, options: Omit<UrlServerOptions, 'url'> = {}, query = '') {
   const server = await startServer(answer);
-  const opened = openBackend(kind.open(new URL(query, server.url)));
+  const failures: string[] = [];
+  const onPostFailed = (detail: string): void => void failures.push(detail);
+  const opened = openBackend(kind.open(new URL(query, server.url), { onPostFailed, ...options }));
   opened.send(kind.first);
   await opened.messages.next();
   if (kind !== modern) opened.send(initialized);
   if (kind !== modern) await waitFor(() => server.stream() !== undefined, { what: 'the stream' });
-  return { ...opened, server };
+  return { ...opened, server, failures };
 }
 
 const error = (id: unknown) => ({ jsonrpc: '2.0', id, error: { code: -5, message: 'boom' } });
 const jsonAt = (response: ServerResponse, status: number, value: unknown, headers: Record<string, string> = {}): void =>
   void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
+
+const beginJson = (response: ServerResponse, status: number): ServerResponse =>
+  response.writeHead(status, { 'content-type': 'application/json' });
 
 describe.each(kinds)('a server of $name', (kind) => {
   test.each<[string, Answer, readonly object[]]>([
@@ -157,12 +164,27 @@ describe.each(kinds)('a server of $name', (kind) => {
   });
 
   test.each<[string, string, Answer]>([
-    ['400', 'server_refused', (r) => void r.writeHead(400).end('no')],
+    ['400', 'server_refused', (r) => void r.writeHead(400).end('upstream-secret')],
+    ['503', 'server_refused', (r) => void r.writeHead(503).end()],
+    ['an error of another form', 'server_refused', (r) => jsonAt(r, 500, { error: { code: 'x' } })],
+    ['503 and JSON that breaks', 'server_refused', (r) => void beginJson(r, 503).write('{', () => r.destroy())],
+    ['503 and JSON that does not end', 'server_refused', (r) => void beginJson(r, 503).write('{')],
+    ['503 and too much JSON', 'server_refused', (r) => void beginJson(r, 503).write(`"${'x'.repeat(20_000)}"`)],
     ['403 and what is no message', 'server_unauthorized', (r) => jsonAt(r, 403, { error: 'no' })],
     ['the error of another request', 'server_refused', (r) => jsonAt(r, 500, error(9))],
     ['a redirect', 'server_refused', (r) => void r.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()],
     ['a broken connection', 'server_unreachable', (r) => void r.destroy()],
     ['a stream that breaks', 'server_unreachable', (r) => void beginStream(r).write(event(note), () => r.destroy())],
+    ['a stream cut in an event', 'server_unreachable', (r) => void beginStream(r).write('data: {', () => r.destroy())],
+    [
+      'an event without end, in drops',
+      'line_too_long',
+      (r) => {
+        beginStream(r).write('data: ');
+        const timer = setInterval(() => r.write('x'.repeat(2_000)), 2);
+        r.once('close', () => clearInterval(timer));
+      },
+    ],
     ['too much JSON', 'line_too_long', (r) => json(r, { x: 'x'.repeat(20_000) })],
     ['too large an event', 'line_too_long', (r) => void beginStream(r).write(`data: ${'x'.repeat(20_000)}`)],
     [
@@ -173,15 +195,36 @@ describe.each(kinds)('a server of $name', (kind) => {
           .writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
           .write('{"jsonrpc"', () => r.destroy()),
     ],
-  ])('fails a request alone with %s', async (_, reason, answer) => {
-    const { send, messages, unanswered, ends } = await openLive(kind, (response, message) =>
+  ])('[F28] [P3] [P12] fails a request alone with %s', async (_, reason, answer) => {
+    const { send, messages, unanswered, ends, failures } = await openLive(kind, (response, message) =>
       message.id === 1 ? answer(response, message) : json(response, answerTo(message)),
     );
     send(request(1));
     expect(await unanswered.next()).toEqual({ ids: [1], reason });
     send(request(2));
     await messages.next((text) => text === JSON.stringify(answerTo({ id: 2 })));
-    expect(ends).toEqual([]);
+    expect([ends, failures.length, failures.join().includes('secret')]).toEqual([[], 1, false]);
+  });
+
+  test.each<[string, boolean, Answer]>([
+    ['with an error is this answer', true, (r, { id }) => jsonAt(r, 403, error(id))],
+    [
+      'with a challenge is a refusal, whatever its body is',
+      false,
+      (r, { id }) => jsonAt(r, 403, error(id), { 'www-authenticate': 'Bearer' }),
+    ],
+    ['with the error of another request is a refusal', false, (r) => jsonAt(r, 403, error(99))],
+    ['with a body that is no message is a refusal', false, (r) => jsonAt(r, 403, { error: 'no' })],
+    ['whose body breaks is a refusal', false, (r) => void beginJson(r, 403).write('{', () => r.destroy())],
+    ['whose body does not end is a refusal', false, (r) => void beginJson(r, 403).write('{')],
+    ['whose body is too large is a refusal', false, (r) => void beginJson(r, 403).write(`"${'x'.repeat(20_000)}"`)],
+  ])('[P1] [F28] a 403 %s, where clients authorize at the server', async (_, isAnswer, answer) => {
+    const { backend, messages, unanswered } = await openLive(kind, answer, { passesChallenges: true });
+    const sent = { authorization: 'Bearer a' };
+    backend.send(asMessage(request(5)), sent);
+    if (isAnswer) expect(JSON.parse(await messages.next())).toEqual(error(5));
+    else expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
+    expect(challengeTo(sent)?.status).toBe(403);
   });
 
   test('tells when to come again, rather than an error without an id', async () => {
@@ -285,6 +328,7 @@ test.each([streamableHttp, modern])('nothing more is told of a cancelled request
   const { send, messages, unanswered } = await openLive(
     kind,
     (response, message) => (message.id === 1 ? undefined : json(response, answerTo(message))),
+    {},
     '?stateless', // without a session id, the request is cut
   );
   send(request(1));

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { challengeTo } from '../../../src/protocol/http/upstream-challenge.ts';
-import { answerTo, beginStream, event, json } from '../streamable-http/streamable-http-server.ts';
+import { answerTo, beginStream, json } from '../streamable-http/streamable-http-server.ts';
 import { ask, discover, openLiveModern, openModern } from './live.ts';
 
 const textOf = (response: ServerResponse, status: number, type: string, text: string): void =>
@@ -61,48 +60,7 @@ describe('[F28] a server that answers its first request with', () => {
   });
 });
 
-describe('[F28] [P3] later, a request whose answer is', () => {
-  test.each<[string, (response: ServerResponse) => void, string]>([
-    ['a status without an error', (r) => void r.writeHead(500).end('upstream-secret'), 'server_refused'],
-    ['a redirect', (r) => void r.writeHead(308, { location: '/other' }).end(), 'server_refused'],
-    ['HTML', (r) => textOf(r, 200, 'text/html', '<p>'), 'server_refused'],
-    [
-      "an error of somebody else's making",
-      (r) => textOf(r, 500, 'application/json', '{"error":{"code":"x"}}'),
-      'server_refused',
-    ],
-    ['a response to another request', (r) => json(r, answerTo({ id: 7 })), 'server_refused'],
-    ['a broken connection', (r) => void r.destroy(), 'server_unreachable'],
-    [
-      'a stream cut in the middle',
-      (r) => void beginStream(r).write('data: {"js', () => r.destroy()),
-      'server_unreachable',
-    ],
-    [
-      'a stream that ends without a response',
-      (r) => void beginStream(r).end(event(answerTo({ id: 7 }))),
-      'server_unreachable',
-    ],
-    ['an event of too many bytes', (r) => void beginStream(r).write(`data: ${'x'.repeat(70_000)}`), 'line_too_long'],
-    ['JSON of too many bytes', (r) => json(r, { x: 'x'.repeat(70_000) }), 'line_too_long'],
-  ])('%s is not answered, and no other is lost', async (_, onPost, reason) => {
-    const { send, messages, unanswered, ends, failures } = await openLiveModern(
-      ({ message, response }) => {
-        if (message.id === 1) beginStream(response).flushHeaders();
-        else if (message.id === 2) onPost(response);
-        else json(response, answerTo(message));
-      },
-      { maxLineBytes: 65_536 },
-    );
-    send(ask(1));
-    send(ask(2));
-    expect(await unanswered.next()).toEqual({ ids: [2], reason });
-    send(ask(3));
-    await messages.next((text) => JSON.parse(text).id === 3);
-    expect([ends, failures.length]).toEqual([[], 1]);
-    expect(failures[0]).not.toMatch(/secret/);
-  });
-
+describe('later, a refusal', () => {
   test.each([
     ['its own id', (id: number) => error(id, -32602)],
     ['null for it', () => error(null)],
@@ -114,47 +72,6 @@ describe('[F28] [P3] later, a request whose answer is', () => {
     send(ask(5));
     const { id, error: its } = JSON.parse(await messages.next());
     expect([id, its]).toEqual([5, body(5).error]);
-  });
-
-  test.each([
-    ['without a challenge is the answer', {}, true],
-    ['with a challenge is a refusal', { 'www-authenticate': 'Bearer' }, false],
-  ])('a JSON-RPC error with 403 %s, where clients authorize at the server', async (_, headers, isAnswer) => {
-    const { sendWith, messages, unanswered } = await openLiveModern(
-      ({ message, response }) => {
-        const text = JSON.stringify(error(message.id));
-        response.writeHead(403, { 'content-type': 'application/json', ...headers }).end(text);
-      },
-      { passesChallenges: true },
-    );
-    const sent = { authorization: 'Bearer a' };
-    sendWith(ask(5), sent);
-    if (isAnswer) expect(JSON.parse(await messages.next())).toEqual(error(5));
-    else expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
-    expect(challengeTo(sent)?.status).toBe(403);
-  });
-
-  test.each<[string, (response: ServerResponse) => void]>([
-    ['breaks', (response) => void setTimeout(() => response.destroy(), 20)],
-    ['does not end', () => undefined],
-    ['is too large', (response) => void response.write(`"${'x'.repeat(20_000)}"`)],
-    ['is no JSON', (response) => void response.end('no')],
-  ])('a refusal whose body %s stays a refusal', async (_, go) => {
-    const statuses = [403, 503];
-    const { sendWith, unanswered } = await openLiveModern(
-      ({ response }) => {
-        response.writeHead(statuses.shift() ?? 500, { 'content-type': 'application/json' }).write('{"error":');
-        go(response);
-      },
-      { passesChallenges: true, maxLineBytes: 10_000 },
-    );
-    for (const [id, reason] of [
-      [5, 'server_unauthorized'],
-      [6, 'server_refused'],
-    ] as const) {
-      sendWith(ask(id), { authorization: 'Bearer a' });
-      expect(await unanswered.next()).toEqual({ ids: [id], reason });
-    }
   });
 });
 

@@ -295,48 +295,6 @@ describe('a POST that fails', () => {
     expect(ends).toEqual([]);
   });
 
-  const error = { jsonrpc: '2.0', id: 5, error: { code: -32001, message: 'no' } };
-
-  test.each<[string, number, object, string, 'server_refused' | 'server_unauthorized' | undefined]>([
-    ['429 with a JSON-RPC error is this answer', 429, {}, JSON.stringify(error), undefined],
-    ['403 with a JSON-RPC error is this answer', 403, {}, JSON.stringify(error), undefined],
-    [
-      '403 with a challenge is a refusal',
-      403,
-      { 'www-authenticate': 'x' },
-      JSON.stringify(error),
-      'server_unauthorized',
-    ],
-    ['the error of another request is a refusal', 429, {}, JSON.stringify({ ...error, id: 9 }), 'server_refused'],
-    ['a body that is no message is a refusal', 403, {}, '{"error":"no"}', 'server_unauthorized'],
-  ])('[P1] by a status: %s', async (_, status, headers, body, reason) => {
-    const { send, backend, messages, unanswered, failures, ends } = await openLive(
-      {
-        onPost: ({ text, response }) =>
-          text === initialize
-            ? accept({ response })
-            : void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body),
-      },
-      { passesChallenges: true },
-    );
-    send(initialize);
-    backend.send(asMessage(request(5)), { authorization: 'Bearer a' });
-    if (reason === undefined) expect(JSON.parse(await messages.next())).toEqual(error);
-    else expect(await unanswered.next()).toEqual({ ids: [5], reason });
-    const refusals = reason === undefined ? 0 : 1;
-    expect([failures.length, unanswered.items.length, ends]).toEqual([refusals, refusals, []]);
-  });
-
-  test('by a JSON-RPC error is a failed start if it is for initialize, so that a session can wait', async () => {
-    const { send, end } = await openLive({
-      onPost: ({ response }) => {
-        response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify({ ...error, id: 1 }));
-      },
-    });
-    send(initialize);
-    expect(await end()).toMatchObject({ reason: 'failed', isUnauthorized: true });
-  });
-
   test.each([
     ['no answer', () => undefined],
     [
