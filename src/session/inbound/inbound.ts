@@ -13,20 +13,16 @@ import { spliceCancelledId } from '../../protocol/json/splice.ts';
 import { cancelled, changedMessage, type Message, requestId } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
-import { type Principal, UsersOfProcess } from '../../protocol/principal.ts';
 import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
-import { BoundedMap } from '../../util/bounded-map.ts';
-import { EarlyRoots } from '../group/early-roots.ts';
-import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from '../group/gateway-requests.ts';
-import { InputGate } from '../group/input-gate.ts';
-import { SubscriptionLeases } from '../group/subscription-leases.ts';
+import { GatewayAnswer } from '../group/gateway-requests.ts';
+import { GroupInbound } from '../group/group-inbound.ts';
 import { answerOnStream, LoggedTarget } from '../outbound/logged-target.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { SessionLog } from '../outbound/session-log.ts';
 import type { PendingCallState } from '../record/adoption.ts';
 import type { ServerLink } from '../server/server-link.ts';
 import type { SessionCore } from '../session-core.ts';
-import type { ClientPost, GroupRequestOptions, InputRound } from '../session-handle.ts';
+import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
 import { OneStream } from './one-stream.ts';
 
 /** The requests of one POST, as the server gets them. */
@@ -36,9 +32,6 @@ interface SentRequests {
   /** The client's ids of those that were renumbered, by the server's; undefined for none. */
   readonly renumbered: ReadonlyMap<RequestId, RenumberedIds> | undefined;
 }
-
-/** How many rounds are remembered (P8). A client that repeats an older round finds its server requests answered. */
-const maxRounds = 10_000;
 
 /** What a request brings beside its message. */
 type CallContext = Omit<RequestFacts, 'accepts'>;
@@ -51,48 +44,17 @@ export class Inbound {
   readonly #link: ServerLink;
   readonly #log: SessionLog;
   readonly #outbound: Outbound;
-  /** Set for a group whose clients accept server requests. */
-  readonly #inputGate: InputGate | undefined;
-  /** The digests of the rounds of input that the session has received, by name. Undefined for none. */
-  #rounds: BoundedMap<string, string> | undefined;
-  /** Set for a group: the leases on resource subscriptions. */
-  readonly #leases: SubscriptionLeases | undefined;
-  /** True once this owner has asked the server for its log messages, on behalf of a group. */
-  #hasRequestedLogs = false;
+  /** Set for the session of a group. */
+  readonly #group: GroupInbound | undefined;
 
   constructor(session: SessionCore, link: ServerLink, log: SessionLog, outbound: Outbound) {
-    const { client, calls } = session;
+    const { client } = session;
     this.#session = session;
     this.#link = link;
     this.#log = log;
     this.#outbound = outbound;
     if (client.isOneStream) this.oneStream = new OneStream(session, log);
-    if (!client.isGroup) return;
-    this.#leases = new SubscriptionLeases(client, (request) => this.call([request], discardingAnswer));
-    calls.onTaken = (call) => this.#handleTaken(call);
-    if (client.hasRoots)
-      session.earlyRoots = new EarlyRoots({
-        calls,
-        ping: (onOver) => this.call([pingRequest()], new GatewayAnswer(onOver)),
-        ask: (request, call) => outbound.ask(request, call),
-      });
-    if (!client.acceptsServerRequests) return;
-    this.#inputGate = new InputGate({
-      calls,
-      maxWaiting: session.maxCalls,
-      maxWaitMs: session.limits.requestIdleMs,
-      onAdmitted: (post, reply) => this.post(post, reply),
-    });
-  }
-
-  /** A call of a group is over. No client can answer the questions that the server has asked for it. */
-  #handleTaken(call: Call): void {
-    const { serverRequests, earlyRoots, endReason } = this.#session;
-    if (endReason !== undefined) return; // the next owner of the session may go on with the questions
-    const refused = serverRequests.refuseFor(call, (id) => earlyRoots?.isAsked(id) === true);
-    for (const refusal of refused) this.#link.send(refusal);
-    earlyRoots?.noteTaken(call);
-    this.#inputGate?.noteTaken(call);
+    if (client.isGroup) this.#group = new GroupInbound(session, link, outbound, this);
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
@@ -102,32 +64,22 @@ export class Inbound {
     const { oneStream } = this;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(requestId);
-    if (group?.endsUnused) {
-      if (calls.size === 0) this.#session.endFor('idle');
-      return reply.answer(accepted);
-    }
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
     if (again && !oneStream && this.#rejoin(requests, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.answer(faultAnswer('duplicate_id', null));
-    if (this.#inputGate?.admits(post, reply) === false) return;
-    if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
+    if (this.#group?.admits(post, reply) === false) return;
     for (const request of requests) {
       const refusal = this.#session.client.refusalOf(request);
       if (refusal !== undefined) return reply.answer(faultAnswer(refusal, requestId(request)));
     }
     if (calls.size + ids.length > maxCalls) return reply.answer(faultAnswer('too_many_calls', ids[0] ?? null));
-    if (group?.round !== undefined && !this.#admitsRound(group.round))
-      return reply.answer(faultAnswer('bad_request_state', null));
-    const continued = group?.round && this.#callOfGroup(group.round.call);
-    if (continued !== undefined) continued.logLevel = group?.logLevel;
     for (const message of messages) {
       if (message.kind === 'request') continue;
       const refusal = this.#forward(message, reply.request.forwarded ?? noHeaders);
       if (refusal !== undefined && requests.length === 0) return reply.answer(faultAnswer(refusal, null));
     }
-    if (group?.logLevel !== undefined) this.#requestLogs();
     if (requests.length === 0) reply.answer(accepted);
     else {
       const sent = this.#renumber(requests);
@@ -166,23 +118,6 @@ export class Inbound {
   }
 
   /**
-   * False if the round of input was given other answers before (2026-07-28, basic/patterns/mrtr). Each round is consumed
-   * once. A client that repeats a round because it got no answer gets the same outcome.
-   */
-  #admitsRound({ name, digest }: InputRound): boolean {
-    this.#rounds ??= new BoundedMap(maxRounds);
-    const known = this.#rounds.get(name);
-    if (known === undefined) this.#rounds.set(name, digest);
-    return known === undefined || known === digest;
-  }
-
-  /** The call of a group with this id. Nobody's call is taken for another one. */
-  #callOfGroup(id: RequestId): Call | undefined {
-    const found = this.#session.calls.ofClient(id);
-    return found.length === 1 ? found[0] : undefined;
-  }
-
-  /**
    * Answers requests of an earlier attempt whose connection was lost, if they have a stream: the reply joins it. Its client
    * has no event id, so it could not resume the stream. False if there is no stream.
    */
@@ -211,7 +146,7 @@ export class Inbound {
   ): void {
     const { calls } = this.#session;
     const { forwarded = noHeaders } = context;
-    if (group?.user !== undefined) this.#noteUser(group.user);
+    if (group?.user !== undefined) this.#group?.noteUser(group.user);
     const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
     const { earlyRoots } = this.#session;
@@ -225,12 +160,6 @@ export class Inbound {
     }
   }
 
-  #noteUser(user: Principal): void {
-    const { calls } = this.#session;
-    calls.users ??= new UsersOfProcess();
-    calls.users.note(user);
-  }
-
   #send(call: Call, request: Message, forwarded: ForwardedHeaders): void {
     const sent = this.#link.send(request, forwarded);
     call.report?.sent();
@@ -240,7 +169,7 @@ export class Inbound {
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
   adopt(pending: readonly PendingCallState[]): readonly Call[] {
-    if (this.#session.client.isGroup && pending.length > 0) this.#noteUser(formerUser);
+    if (pending.length > 0) this.#group?.noteUser();
     const answers = new Map<number, Answer>();
     const isRenumbered = ({ renumbered }: PendingCallState): boolean => renumbered !== undefined;
     const answerOn = (number: number): Answer => {
@@ -275,8 +204,7 @@ export class Inbound {
 
   /** The session ends. Requests that wait at a gate have not reached its server. */
   close(): void {
-    this.#inputGate?.close();
-    this.#session.earlyRoots?.close();
+    this.#group?.close();
   }
 
   /**
@@ -285,7 +213,7 @@ export class Inbound {
    */
   endOverdue(): void {
     const { calls, limits, client } = this.#session;
-    this.#leases?.endExpired();
+    this.#group?.endExpired();
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       if (client.isGroup && call.cancelTimer !== undefined) continue;
@@ -319,18 +247,6 @@ export class Inbound {
     if (everyMs === 0 || request === undefined || more.length > 0 || client.isGroup) return undefined;
     const token = renumbered?.get(requestId(request))?.clientToken ?? request.progressToken;
     return token === undefined ? undefined : { everyMs, token };
-  }
-
-  /**
-   * A server sends only the log messages that a client has asked for. They are then filtered by request. A server that
-   * does not declare `logging` may send some all the same, and knows no level.
-   */
-  #requestLogs(): void {
-    const { client, handshake } = this.#session;
-    if (this.#hasRequestedLogs || client.hasLogLevel) return;
-    this.#hasRequestedLogs = true;
-    if (!Object.hasOwn(Object(handshake?.capabilities), 'logging')) return;
-    this.call([logLevelRequest()], discardingAnswer);
   }
 
   #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {
@@ -380,12 +296,12 @@ export class Inbound {
    * cancellation for the server; undefined if the server must not be told.
    */
   #cancel(cancellation: Message, clientId: RequestId): Message | undefined {
-    const { calls, limits, client } = this.#session;
+    const { calls, limits } = this.#session;
     const open = calls.ofClient(clientId);
     // Answered already. The server ignores an unknown id, if it is not one of the gateway's own.
     if (open.length === 0) return mayBeOwnId(clientId) ? undefined : cancellation;
     const newest = open.findLast(({ cancelTimer }) => cancelTimer === undefined) ?? open.at(-1);
-    const call = client.isGroup ? this.#callOfGroup(clientId) : newest;
+    const call = this.#group === undefined ? newest : this.#group.callOf(clientId);
     // 2025-11-25, basic/utilities/cancellation: `initialize` is never cancelled.
     if (call === undefined || call.method === 'initialize') return undefined;
     call.cancelTimer ??= setTimeout(() => this.#outbound.fail(call, 'cancelled'), limits.graceMs);
@@ -394,6 +310,3 @@ export class Inbound {
     return changedMessage(cancellation, text, { cancels: call.id });
   }
 }
-
-/** Stands for the users of calls that an earlier owner of a group's session has accepted. */
-const formerUser: Principal = { issuer: '', subject: '', client: 'a former call' };
