@@ -6,12 +6,12 @@ import type { PeerStates, PeerTransport, RemoteOpening } from '../cluster/peers/
 import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
-import type { Principal } from '../protocol/principal.ts';
-import { ownsOrShares } from '../protocol/principal.ts';
+import { ownsOrShares, type Principal } from '../protocol/principal.ts';
 import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
 import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
 import type { SessionPermit } from '../quota/session-permit.ts';
-import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
+import { ForwardingReply } from '../reply/forwarding-reply.ts';
+import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
@@ -24,14 +24,13 @@ import { type SessionOptions, type SessionParts, singleInstance } from '../sessi
 import type { ClusterStore, Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
-import { idHeader, OpeningReply, opensRemotely } from './opening-reply.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import { SseClients, type StreamHolders } from './sse-clients.ts';
 import { RecordRenewal, Sweep } from './upkeep.ts';
 
 /** The shared store, and the limits of the instances that share it. */
-export interface ClusterOfSessions {
+interface ClusterOfSessions {
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
   /** The way to other instances; absent if there can be none. */
@@ -430,4 +429,33 @@ type Home = readonly string[];
 function homeOf(server: Server, principal: Principal, initialize: Message): Home | undefined {
   const home = server.homeOf?.(principal, initialize);
   return home && ['home', server.name, server.digest, ...home];
+}
+
+/** The header in which a client learns the id of its session. */
+export const idHeader = 'mcp-session-id';
+
+/** The headers of a session that is opened for a client of another instance, which alone knows the id. */
+const opensRemotely: Headers = { [idHeader]: '' };
+
+/** The answer to an `initialize` that any instance may serve. Only this instance knows the id of the session (P12). */
+class OpeningReply extends ForwardingReply {
+  readonly #headers: Headers;
+
+  /** @param headers of a successful answer */
+  constructor(reply: Reply, headers: Headers) {
+    super(reply);
+    this.#headers = headers;
+  }
+
+  override answer(answer: CompleteAnswer): void {
+    this.reply.answer(answer.kind === 'json' ? { ...answer, headers: this.#own(answer.headers) } : answer);
+  }
+
+  override stream(headers?: Headers): EventSink {
+    return this.reply.stream(this.#own(headers));
+  }
+
+  #own(headers: Headers | undefined): Headers | undefined {
+    return headers?.[idHeader] === undefined ? headers : this.#headers;
+  }
 }

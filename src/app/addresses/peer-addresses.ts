@@ -1,12 +1,13 @@
+import { lstatSync, mkdirSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import type { PeerAddresses } from '../../cluster/peers/peer-server.ts';
 import type { GatewayConfig } from '../../config/config.ts';
-import { prepareOwnDirectory } from './own-directory.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 
 type LinkConfig = Pick<GatewayConfig, 'cluster'>;
 
 /** Where the sockets for instances on this host are. */
-export interface LinkSockets {
+interface LinkSockets {
   readonly directory: string;
   /** There can be no sockets. */
   onUnable(detail: string): void;
@@ -59,3 +60,23 @@ function firstAddress(): string {
 
 /** An IPv6 address in brackets, so that a port can follow it. */
 const bracketed = (address: string): string => (/^[^[]*:.*:/.test(address) ? `[${address}]` : address);
+
+/**
+ * Creates or checks a directory for the sockets of the gateways of this user, which nobody else may replace. It is
+ * created with mode 0700. An existing one must be a directory of this user that nobody else can read or
+ * write. In a directory that all may write to, such as /tmp, another user could have made it, or a symbolic link of
+ * that name. Throws with one clear sentence otherwise.
+ */
+function prepareOwnDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw new Error(`The directory ${path} cannot be created (${errorCodeOf(cause)}).`, { cause });
+    }
+  }
+  const found = lstatSync(path);
+  if (!found.isDirectory()) throw new Error(`${path} is not a directory.`);
+  if (found.uid !== process.geteuid?.()) throw new Error(`The directory ${path} belongs to another user.`);
+  if ((found.mode & 0o077) !== 0) throw new Error(`The directory ${path} is open to other users. Run chmod 700 on it.`);
+}

@@ -10,7 +10,6 @@ import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
 import { describeKeeping, programOf, renderBanner } from './banner.ts';
 import { endOnSignals } from './end-on-signals.ts';
-import { endWithNpx } from './end-with-npx.ts';
 import { failed } from './exit-codes.ts';
 import { openInBrowser } from './open-page.ts';
 
@@ -82,4 +81,27 @@ async function openStatusPage(url: string | undefined, logger: Logger): Promise<
       ? `The page cannot be opened here: see ${flagOf('listen.adminPort')} and ${flagOf('listen.adminHost')}.`
       : await openInBrowser(url, process.env);
   if (why !== undefined) logger.warn({ why }, '--open cannot open the status page');
+}
+
+/** How often the gateway looks whether its parent still runs. */
+const lookEveryMs = 1_000;
+
+/** True if `npx` started this program itself. A program that `npx` started passes the same variables on to its children. */
+const isStartedByNpx = ({
+  npm_lifecycle_event: event,
+  npm_lifecycle_script: script = '',
+}: NodeJS.ProcessEnv): boolean => event === 'npx' && /^["']?mcp-gangway\b/.test(script);
+
+/**
+ * Shuts the gateway down, as at SIGTERM, when the `npx` that started it has ended. On SIGTERM, `npx` and its shell end
+ * without passing the signal on, and would leave the gateway and its servers running.
+ */
+function endWithNpx(environment: NodeJS.ProcessEnv, onEnded: () => void): void {
+  if (!isStartedByNpx(environment)) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    onEnded();
+  }, lookEveryMs).unref();
 }

@@ -1,11 +1,12 @@
 // src/auth/dpop: access tokens that are bound to a key: DPoP proofs (RFC 9449) and client certificates (RFC 8705).
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { pathOf } from '../../protocol/http/request-header.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import type { Challenge } from '../identity.ts';
 import type { RefusalCause } from '../refusal-causes.ts';
-import { hasCertificate } from './client-certificate.ts';
 import { setNextNonce } from './next-nonce.ts';
 import { instanceSkewMs, type KnownNonce, type NonceKeys, nonceLifetimeMs, ProofNonces } from './nonces.ts';
 import { verifyProof } from './proof.ts';
@@ -132,3 +133,22 @@ const refuse = (why: RefusalCause, expected?: string): Challenge => ({
   dpopError: tokenFaults.has(why) ? 'invalid_token' : 'invalid_dpop_proof',
   detail: { why, ...(expected !== undefined && { expected }) },
 });
+
+/** The thumbprint of each connection's client certificate; undefined for a connection without one. */
+const thumbprints = new WeakMap<Socket, string | undefined>();
+
+/**
+ * True if the client of a TLS connection has the certificate with this thumbprint (RFC 8705, section 3). The handshake
+ * has proved that the client has its key.
+ * @param mustBeTrusted true if the certificate must come from the operator's certificate authority
+ */
+function hasCertificate(socket: Socket, thumbprint: string, mustBeTrusted: boolean): boolean {
+  if (!(socket instanceof TLSSocket) || (mustBeTrusted && !socket.authorized)) return false;
+  if (!thumbprints.has(socket)) thumbprints.set(socket, readThumbprint(socket));
+  return thumbprints.get(socket) === thumbprint;
+}
+
+function readThumbprint(socket: TLSSocket): string | undefined {
+  const certificate = socket.getPeerX509Certificate();
+  return certificate && createHash('sha256').update(certificate.raw).digest('base64url');
+}

@@ -1,8 +1,16 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../protocol/ids/own-ids.ts';
+import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt } from '../../protocol/json/splice.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
+import {
+  changedMessage,
+  type Message,
+  memberRange,
+  memberValue,
+  readGatewayMessage,
+} from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import type { BackendEnd, OpenOptions, RequestIds } from '../backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
@@ -12,7 +20,6 @@ import { WaitingRequests } from '../waiting-budget.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from './filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
-import { ownListRequest } from './own-list-request.ts';
 
 /**
  * The interceptor by which the clients of a server see and call only what the options allow (docs/decisions/0102); none if
@@ -240,4 +247,28 @@ function ownNameIn({ rules }: NameFilter, message: Message): string | undefined 
 function hasPromptRef(message: Message): boolean {
   if (memberRange(message, 'params', 'ref') === undefined) return false;
   return scalarAt(message.text, ['params', 'ref', 'type']) !== 'ref/resource';
+}
+
+/**
+ * Creates a request for a page of a list, to check calls that come before any list.
+ * @param call the call that needs the list. A modern request carries its protocol version and capabilities
+ */
+function ownListRequest(method: string, cursor: string | undefined, call: Message): Message {
+  const meta = call.isModern ? [`"_meta":${envelopeOf(call)}`] : [];
+  const params = [...(cursor === undefined ? [] : [`"cursor":${JSON.stringify(cursor)}`]), ...meta].join();
+  const text = `{"jsonrpc":"2.0","id":${nextOwnId()},"method":"${method}","params":{${params}}}`;
+  return readGatewayMessage(Buffer.from(text));
+}
+
+/** The members of a modern request's `_meta` that every request carries, as JSON text. */
+function envelopeOf(call: Message): string {
+  const range = memberRange(call, 'params', '_meta');
+  const meta = range === undefined ? Buffer.from('{}') : call.text.subarray(range.start, range.end);
+  const members = scanObject(meta);
+  if (members === undefined || members === 'duplicate_key') return '{}';
+  const texts = members.keys.flatMap((key, index) => {
+    const value = meta.toString('utf8', members.starts[index], members.ends[index]);
+    return key.startsWith('io.modelcontextprotocol/') ? [`${JSON.stringify(key)}:${value}`] : [];
+  });
+  return `{${texts.join()}}`;
 }

@@ -1,4 +1,8 @@
 // src/backend/stdio: runs STDIO servers as local processes.
+
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setImmediate as pollTurn } from 'node:timers/promises';
 import { type Message, reportNoise, type ServerMessages } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
@@ -6,7 +10,6 @@ import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, lon
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
-import { drainPipes } from './pipes/drain-pipes.ts';
 import { EarlyLines, unfinishedBytes } from './pipes/early-lines.ts';
 import { OutputReader } from './pipes/output-reader.ts';
 import { ReadBudget } from './pipes/read-budget.ts';
@@ -269,4 +272,14 @@ class StdioBackend implements Backend {
     await this.#end(program);
     for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
   }
+}
+
+/**
+ * Resolves when the 'data' listeners of the pipes have read all output that a process had written before it exited.
+ * @param ms how long the pipes may stay open: a process left behind can hold them. After that one more poll of the
+ *   event loop counts, since after a stall timers come before waiting input
+ */
+async function drainPipes(streams: readonly Readable[], ms: number): Promise<void> {
+  const ends = streams.filter((stream) => !stream.closed).map((stream) => once(stream, 'close'));
+  if (!(await settlesWithin(Promise.allSettled(ends), ms))) await pollTurn();
 }

@@ -26,17 +26,18 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../backend.ts';
+import type { FilterRules } from '../filter/filter-rules.ts';
 import { CookieJar } from '../http-client/cookie-jar.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
-import { closeMembers, Member, type MemberListener } from './member.ts';
+import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';
 import type { MemberCall } from './member-calls.ts';
 import { MemberMessages } from './member-messages.ts';
+import type { ViewIdentity } from './merge-handshakes.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { resourceLists } from './view-lists.ts';
-import { type ResolvedName, ViewNames } from './view-names.ts';
-import type { ViewOptions } from './view-options.ts';
+import { type NameTroubles, type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
 import { ViewStart } from './view-start.ts';
 
 /** Creates the opener of a view. */
@@ -383,4 +384,30 @@ class ViewBackend implements Backend, MemberListener {
   #settle({ id }: Message, sent: ReturnType<Backend['send']>): void {
     if (sent === 'full') this.#events.onUnanswered([id as RequestId], 'server_busy', true);
   }
+}
+
+/** Options of the backends of a view. */
+interface ViewOptions {
+  readonly identity: ViewIdentity;
+  readonly members: readonly ViewMember[];
+  /** Finds a server as it is now; undefined if there is no such server any more. */
+  readonly serverOf: (server: string) => MemberServer | undefined;
+  /** How long `initialize` and lists wait for a server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How long a server may take to start, in milliseconds. */
+  readonly startTimeoutMs: number;
+  /** How long a cancelled request of a server counts as running, in milliseconds. */
+  readonly cancelGraceMs: number;
+  /** The filters and changes that the view itself has for tools. */
+  readonly toolRules: FilterRules;
+  /** A list of the view has names that clients cannot use. */
+  onNameTroubles(troubles: NameTroubles): void;
+  /** A server is missing in an answer to a client. */
+  onUnavailable(server: string, reason: 'down' | 'silent'): void;
+  /** A server has started. */
+  onReady(server: string): void;
+  /** A server has ended by itself, or has not started (`isAtStart`). */
+  onDown(server: string, end: BackendEnd, isAtStart: boolean): void;
+  /** A server is lost again and again, and is not started for this time. */
+  onCrashLoop(server: string, pauseMs: number): void;
 }

@@ -6,7 +6,6 @@ import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import { runLatest } from '../../util/run-latest.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { ChangeThrottle } from './change-throttle.ts';
@@ -20,7 +19,7 @@ import { announceEveryMs, ChangePeers } from './peers.ts';
 import { Subscription } from './subscription.ts';
 import { isEmptyFilter, WantedFilters } from './wanted-filters.ts';
 
-export interface SharedChangesOptions {
+interface SharedChangesOptions {
   readonly changes: Changes;
   /** The server's topic, the same on all instances and different from every other server's. */
   readonly topic: string;
@@ -312,4 +311,29 @@ const closingAnnouncementMs = 250;
 /** Ignores a store that is away at the end: the others notice the silence (P7). */
 function ignoreUnavailable(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;
+}
+
+/**
+ * Wraps a task so that only one run is active at a time. Calls during a run lead to exactly one more run after it.
+ * @param run a rejection is reported; the next call runs the task again
+ * @returns the function to call when the task is due
+ */
+function runLatest(run: () => Promise<void>): () => void {
+  let isDue = false;
+  let isRunning = false;
+  const runWhileDue = async (): Promise<void> => {
+    isRunning = true;
+    try {
+      while (isDue) {
+        isDue = false;
+        await run();
+      }
+    } finally {
+      isRunning = false;
+    }
+  };
+  return () => {
+    isDue = true;
+    if (!isRunning) detach('shared_process', runWhileDue());
+  };
 }

@@ -1,11 +1,9 @@
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
-import { Deque } from '../../util/deque.ts';
 import { detachBytes, detachedBytes } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
-import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
+import type { AppendOutcome, LogLimits, NewEvent, PendingCall, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
-import { PendingTable } from './pending-table.ts';
 
 /** A kept event. */
 export interface LogEntry {
@@ -230,3 +228,76 @@ const copyPosition = (position: LogPosition | undefined): LogPosition | undefine
 
 const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
   a !== undefined && compareLogPositions(a, b) === 0;
+
+/**
+ * The requests of one session that have a stream and no answer yet. The limit of requests in flight bounds their
+ * number.
+ */
+class PendingTable {
+  /** The requests by the JSON text of the id, which tells 1 from "1". */
+  readonly #calls = new SparseMap<string, PendingCall>();
+
+  /**
+   * Applies the requests that an event opens and settles. The settled one goes first, since its id is free afterwards.
+   */
+  apply({ opens = [], settles }: NewEvent): void {
+    if (settles !== undefined) this.#calls.delete(JSON.stringify(settles));
+    for (const call of opens) this.#open(call);
+  }
+
+  /** Returns the requests in the order in which they were opened. */
+  all(): PendingCall[] {
+    return [...this.#calls.values()];
+  }
+
+  replace(calls: readonly PendingCall[]): void {
+    this.#calls.clear();
+    for (const call of calls) this.#open(call);
+  }
+
+  #open(call: PendingCall): void {
+    const id = JSON.stringify(call.id);
+    this.#calls.delete(id); // moves the id to the end
+    this.#calls.set(id, { ...call, text: call.text && detachBytes(call.text) });
+  }
+}
+
+/** With fewer empty slots in front, closing the gap costs more than it frees. */
+const minGap = 64;
+
+/**
+ * A list that grows at its end and shrinks at its front, both in constant time, with access by index. `Array.shift`
+ * moves all elements of a long array, which makes the eviction of a full log quadratic. Here a head index moves, and
+ * the gap is closed once it is half of the array.
+ */
+class Deque<T> {
+  #elements: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#elements.length - this.#head;
+  }
+
+  /** The element at an index counted from the oldest; undefined outside of the list. */
+  at(index: number): T | undefined {
+    return index < 0 ? undefined : this.#elements[this.#head + index];
+  }
+
+  push(element: T): void {
+    this.#elements.push(element);
+  }
+
+  /** Removes and returns the oldest element; undefined if there is none. */
+  shift(): T | undefined {
+    const head = this.#head;
+    if (head === this.#elements.length) return undefined;
+    const element = this.#elements[head];
+    this.#elements[head] = undefined; // or the array keeps an evicted event alive until the gap is closed
+    this.#head += 1;
+    if (this.#head >= minGap && this.#head * 2 >= this.#elements.length) {
+      this.#elements = this.#elements.slice(this.#head);
+      this.#head = 0;
+    }
+    return element;
+  }
+}

@@ -1,8 +1,9 @@
 import type { EventLog, LogLimits } from '../event-log.ts';
 import type { Immediate } from '../immediate.ts';
-import { createMemoryChanges, type MemoryChanges } from './memory-changes.ts';
+import type { Changes } from '../shared/changes.ts';
+import { ChangeSubscribers } from '../shared/followers.ts';
+import type { Rates } from '../shared/rates.ts';
 import { type LogContents, MemoryLog } from './memory-log.ts';
-import { createMemoryRates, type MemoryRates } from './memory-rates.ts';
 import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';
 import { createMemoryValues, type MemoryValues, type OnValueRemoved } from './memory-values.ts';
 
@@ -130,3 +131,47 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
 
 /** Limits how long an event outlives its maximum age: a quarter of that age, but between 1 s and 60 s. */
 export const sweepEveryMs = ({ maxAgeMs }: LogLimits): number => Math.min(Math.max(maxAgeMs / 4, 1_000), 60_000);
+
+/** Changes that are announced within this process, before `publish` returns. */
+interface MemoryChanges extends Changes {
+  clear(): void;
+}
+
+/** Makes changes without subscribers. */
+export function createMemoryChanges(): MemoryChanges {
+  const subscribers = new ChangeSubscribers();
+  return {
+    async publish(topic, text) {
+      subscribers.notify(topic, text);
+    },
+    async subscribe(topic, listener) {
+      return subscribers.add(topic, listener);
+    },
+    clear: () => subscribers.clear(),
+  };
+}
+
+/** Rates that live as long as the process. */
+interface MemoryRates extends Rates {
+  /** Removes the rates whose debts are paid. */
+  sweep(): void;
+  clear(): void;
+}
+
+/** Makes an empty table. */
+function createMemoryRates(now: () => number): MemoryRates {
+  const paidAt = new Map<string, number>();
+  return {
+    async use(name, costMs) {
+      const nowMs = now();
+      const paidMs = Math.max(paidAt.get(name) ?? 0, nowMs) + costMs;
+      paidAt.set(name, paidMs);
+      return paidMs - nowMs;
+    },
+    sweep() {
+      const nowMs = now();
+      for (const [name, paidMs] of paidAt) if (paidMs <= nowMs) paidAt.delete(name);
+    },
+    clear: () => paidAt.clear(),
+  };
+}

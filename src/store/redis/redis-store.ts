@@ -13,8 +13,7 @@ import { createRedisRecords } from './records/redis-records.ts';
 import { createLifetimes } from './redis-access.ts';
 import { createRunScript } from './script.ts';
 import { createRedisChanges } from './shared/redis-changes.ts';
-import { createRedisRates } from './shared/redis-rates.ts';
-import { createRedisValues } from './shared/redis-values.ts';
+import { createRedisRates, createRedisValues } from './shared/redis-values.ts';
 
 /**
  * The longest wait before the next attempt to connect, also as a fraction of a lease. Another instance may take

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { BearerToken } from '../../../src/auth/bearer-token.ts';
-import { VerifiedTokens } from '../../../src/auth/oauth/verified-tokens.ts';
+import { VerifiedTokens } from '../../../src/auth/oauth/token-authenticator.ts';
 import type { VerifiedToken } from '../../../src/auth/oauth/verify-token.ts';
 
 const verified = (): VerifiedToken => ({ expiresAtMs: 1_000, isCurrent: () => true }) as never;

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { OtherSessions } from '../../../src/console/sessions/other-sessions.ts';
 import type { OwnSessions } from '../../../src/console/sessions/session-answers.ts';
 import type { SessionView } from '../../../src/console/sessions/session-view.ts';
-import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
+import { createMemoryChanges } from '../../../src/store/memory/memory-tables.ts';
 import type { Changes } from '../../../src/store/shared/changes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

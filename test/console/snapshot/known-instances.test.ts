@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KnownInstances } from '../../../src/console/snapshot/known-instances.ts';
-import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
+import { createMemoryChanges } from '../../../src/store/memory/memory-tables.ts';
 import type { Changes } from '../../../src/store/shared/changes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

@@ -3,7 +3,7 @@ import { acknowledgeWaitMs } from '../../../src/modern/changes/peers.ts';
 import { maxAnnouncedUris } from '../../../src/modern/changes/wanted-filters.ts';
 import { ModernServer } from '../../../src/modern/modern-server.ts';
 import { anonymous } from '../../../src/protocol/principal.ts';
-import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
+import { createMemoryChanges } from '../../../src/store/memory/memory-tables.ts';
 import type { ChangeListener, Changes } from '../../../src/store/shared/changes.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createFakeServer, type FakeBackend } from '../../support/fake-backend.ts';

@@ -17,7 +17,6 @@ import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
 import { findUnreachable } from './reach-instances.ts';
-import { reportInOrder } from './report-in-order.ts';
 import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
 
 /** The result of checking a server. */
@@ -256,3 +255,29 @@ const adviceOnRedis = ({ memoryPolicy, latencyMs, instances, version }: RedisFin
       `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
     ],
   ]);
+
+/**
+ * Works on all items, at most `atOnce` at a time. Reports each result in the order of the items, as soon as all results
+ * before it are reported. Rejects with the first failure.
+ */
+export async function reportInOrder<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Result>,
+  report: (result: Result) => void,
+): Promise<void> {
+  const unreported = new Map<number, () => void>();
+  const queue = items.entries(); // shared by all workers: each takes the next item
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of queue) {
+      const result = await work(item);
+      unreported.set(index, () => report(result));
+      for (let reportNext = unreported.get(next); reportNext !== undefined; reportNext = unreported.get(next)) {
+        unreported.delete(next++);
+        reportNext();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}

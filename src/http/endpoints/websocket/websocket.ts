@@ -1,6 +1,6 @@
 // src/http/endpoints/websocket: clients on a WebSocket.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Server as NetServer, Socket } from 'node:net';
+import type { Server as NetServer, Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { subprotocol, webSocketLimits } from '../../../backend/websocket-peer.ts';
@@ -11,7 +11,6 @@ import type { Endpoint } from '../../http-context.ts';
 import { endIfUnanswered } from '../../malformed-requests.ts';
 import { type AdmissionOptions, behindAdmission } from '../../pipeline/admission.ts';
 import { withoutSlash } from '../../router.ts';
-import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 import { UpgradeContext } from './upgrade-context.ts';
 import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
 
@@ -19,13 +18,13 @@ import { WebSocketConnection, type WebSocketConnectionOptions } from './websocke
 type PerConnection = 'server' | 'sender' | 'permit' | 'authorization';
 
 /** Options of the WebSocket endpoints of a gateway. */
-export interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, PerConnection> {
+interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, PerConnection> {
   /** Limit of one message of a client. */
   readonly maxBodyBytes: number;
 }
 
 /** The WebSocket endpoints of a gateway. */
-export interface WebSocketEndpoint {
+interface WebSocketEndpoint {
   /** Sets the servers, by the path of their endpoint, and the rules for their clients. Open connections continue. */
   route(servers: ReadonlyMap<string, AdmissionOptions>): void;
   /** Answers the upgrade requests of this HTTP server that want a WebSocket; others are served without an upgrade. */
@@ -122,4 +121,26 @@ export const webSocketOnly: Endpoint = (context) => {
 export function refuseSubprotocols(headers: IncomingHttpHeaders): Reason | undefined {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
   return offered === undefined || offered.includes(subprotocol) ? undefined : 'subprotocol_required';
+}
+
+/** True for a request that wants the connection to become a WebSocket. */
+const wantsWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
+
+/**
+ * Answers a request with another `Upgrade` than websocket as if it had none, which a server may do (RFC 9110, section
+ * 7.8). Node.js does the same without an upgrade listener. Clients of Java offer h2c with every first request.
+ *
+ * Node.js detaches the connection when it reports an upgrade, before the body is read. So the head without the header
+ * is put back before the rest of the input, and the connection is passed to the server again.
+ */
+export function serveWithoutUpgrade(server: Server, incoming: IncomingMessage, socket: Duplex, rest: Buffer): void {
+  if (endIfUnanswered(socket)) return; // the answer to the earlier request could not come any more
+  const { method, url, httpVersion, rawHeaders } = incoming;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
+  server.emit('encrypted' in socket ? 'secureConnection' : 'connection', socket);
 }

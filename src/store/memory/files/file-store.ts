@@ -41,7 +41,7 @@ export interface FileStoreOptions {
 }
 
 /** What was found in the directory. */
-export interface FoundState {
+interface FoundState {
   readonly sessions: number;
   /** The size of the files. */
   readonly bytes: number;

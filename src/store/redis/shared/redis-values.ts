@@ -1,3 +1,4 @@
+import type { Rates } from '../../shared/rates.ts';
 import type { Values } from '../../shared/values.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisAccess } from '../redis-access.ts';
@@ -29,3 +30,15 @@ export const createRedisValues = ({ run, keys }: RedisAccess): Values => ({
 
 /** Redis takes whole milliseconds, from 1. */
 const wholeMs = (ms: number): number => Math.max(1, Math.ceil(ms));
+
+const microsecondsPerMs = 1_000;
+
+/** Stores each rate as the time by Redis' clock, in microseconds, at which its debt is paid. The key expires then. */
+export function createRedisRates({ runScript, keys }: RedisAccess): Rates {
+  return {
+    async use(name, costMs) {
+      const debt = await runScript('use-rate', [keys.rate(name)], [Math.round(costMs * microsecondsPerMs)]);
+      return Number(debt) / microsecondsPerMs;
+    },
+  };
+}

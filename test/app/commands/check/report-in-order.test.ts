@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reportInOrder } from '../../../../src/app/commands/check/report-in-order.ts';
+import { reportInOrder } from '../../../../src/app/commands/check/check-command.ts';
 
 /** Work that ends when it is told to. */
 function startWork(items: readonly string[], atOnce: number) {

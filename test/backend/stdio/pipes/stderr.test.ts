@@ -1,8 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LineTail } from '../../../../src/backend/stdio/pipes/line-tail.ts';
 import { escapeControlCharacters } from '../../../../src/backend/stdio/pipes/printable.ts';
-import { type StderrLimits, StderrReader } from '../../../../src/backend/stdio/pipes/stderr.ts';
+import { LineTail, type StderrLimits, StderrReader } from '../../../../src/backend/stdio/pipes/stderr.ts';
 import { openChild } from '../harness.ts';
 
 function drain(limits: Partial<StderrLimits> = {}) {

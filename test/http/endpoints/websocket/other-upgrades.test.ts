@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { serveWithoutUpgrade } from '../../../../src/http/endpoints/websocket/other-upgrades.ts';
+import { serveWithoutUpgrade } from '../../../../src/http/endpoints/websocket/websocket.ts';
 import { connectRaw } from '../../../hardening/raw-http.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
