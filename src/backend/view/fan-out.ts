@@ -229,8 +229,9 @@ export class FanOut {
 
   #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {
     const own = cursors?.get(member.name);
-    const text = own === undefined ? request.text : putMembers(request, 'params', [['cursor', JSON.stringify(own)]]);
-    return withId(changedMessage(request, text, {}), this.newId());
+    const renamed = withId(request, this.newId());
+    if (own === undefined) return renamed;
+    return changedMessage(renamed, putMembers(renamed, 'params', [['cursor', JSON.stringify(own)]]), {});
   }
 
   #read(
