@@ -15,7 +15,7 @@ const long = [
   'test/bench/{bench,command}.test.ts',
   'test/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
   'test/cluster/fault-{failover,link,owner,redis,redis-net,stall,storm}.test.ts',
-  'test/cluster/kill-{matrix,random}.test.ts',
+  'test/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',
   'test/conformance/{tasks,translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',

@@ -1,0 +1,126 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRandom, type Random, seedOfRun } from '../resume/random.ts';
+import type { Cluster } from '../support/cluster.ts';
+import { environmentNumber } from '../support/environment-number.ts';
+import { root } from '../support/gateway.ts';
+import { callForTask, getTask, type TaskView } from '../support/task-client.ts';
+import { startFastCluster } from './fast.ts';
+
+/** How many calls the clients make; `TASKS=10000` is the full size, which takes a quarter of an hour. */
+const calls = environmentNumber('TASKS', 300);
+const clients = 40;
+/** How long a client asks for the end of a task: more than a restart of Redis and the drain of an instance take. */
+const patienceMs = 60_000;
+
+/** What a task may say whose instance was killed, or was stopped before its call was answered. */
+const unknown = ['outcome_unknown', 'server_exited', 'session_ended', 'draining', 'request_timeout'];
+
+describe(`${calls} calls that become tasks, at three instances that are killed, drained and cut off from Redis`, () => {
+  const seed = seedOfRun();
+  let cluster: Cluster;
+  let folder: string;
+  let notes: string;
+  const counts: Record<string, number> = {};
+  const note = (what: string): void => {
+    counts[what] = (counts[what] ?? 0) + 1;
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
+    notes = join(folder, 'notes');
+    await writeFile(notes, '');
+    cluster = await startFastCluster({
+      command: [process.execPath, `${root}test/fixtures/slow-tools.mjs`, notes],
+      args: ['--defaults.tasks.after', '50ms', '--timeouts.drain', '4s', '--timeouts.grace', '500ms'],
+    });
+  });
+  afterAll(async () => {
+    await cluster?.stop();
+    await rm(folder, { recursive: true, force: true });
+    process.stdout.write(`tasks-random, RESUME_SEED=${seed}: ${JSON.stringify(counts)}\n`);
+  });
+
+  test(
+    '[P3] each task ends once and truthfully, is collected at another instance, and no call runs twice',
+    async () => {
+      const random = createRandom(seed);
+      let left = calls;
+      let isOver = false;
+      const anyUrl = (own: Random): string => cluster.instances[own.integer(0, 2)]?.url ?? '';
+      const faults = causeFaults(cluster, random.fork(), note, () => isOver);
+      const works = Array.from({ length: clients }, async (_, client) => {
+        const own = random.fork();
+        for (let n = 0; left-- > 0; n += 1) await useTask(`${client}-${n}`, own, () => anyUrl(own), note);
+      });
+      await Promise.all(works);
+      isOver = true;
+      await faults;
+      const begun = (await readFile(notes, 'utf8')).split('\n').filter((line) => line.startsWith('work'));
+      expect(new Set(begun).size, `RESUME_SEED=${seed}`).toBe(begun.length);
+      expect(counts['completed'] ?? 0).toBeGreaterThan(calls / 4);
+    },
+    120_000 + calls * 200,
+  );
+});
+
+/** Makes a call, and follows its task to the end. */
+async function useTask(marker: string, random: Random, url: () => string, note: (what: string) => void): Promise<void> {
+  const ms = random.integer(100, 1_500);
+  const answer = await callForTask(url(), 'work', { ms, marker }).catch(() => undefined);
+  // Its instance is gone, or has refused the call: it has no task.
+  if (answer === undefined) return note('unanswered');
+  if (answer.resultType !== 'task') {
+    expect(answer.content?.[0]?.text).toBe(marker);
+    return note('answered');
+  }
+  const end = await endOf(answer.taskId, url);
+  expect(['completed', 'failed']).toContain(end.status);
+  if (end.status === 'completed') expect(end.result?.content[0]?.text).toBe(marker);
+  else expect(unknown).toContain(end.error?.data?.reason);
+  note(end.status === 'completed' ? 'completed' : `failed: ${end.error?.data?.reason}`);
+  expect(await endOf(answer.taskId, url)).toEqual(end);
+}
+
+/** Asks any instance for the end of a task, also while some are away. */
+async function endOf(taskId: string, url: () => string): Promise<TaskView> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      const task = await getTask(url(), taskId);
+      if (!['working', 'input_required'].includes(task.status)) return task;
+    } catch (cause) {
+      // An instance that is away, or that does not reach its store.
+      if (!/fetch|ECONN|socket|hang up|store_unavailable|draining|owner_unreachable|reset/i.test(String(cause)))
+        throw cause;
+    }
+    if (performance.now() > deadline) throw new Error(`the task ${taskId} did not end`);
+    await delay(150);
+  }
+}
+
+async function causeFaults(
+  cluster: Cluster,
+  random: Random,
+  note: (what: string) => void,
+  isOver: () => boolean,
+): Promise<void> {
+  while (!isOver()) {
+    await delay(random.integer(500, 2_500));
+    const instance = random.integer(0, 2);
+    const kind = random.integer(0, 5);
+    if (kind === 5) {
+      await cluster.redis.kill();
+      await delay(random.integer(0, 1_000));
+      await cluster.redis.restart({ keepData: true });
+      note('fault: Redis');
+    } else {
+      if (kind >= 2) await cluster.kill(instance);
+      await cluster.restart(instance);
+      note(kind >= 2 ? 'fault: kill' : 'fault: drain');
+    }
+  }
+}
