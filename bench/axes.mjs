@@ -1,5 +1,4 @@
 // The growth curves, as data: along what they go, which lines they have, and what the cost of a unit is that must not grow.
-import { scenarios } from './scenarios.mjs';
 import { ours, targets } from './targets.mjs';
 
 const kib = 1024;
@@ -37,9 +36,6 @@ const streamOf = (events) => ({
   ...times,
   ...(events >= 100_000 && { runMs: 4_000 }),
 });
-
-const cluster = (instances) =>
-  named(`ours-cluster-${instances}`, ours({ store: instances === 1 ? 'redis' : 'cluster', instances }));
 
 const perCall = ({ gatewayCpu, answers }) => (gatewayCpu / answers) * micro;
 const perEvent = ({ gatewayCpu, events }) => (gatewayCpu / events) * micro;
@@ -116,25 +112,10 @@ export const axes = [
     ],
     cost: perEvent,
   },
-  {
-    name: 'instances',
-    title: 'Total CPU of all gateways, µs',
-    note: '16 sessions; their requests go to the instances in turn',
-    x: { label: 'instances that share a Redis', ticks: [1, 2, 3, 4] },
-    lines: [
-      { name: 'per call of 100 B', targetAt: cluster, scenario: short(scenarios['echo-16x1-100-string']) },
-      { name: 'per progress event', targetAt: cluster, scenario: short(scenarios['stream-16']), cost: perEvent },
-    ],
-    cost: perCall,
-  },
 ];
 
-function short(scenario) {
-  return { ...scenario, warmMs: 2_500, runMs: 2_000 };
-}
-
 /** What a line has at a place of its axis: `{ scenario, target }`; undefined where it does not go. */
-export function cellAt({ scenario, scenarioAt, target, targetAt, most = Number.POSITIVE_INFINITY }, x) {
+export function cellAt({ scenario, scenarioAt, target, most = Number.POSITIVE_INFINITY }, x) {
   if (x > most) return undefined;
-  return { scenario: scenario ?? scenarioAt(x), target: target ?? targetAt(x) };
+  return { scenario: scenario ?? scenarioAt(x), target };
 }

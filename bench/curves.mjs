@@ -1,23 +1,20 @@
 // node bench/curves.mjs [--axis a,b] [--rounds N] [--out NAME] [--resume] [--quick] [--report] [--write [--replace]]
 //
-// How the cost of a unit grows with the number of units: of sessions, bytes, events and instances; ours, the ideal, and peers as far as they
+// How the cost of a unit grows with the number of units: of sessions, bytes and events; ours, the ideal, and peers as far as they
 // go. Appends to bench/results/NAME.jsonl (curves.jsonl), where a later run of an axis replaces that axis, and prints the tables with the slope
-// of each line. --write puts them into docs/benchmarks.md, with a plot of each axis in docs/images; with --replace also if they say less than what
-// stands there. --report: of what is measured already. --resume: goes on with the last run of that file, if it was broken off, with its arguments.
+// of each line. --write puts them into docs/benchmarks.md; with --replace also if they say less than what stands there. --report: of what is measured already. --resume: goes on with the last run of that file, if it was broken off, with its arguments.
 // --quick: each axis but for its large end, into curves-quick.jsonl.
-import { mkdirSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { axes } from './axes.mjs';
 import { choose } from './lib/choose.mjs';
 import { readCommand } from './lib/command.mjs';
 import { groupsOf } from './lib/curve-groups.mjs';
 import { estimateMs } from './lib/estimate.mjs';
-import { imagesFolder, writeBetween } from './lib/page.mjs';
+import { writeBetween } from './lib/page.mjs';
 import { installPeers } from './lib/peers.mjs';
 import { findResults, openResults, readRows } from './lib/results.mjs';
 import { optionsOfResumed } from './lib/resumed.mjs';
 import { runRounds } from './lib/rounds.mjs';
-import { linesOf, plotOf, tableOf } from './report/curves.mjs';
+import { linesOf, tableOf } from './report/curves.mjs';
 import { describe } from './report/report.mjs';
 
 const print = (text) => process.stdout.write(`${text}\n`);
@@ -38,22 +35,15 @@ const wrong = given.report ? [] : await measure();
 
 const rows = readRows([findResults(out)]);
 const parts = [];
-const plots = new Map();
 for (const axis of axes) {
   const lines = linesOf(axis, rows);
   if (lines.length === 0) continue;
-  const image = `growth-${axis.name}.svg`;
-  parts.push(`**${axis.title}** (${axis.note})\n\n![${axis.title}](images/${image})\n\n${tableOf(axis, lines)}`);
-  plots.set(image, plotOf(axis, lines));
+  parts.push(`**${axis.title}** (${axis.note})\n\n${tableOf(axis, lines)}`);
 }
 const text = `${describe(rows, [])}\n\n${parts.join('\n\n')}`;
 print(`\n${text}`);
 for (const line of wrong) print(`WRONG: ${line}`);
-if (given.write) {
-  writeBetween('curves', text, { isReplaced: given.replace });
-  mkdirSync(imagesFolder, { recursive: true });
-  for (const [image, svg] of plots) writeFileSync(path.join(imagesFolder, image), svg);
-}
+if (given.write) writeBetween('curves', text, { isReplaced: given.replace });
 process.exit(wrong.length > 0 ? 1 : 0);
 
 async function measure() {

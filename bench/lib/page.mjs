@@ -4,9 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from './command.mjs';
 
-const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
-const page = path.join(docs, 'benchmarks.md');
-export const imagesFolder = path.join(docs, 'images');
+const page = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs/benchmarks.md');
 
 /** Puts `text` between `<!-- name: … -->` and `<!-- end of name -->` of the page. */
 export const writeBetween = (name, text, options) =>
@@ -31,13 +29,10 @@ export function putBetween(whole, name, text, { isReplaced = false } = {}) {
 
 /** What is in one text and not in the other one. */
 function lostIn(old, text) {
-  const plots = [...old.matchAll(/!\[([^\]]*)\]/g)].map(([image, title]) =>
-    text.includes(image) ? [] : `without "${title}"`,
-  );
   const before = extentOf(old);
   const after = extentOf(text);
   const fewer = Object.keys(before).filter((key) => after[key] < before[key]);
-  return [...fewer.map((key) => `${after[key]} ${key} in place of ${before[key]}`), ...plots.flat()];
+  return fewer.map((key) => `${after[key]} ${key} in place of ${before[key]}`);
 }
 
 /** The rows of the tables in a text, and the values in them. */

@@ -1,15 +1,15 @@
-// The peers from npm: a package of their own with a lock file of their own, installed when they are first asked for.
+// The peers from npm: bench/ is a package with a lock file of its own, installed when they are first asked for.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from './command.mjs';
 
-const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../peers');
+const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 export const peersModules = path.join(folder, 'node_modules');
 const installLimitMs = 300_000;
 
-/** Installs what bench/peers/package-lock.json pins, without running any install script. Throws if that fails. */
+/** Installs what bench/package-lock.json pins, without running any install script. Throws if that fails. */
 export function installPeers() {
   if (existsSync(path.join(peersModules, '.package-lock.json'))) return;
   const { status, error } = spawnSync('npm', ['ci', '--ignore-scripts'], {
@@ -18,9 +18,7 @@ export function installPeers() {
     timeout: installLimitMs,
   });
   if (status !== 0)
-    throw new UsageError(
-      `npm ci in bench/peers failed (${error?.message ?? status}): peers come from the registry of npm`,
-    );
+    throw new UsageError(`npm ci in bench failed (${error?.message ?? status}): peers come from the registry of npm`);
 }
 
 /** The installed version of a peer; undefined if it is not installed. */

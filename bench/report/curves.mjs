@@ -1,8 +1,7 @@
-// The growth curves of results: the points of each line, its slope, a table, and a plot.
+// The growth curves of results: the points of each line, its slope, and a table.
 import { cellAt } from '../axes.mjs';
 import { newestCells } from '../lib/results.mjs';
 import { median, number } from './measures.mjs';
-import { plot, short } from './plot.mjs';
 
 /** At the large end, where what is there once no longer counts. */
 const slopePoints = 3;
@@ -43,14 +42,6 @@ export function slopeOf(points) {
   return over / last.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
 }
 
-export const plotOf = (axis, lines) =>
-  plot({
-    title: axis.title,
-    note: `${axis.note}; both axes are logarithmic`,
-    x: axis.x,
-    series: lines,
-  });
-
 export function tableOf(axis, lines) {
   const ticks = axis.x.ticks.filter((tick) => lines.some(({ points }) => points.some(([x]) => x === tick)));
   const rows = lines.map(({ name, points }) => {
@@ -61,4 +52,21 @@ export function tableOf(axis, lines) {
   });
   const head = `| ${axis.x.label} | ${ticks.map(short).join(' | ')} | slope |`;
   return [head, `|:--|${'--:|'.repeat(ticks.length + 1)}`, ...rows].join('\n');
+}
+
+/** `1500000` as `1.5M`; sizes that are powers of two as `64Ki`. */
+function short(value) {
+  for (const [unit, sign] of [
+    [2 ** 20, 'Mi'],
+    [2 ** 10, 'Ki'],
+  ]) {
+    if (value >= unit && value % unit === 0) return `${value / unit}${sign}`;
+  }
+  for (const [unit, sign] of [
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ]) {
+    if (value >= unit) return `${Number((value / unit).toPrecision(3))}${sign}`;
+  }
+  return `${Number(value.toPrecision(3))}`;
 }

@@ -249,27 +249,4 @@ describe('curves.mjs', () => {
     ).toBeCloseTo(1);
     expect(slopeOf([[10, 3]])).toBeUndefined();
   });
-
-  test('a plot has its points where their logarithms are, inside of the picture, with escaped names', async () => {
-    const { plot } = (await load('plot')) as { plot: (of: object) => string };
-    const svg = plot({
-      ...{ title: 'a < b', note: 'both', x: { label: 'n', ticks: [1, 10, 100] } },
-      series: [
-        {
-          name: 'a & b',
-          points: [
-            [1, 100],
-            [10, 10],
-            [100, 1],
-          ],
-        },
-      ],
-    });
-    expect(svg).toContain('<title>a &lt; b</title>');
-    expect(svg).toContain('>a &amp; b</text>');
-    const [, path = ''] = /class="line" d="M([^"]*)"/.exec(svg) ?? [];
-    const [left = [], middle = [], right = []] = path.split('L').map((place) => place.split(' ').map(Number));
-    for (const axis of [0, 1]) expect(middle[axis]).toBeCloseTo(((left[axis] ?? 0) + (right[axis] ?? 0)) / 2, 0);
-    expect([left[0], left[1], 720 - (right[0] ?? 0), 400 - (right[1] ?? 0)].every((gap) => (gap ?? 0) > 40)).toBe(true);
-  });
 });

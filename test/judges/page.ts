@@ -115,7 +115,7 @@ function summaryOf(title: string, section: string): string {
 
 /** The judges and the peers, in the versions that their lock files pin. */
 function versionsText(): string {
-  const rows = ['test/conformance', 'test/judges/clients', 'test/judges/servers', 'bench/peers'].flatMap((folder) => {
+  const rows = ['test/conformance', 'test/judges/clients', 'test/judges/servers', 'bench'].flatMap((folder) => {
     const manifest: { dependencies: Readonly<Record<string, string>> } = JSON.parse(
       readFileSync(fileURLToPath(new URL(`../../${folder}/package.json`, import.meta.url)), 'utf8'),
     );
