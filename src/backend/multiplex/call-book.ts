@@ -106,7 +106,9 @@ export class CallBook<C extends BookedCall> {
   /** As `take`, for a call that the server has answered. Its progress may come late. */
   settle(id: RequestId | null | undefined): C | undefined {
     const call = this.take(id);
-    if (call?.progressToken === undefined) return call;
+    if (call === undefined) return undefined;
+    call.request = undefined;
+    if (call.progressToken === undefined) return call;
     this.#late ??= new BoundedMap(maxLateTokens);
     this.#late.set(call.progressToken, call);
     return call;

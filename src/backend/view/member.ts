@@ -76,6 +76,7 @@ const baseLists: ReadonlySet<string> = new Set(
 const maxEarlyBytes = 1024 * 1024;
 /** A request does not start a server again before this time is over: the lists of the view would wait for it each time. */
 const retryMs = 5_000;
+
 /** One server of a view, in one session: its backend, and its requests. */
 export class Member implements BackendEvents {
   readonly name: string;

@@ -95,15 +95,15 @@ describe('a book of calls', () => {
   it('[P8] counts the bytes of the requests that it keeps', () => {
     const book = new CallBook();
     const request = createMessage({ id: 1, method: 'tools/list', params: { text: 'x'.repeat(1_000) } });
-    const calls = [1, 2, 3].map((id) => call(id, { request }));
+    const calls = [1, 2, 3].map((id) => call(id, { request, progressToken: id }));
     for (const each of calls) book.add(each);
     expect(book.heldBytes).toBe(3 * request.text.length);
     const [first, second] = calls as [BookedCall, BookedCall];
     book.forgetRequest(first);
     book.cancel(second, 1_000);
     expect([book.heldBytes, second.request]).toEqual([request.text.length, undefined]);
-    book.take(1);
-    book.take(3);
-    expect(book.heldBytes).toBe(0);
+    book.settle(1);
+    book.settle(3);
+    expect([book.heldBytes, book.byToken(3)?.request]).toEqual([0, undefined]);
   });
 });
