@@ -78,8 +78,8 @@ describe('access to Redis', () => {
     const words = await documentedRights('gangway');
     const folderOfScripts = 'src/store/redis/scripts';
     const calls = /redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
-    const files = await readdir(folderOfScripts, { recursive: true });
-    for (const name of files.filter((file) => file.endsWith('.lua'))) {
+    const files = await readdir(folderOfScripts);
+    for (const name of files) {
       const script = await readFile(join(folderOfScripts, name), 'utf8');
       const commands = [...script.matchAll(calls)].map(([, command = '', next = '']) => [command, next] as const);
       expect(commands.length, name).toBeGreaterThan(0);

@@ -14,24 +14,20 @@ export type RunScript = (
   args: readonly ScriptArgument[],
 ) => Promise<ScriptReply>;
 
-/** The names of the scripts by their folder in `scripts/`. Each folder changes one part of the data. */
-const scriptNames = {
-  log: ['append', 'read'],
-  records: ['create', 'change', 'register', 'take-over', 'end'],
-  instances: ['join', 'store-generation', 'declare-dead'],
-  shared: ['announce', 'use-rate'],
-} as const;
-export type ScriptName = (typeof scriptNames)[keyof typeof scriptNames][number];
+/** The names of the files in `scripts/`: those of the log, of the records of sessions, of instances, and of others. */
+const scriptNames = [
+  ...(['append', 'read'] as const),
+  ...(['create', 'change', 'register', 'take-over', 'end'] as const),
+  ...(['join', 'store-generation', 'declare-dead'] as const),
+  ...(['announce', 'use-rate'] as const),
+];
+export type ScriptName = (typeof scriptNames)[number];
 
 /**
  * Reads the scripts and returns the function that runs them. Sources and build both have the scripts beside this file.
  */
 export function createRunScript({ run }: Commands): RunScript {
-  const scripts = new Map<ScriptName, Script>(
-    Object.entries(scriptNames).flatMap(([folder, names]) =>
-      names.map((name) => [name, loadScript(folder, name)] as const),
-    ),
-  );
+  const scripts = new Map(scriptNames.map((name) => [name, loadScript(name)]));
   /**
    * Scripts that Redis did not know and that are being sent. Later calls wait, so that they do not overtake earlier
    * ones.
@@ -73,7 +69,7 @@ interface Script {
   readonly sha: string;
 }
 
-function loadScript(folder: string, name: ScriptName): Script {
-  const text = readFileSync(new URL(`./scripts/${folder}/${name}.lua`, import.meta.url), 'utf8');
+function loadScript(name: ScriptName): Script {
+  const text = readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
