@@ -48,7 +48,7 @@ const idPrefix = 'gangway-';
 /** True for the id of a task that the gateway may have made. */
 export const isGatewayTask = (id: unknown): id is string => typeof id === 'string' && id.startsWith(idPrefix);
 
-/** Unfinished and kept tasks of one client, and all bytes that the tasks of this instance take (P8). */
+/** Unfinished and kept tasks of one client, those that it watches, and all bytes that the tasks of this instance take (P8). */
 const maxTasksOfAsker = 1_000;
 const maxBytesOfAsker = 16 * 1024 * 1024;
 const maxBytes = 64 * 1024 * 1024;
@@ -78,6 +78,8 @@ export class GatewayTasks {
   #bytes = 0;
   /** The tasks whose state is being stored, and whether it has changed since. */
   readonly #storing = new Map<RunningTask, boolean>();
+  /** How many tasks each client watches here. */
+  readonly #watchers = new Map<string, number>();
   /** The name under which this instance listens for answers and cancellations, and how to stop. */
   #listening: { readonly name: string; readonly done: Promise<(() => void) | undefined> } | undefined;
   #isClosed = false;
@@ -99,7 +101,8 @@ export class GatewayTasks {
   async begin(of: TaskClient, call: TaskCall, isWanted: () => boolean): Promise<RunningTask | undefined> {
     const asker = digestOf(of);
     const requestBytes = call.request?.text.length ?? 0;
-    if (this.#isClosed || !this.#hasRoom(asker, emptyTaskBytes + requestBytes)) return undefined;
+    const isFull = (this.#ofAsker.get(asker)?.count ?? 0) >= maxTasksOfAsker;
+    if (this.#isClosed || isFull || !this.#hasRoom(asker, emptyTaskBytes + requestBytes)) return undefined;
     const { instances, ttlMs, maxRunMs, maxTextBytes } = this.#options;
     const id = idPrefix + randomBytes(18).toString('base64url');
     const owner = instances.current();
@@ -121,6 +124,7 @@ export class GatewayTasks {
     // Nobody was told of it.
     task.isOver = true;
     this.#forget(id);
+    if (isStored) await this.#write(() => this.#options.values.set('task', id, nothing, 1));
     return undefined;
   }
 
@@ -129,7 +133,7 @@ export class GatewayTasks {
     const { values } = this.#options;
     const [end, state] = await Promise.all([values.get('task', endOf(id)), values.get('task', id)]);
     const stored = end ?? state;
-    if (stored === undefined) return undefined;
+    if (stored === undefined || stored.length === 0) return undefined;
     const record = parseTask(stored);
     if (record.facts.asker !== digestOf(of)) return undefined;
     if (end !== undefined || (await this.#isRunning(id, record.facts.owner))) return record;
@@ -169,22 +173,31 @@ export class GatewayTasks {
     return true;
   }
 
+  /** How many more tasks a client may watch at this instance (P8). */
+  roomToWatch(of: TaskClient): number {
+    return maxTasksOfAsker - (this.#watchers.get(digestOf(of)) ?? 0);
+  }
+
   /**
    * Tells of a task of this client: its state now, and each later one up to its end. Resolves with the function that
    * stops it. Rejects with `StoreUnavailable`.
    */
   async watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void): Promise<() => void> {
+    const asker = digestOf(of);
+    this.#watchers.set(asker, (this.#watchers.get(asker) ?? 0) + 1);
     let told: string | undefined;
     let isLooking = false;
     let isMissed = false;
+    let isStopped = false;
+    let unsubscribe: (() => void) | undefined;
     const look = async (): Promise<void> => {
       isMissed = isLooking;
-      if (isLooking) return;
+      if (isLooking || isStopped) return;
       isLooking = true;
       try {
         const record = await this.find(id, of);
         const state = record && `${JSON.stringify(record.facts)} ${record.text.length}`;
-        if (record === undefined || state === told) return;
+        if (record === undefined || state === told || isStopped) return;
         told = state;
         tell(record);
         if (!isOpen(record.facts)) stop();
@@ -194,13 +207,23 @@ export class GatewayTasks {
       }
     };
     const lookNow = (): void => detach('request', this.#write(look));
-    const unsubscribe = await this.#options.changes.subscribe(newsOf(id), { onChange: lookNow, onMissed: lookNow });
     // An instance that is lost announces nothing.
     const timer = setInterval(lookNow, watchMs).unref();
     const stop = (): void => {
+      if (isStopped) return;
+      isStopped = true;
       clearInterval(timer);
-      unsubscribe();
+      unsubscribe?.();
+      const left = (this.#watchers.get(asker) ?? 1) - 1;
+      if (left === 0) this.#watchers.delete(asker);
+      else this.#watchers.set(asker, left);
     };
+    try {
+      unsubscribe = await this.#options.changes.subscribe(newsOf(id), { onChange: lookNow, onMissed: lookNow });
+    } catch (cause) {
+      stop();
+      throw cause;
+    }
     lookNow();
     return stop;
   }
@@ -260,13 +283,12 @@ export class GatewayTasks {
     const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs, mark };
     const candidate = formatTask({ facts: ended, text });
     const kept = await values.keep('task', endOf(id), candidate, ttlMs);
+    if (kept.equals(candidate))
+      onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
     // A state that outlives the end would look like a lost task.
     await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
     await this.#announce(id);
-    const { facts: found, text: foundText } = parseTask(kept);
-    if (kept.equals(candidate))
-      onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
-    return { facts: found, text: foundText };
+    return parseTask(kept);
   }
 
   #set(id: string, record: TaskRecord): Promise<boolean> {
@@ -348,8 +370,8 @@ export class GatewayTasks {
   }
 
   #hasRoom(asker: string, bytes: number): boolean {
-    const { count, bytes: used } = this.#ofAsker.get(asker) ?? { count: 0, bytes: 0 };
-    return count < maxTasksOfAsker && used + bytes <= maxBytesOfAsker && this.#bytes + bytes <= maxBytes;
+    const used = this.#ofAsker.get(asker)?.bytes ?? 0;
+    return used + bytes <= maxBytesOfAsker && this.#bytes + bytes <= maxBytes;
   }
 
   #note(id: string, asker: string, bytes: number): void {

@@ -100,6 +100,7 @@ describe('a task', () => {
     const { start, state } = createInstances();
     const a = start('a');
     expect(await a.tasks.begin(ada, a.call, () => false)).toBeUndefined();
+    expect(a.tasks.running).toBe(0);
     state.isAway = true;
     expect(await a.begin()).toBeUndefined();
     expect([a.told, a.tasks.running]).toEqual([[], 0]);
@@ -176,6 +177,22 @@ describe('a task', () => {
 });
 
 describe('[P8] the tasks of one client', () => {
+  it('are watched at most 1,000 times at one instance, until the watch or the task ends', async () => {
+    const { start } = createInstances();
+    const a = start('a');
+    const task = await a.begin();
+    const states: string[] = [];
+    const tell = ({ facts }: { readonly facts: { readonly status: string } }) => void states.push(facts.status);
+    const stops = await Promise.all([1, 2, 3].map(() => a.tasks.watch(task?.id ?? '', ada, tell)));
+    expect([a.tasks.roomToWatch(ada), a.tasks.roomToWatch(bob)]).toEqual([997, 1_000]);
+    stops[0]?.();
+    stops[0]?.();
+    expect(a.tasks.roomToWatch(ada)).toBe(998);
+    task?.response(result({}));
+    await waitFor(() => (a.tasks.roomToWatch(ada) === 1_000 ? true : undefined));
+    expect(states.filter((each) => each === 'completed')).toHaveLength(2);
+  });
+
   it('are at most 1,000, and leave room for others', async () => {
     const { start } = createInstances();
     const a = start('a');
@@ -205,7 +222,10 @@ describe('[P8] the tasks of one client', () => {
     const made = await Promise.all(Array.from({ length: 1_000 }, () => a.begin()));
     expect(await a.begin()).toBeUndefined();
     made[0]?.response(result({}));
+    // A full table of tasks is no reason to lose a result.
+    expect((await a.tasks.find(made[0]?.id ?? '', ada))?.facts.status).not.toBe('failed');
     expect(await waitFor(() => a.begin())).toBeDefined();
+    expect(a.told).not.toContain('failed');
     expect(await a.tasks.find(made[0]?.id ?? '', ada)).toBeUndefined();
   });
 });

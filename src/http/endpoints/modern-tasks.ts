@@ -102,8 +102,11 @@ export class ModernTasks {
     if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
     const { tasks } = this.#options;
     const listed = taskIdsIn(request);
-    const own = listed.map(({ id }) => id).filter(isGatewayTask);
     const asker = await this.#askerOf(origin);
+    const own = listed
+      .map(({ id }) => id)
+      .filter(isGatewayTask)
+      .slice(0, tasks.roomToWatch(asker));
     const found = await Promise.all(own.map((id) => tasks.find(id, asker)));
     const known = own.filter((_, index) => found[index] !== undefined);
     if (answer.isOver) return;
