@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts, ConsoleServer, StatusPage } from '../ops/admin/console-hook.ts';
@@ -16,7 +17,6 @@ import { addConsoleRoutes } from './console-routes.ts';
 import { OperatorActions } from './operator-actions.ts';
 import { readAssets } from './page-assets.ts';
 import { PageSubscriptions } from './page-subscriptions.ts';
-import { relayToEndpoint } from './playground/endpoint-relay.ts';
 import { PlaygroundSessions } from './playground/playground-sessions.ts';
 import type { ConsoleRecord } from './record/console-record.ts';
 import { redactStart } from './record/redacted-content.ts';
@@ -25,6 +25,16 @@ import { KnownInstances } from './snapshot/known-instances.ts';
 import { ProcessMemory } from './snapshot/process-memory.ts';
 import type { ServerHealthView } from './snapshot/snapshot.ts';
 import { type ServerState, SnapshotBuilder } from './snapshot/snapshot-builder.ts';
+
+/** The header with the credentials of the playground for the endpoint. `Authorization` has those for the admin port. */
+const authorizationHeader = 'x-gangway-authorization';
+
+/** The address at which clients reach a server. */
+interface EndpointAddress {
+  readonly path: string;
+  /** A host name that the endpoint accepts. */
+  readonly host: string;
+}
 
 /** The time that a page may reconnect later than the delay says, for a changed network or a reopened tunnel. */
 const awayMarginMs = 10_000;
@@ -207,3 +217,18 @@ function accessPolicyOf({ operators, isOnLoopback }: ConsoleParts, startToken: s
 
 /** The part of a revision that the page needs. */
 const shownOf = ({ name, headers }: Revision): Pick<Revision, 'name' | 'headers'> => ({ name, headers });
+
+/**
+ * Turns a request of the playground into a request to the endpoint at this path. The endpoint authenticates it and
+ * treats it like that of any client. The admin port has checked the Origin, which would mean nothing to the endpoint.
+ */
+function relayToEndpoint(incoming: IncomingMessage, { path, host }: EndpointAddress): void {
+  const { headers } = incoming;
+  const authorization = headers[authorizationHeader];
+  delete headers[authorizationHeader];
+  delete headers.origin;
+  delete headers.authorization;
+  if (typeof authorization === 'string') headers.authorization = authorization;
+  headers.host = host;
+  incoming.url = path;
+}

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { KeyRequest } from '../../config/access/key-request.ts';
-import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
+import { type Configuration, type GatewayConfig, readConfiguration, type ServerConfig } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
@@ -11,6 +11,7 @@ import { redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../util/boundary.ts';
+import { docsPage } from '../../util/docs-page.ts';
 import { statesOf } from '../file-watch.ts';
 import { prepareStarter } from '../prepare-starter.ts';
 import { version } from '../version.ts';
@@ -20,8 +21,17 @@ import { endSignals } from './end-on-signals.ts';
 import { failed, misconfigured } from './exit-codes.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
-import { platformSupport } from './platform-support.ts';
 import { serveUntilSignal } from './serve-command.ts';
+
+/** What does not work on an operating system; undefined if nothing is known. */
+interface PlatformSupport {
+  /** Why these servers cannot be served at all, and the remedy. */
+  readonly obstacle?: string;
+  /** What the operator should know, for the log. */
+  readonly warning?: string;
+}
+
+const platformPage = docsPage('deploy.md#windows-and-macos');
 
 /** Runs the program: reads the command line, the environment and the file, and executes the command. */
 export async function runCommand(): Promise<void> {
@@ -178,4 +188,29 @@ function logOf({ observe: { logLevel, logFormat } }: GatewayConfig): Log {
   if (!read.ok) throw new Error('the configuration has checked the log levels');
   const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
   return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
+}
+
+/**
+ * Says what does not work on an operating system. A STDIO server without a process group would leave its children
+ * behind (P10), so the gateway does not start it there.
+ */
+export function platformSupport(platform: NodeJS.Platform, servers: readonly ServerConfig[]): PlatformSupport {
+  if (platform !== 'win32') return {};
+  const remedy = `Run the gateway in WSL2 or Docker; see ${platformPage}`;
+  const names = (isMeant: (server: ServerConfig) => boolean): string =>
+    servers
+      .filter(isMeant)
+      .map(({ name }) => name)
+      .join(', ');
+  const local = names(({ address }) => address === undefined);
+  if (local !== '')
+    return {
+      obstacle: `STDIO servers (${local}) need process groups and signals, which Windows does not have. ${remedy}`,
+    };
+  const sockets = names(({ address }) => address?.transport === 'unix');
+  if (sockets !== '')
+    return {
+      obstacle: `servers at unix:// (${sockets}) need Unix sockets, which Node.js does not have on Windows. ${remedy}`,
+    };
+  return { warning: `The gateway was never tested on Windows, and cannot shut down gracefully there. ${remedy}` };
 }

@@ -11,10 +11,10 @@ import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
-import { Routes } from '../../http/router.ts';
+import { textResponse } from '../../http/respond.ts';
+import { type App, Routes } from '../../http/router.ts';
 import { type AdminServer, startAdminServer } from '../../ops/admin/admin-server.ts';
 import type { ConsoleHook, ConsoleServer, StatusPage, StoreState } from '../../ops/admin/console-hook.ts';
-import { addMetricsRoute } from '../../ops/admin/metrics-endpoint.ts';
 import { addHealthRoutes } from '../../ops/health/health-endpoints.ts';
 import type { ReadinessReport } from '../../ops/health/readiness-report.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
@@ -206,4 +206,12 @@ function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger):
     );
   const detail = `The metrics contain server names and usage numbers, but no ids, users or content. Allow only your monitoring system to reach this address. See ${docsPage('reference/metrics.md')}`;
   logger.warn({ host, port, detail }, 'anyone who can reach the operator port can read the metrics');
+}
+
+/** Adds `/metrics`, in Prometheus' text format. */
+function addMetricsRoute(app: App, load: () => Promise<Exposition>): void {
+  app.get('/metrics', async () => {
+    const exposition = await load();
+    return textResponse(await exposition.render(), 200, { 'content-type': exposition.contentType });
+  });
 }

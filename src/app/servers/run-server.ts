@@ -4,6 +4,8 @@ import type { OpenBackend } from '../../backend/backend.ts';
 import { failedBackend } from '../../backend/failed-backend.ts';
 import { filtersOf } from '../../backend/filter/filter-messages.ts';
 import { isUnfiltered } from '../../backend/filter/filter-rules.ts';
+import { HeldTokens, type RequestToken } from '../../backend/identity/held-tokens.ts';
+import { NoUpstreamToken, type UpstreamTokens } from '../../backend/identity/upstream-tokens.ts';
 import { type InterceptorsOf, linkBackends } from '../../backend/link/link.ts';
 import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
@@ -24,7 +26,6 @@ import { Introduction } from '../../server/introduction.ts';
 import type { Server } from '../../server/server.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
-import { createUpstreamTokens } from './create-upstream-tokens.ts';
 import { type Openers, remoteOpeners } from './remote-openers.ts';
 
 /** How the processes and connections of a server are watched. */
@@ -236,3 +237,31 @@ const tokensIn = ({ identity }: ServerConfig): unknown[] =>
 
 /** Increased when the meaning of a session record changes, so that older instances leave such sessions alone. */
 const recordVersion = 1;
+
+/**
+ * Creates the tokens of a server; undefined if it needs none. The OAuth library is loaded with the first token
+ * (docs/decisions/0085).
+ */
+function createUpstreamTokens(
+  { name: server, identity }: Pick<ServerConfig, 'name' | 'identity'>,
+  emit: Emit<ServerEvent>,
+): UpstreamTokens | undefined {
+  if (identity === undefined) return undefined;
+  let requesting: Promise<RequestToken> | undefined;
+  const load = async (): Promise<RequestToken> => {
+    const { createTokenRequests } = await import('../../backend/identity/token-client.ts');
+    return createTokenRequests(identity);
+  };
+  return new HeldTokens(async (subject) => {
+    requesting ??= load();
+    try {
+      const issued = await (await requesting)(subject);
+      emit({ type: 'upstream-token', server, outcome: 'issued' });
+      return issued;
+    } catch (cause) {
+      if (cause instanceof NoUpstreamToken)
+        emit({ type: 'upstream-token', server, outcome: cause.reason, detail: cause.message });
+      throw cause;
+    }
+  });
+}

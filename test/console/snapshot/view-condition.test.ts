@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ServerCondition } from '../../../src/console/snapshot/server-condition.ts';
-import { conditionOfView } from '../../../src/console/snapshot/view-condition.ts';
+import { conditionOfView } from '../../../src/console/snapshot/snapshot-builder.ts';
 
 const up: ServerCondition = { state: 'up', reasons: [] };
 const unused: ServerCondition = { state: 'unused', reasons: [] };
