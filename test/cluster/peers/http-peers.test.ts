@@ -272,6 +272,8 @@ describe('[P3] [P7] an instance that falls silent', () => {
       hold: () => {
         isHeld = true;
       },
+      /** How many connections there were. */
+      connections: () => sockets.size / 2,
       /** The open connections pass nothing on any more. New ones do. */
       lose: () => {
         lost = new Set(sockets);
@@ -327,6 +329,18 @@ describe('[P3] [P7] an instance that falls silent', () => {
     relay.lose();
     expect(await Promise.all([stream.over, call.over])).toEqual(['failed lost', 'failed lost']);
     expect(b.events).toEqual([]);
+  });
+
+  it('[P8] is asked on as many connections as there are requests at once, and on those again, also after a stream', async () => {
+    const { a, b, relay } = await createRelayed();
+    for (let count = 1; count <= 20; count += 1) {
+      const asked = b.ask('a', count % 2 === 0 ? post : ({ ...post, kind: 'listen' } as never));
+      await a.asked(count);
+      if (count % 2 === 0) a.served.at(-1)?.reply.answer(accepted);
+      else a.served.at(-1)?.reply.stream().end();
+      await asked.over;
+    }
+    expect(relay.connections()).toBeLessThanOrEqual(1 + 6); // up to six pings may be under way
   });
 
   it('[P3] is not lost while it has nothing to say', async () => {
