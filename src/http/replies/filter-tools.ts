@@ -1,7 +1,7 @@
-import type { RequestId } from '../../protocol/faults.ts';
 import { scanList } from '../../protocol/json/scan.ts';
 import { SoughtKey } from '../../protocol/json/sought-key.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
+import { idOfLargeText } from '../../protocol/message/broken/stand-in.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';
 
@@ -31,8 +31,7 @@ export function filterTools(text: Buffer, mayCall: MayCall): Buffer {
 function filterResponse(text: Buffer, mayCall: MayCall): Buffer {
   const filtered = boundedWalks(() => filterList(text, mayCall));
   if (filtered !== undefined && filtered !== 'too_much_work') return filtered;
-  const id = scalarAt(text, ['id']);
-  return createFaultResponse('list_unreadable', (id ?? null) as RequestId).text;
+  return createFaultResponse('list_unreadable', idOfLargeText(text) ?? null).text;
 }
 
 /** Undefined if the list cannot be read. */

@@ -1,5 +1,5 @@
-import { faultMessage } from '../../faults.ts';
-import { addMembersAtEnd, parseId, readMembersAtStart } from './members-of-broken-text.ts';
+import { faultMessage, type RequestId } from '../../faults.ts';
+import { addMembersAtEnd, type FoundValues, parseId, readMembersAtStart } from './members-of-broken-text.ts';
 
 /**
  * Creates a replacement for a server's message that breaks a limit of the scan, so that its receiver need not wait for
@@ -8,9 +8,8 @@ import { addMembersAtEnd, parseId, readMembersAtStart } from './members-of-broke
  * @param text a message that was refused for its depth or width, so that a large value is somewhere in it
  */
 export function createStandIn(text: Buffer): string | undefined {
-  const members = readMembersAtStart(text)?.values;
+  const members = membersAtEnds(text);
   if (members === undefined) return undefined;
-  addMembersAtEnd(text, members);
   const id = parseId(members.get('id'));
   if (members.get('jsonrpc') !== '"2.0"' || id === undefined) return undefined;
   const hasOutcome = members.has('result') || members.has('error');
@@ -19,4 +18,20 @@ export function createStandIn(text: Buffer): string | undefined {
   return !hasOutcome && method.startsWith('"')
     ? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${method}}`
     : undefined;
+}
+
+/**
+ * The id of a message that is too large to be scanned for it. Undefined if neither the beginning nor the end of the text
+ * shows it.
+ */
+export function idOfLargeText(text: Buffer): RequestId | undefined {
+  const members = membersAtEnds(text);
+  return members && parseId(members.get('id'));
+}
+
+/** The members at the beginning and at the end of a message; undefined if the text is not an object. */
+function membersAtEnds(text: Buffer): FoundValues | undefined {
+  const members = readMembersAtStart(text)?.values;
+  if (members !== undefined) addMembersAtEnd(text, members);
+  return members;
 }
