@@ -131,9 +131,12 @@ export class GatewayTasks {
   /** Finds a task of this client. Undefined if there is none. Rejects with `StoreUnavailable`. */
   async find(id: string, of: TaskClient): Promise<TaskRecord | undefined> {
     const { values } = this.#options;
-    const [end, state] = await Promise.all([values.get('task', endOf(id)), values.get('task', id)]);
+    const [state, found] = await Promise.all([values.get('task', id), values.get('task', endOf(id))]);
+    // The end may have been stored between the two, with a state that says so and has no result.
+    const isEnded = state !== undefined && state.length > 0 && !isOpen(parseTask(state).facts);
+    const end = found ?? (isEnded ? await values.get('task', endOf(id)) : undefined);
     const stored = end ?? state;
-    if (stored === undefined || stored.length === 0) return undefined;
+    if (stored === undefined || stored.length === 0 || (isEnded && end === undefined)) return undefined;
     const record = parseTask(stored);
     if (record.facts.asker !== digestOf(of)) return undefined;
     if (end !== undefined || (await this.#isRunning(id, record.facts.owner))) return record;

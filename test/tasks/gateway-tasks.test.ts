@@ -26,14 +26,18 @@ function createInstances(options: { readonly maxTextBytes?: number; readonly ttl
   const store = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
   const lost = new Set<string>();
   const listeners = new Map<string, ChangeListener>();
-  const state = { isAway: false, isDeaf: false };
+  const state: {
+    isAway: boolean;
+    isDeaf: boolean;
+    onGet?: ((name: string) => Promise<undefined> | undefined) | undefined;
+  } = { isAway: false, isDeaf: false };
   const orAway = <T>(work: () => Promise<T>): Promise<T> =>
     state.isAway ? Promise.reject(new StoreUnavailable('unreachable')) : work();
   const start = (name: string) => {
     const told: string[] = [];
     const tasks = new GatewayTasks({
       values: {
-        get: (...found) => orAway(() => store.values.get(...found)),
+        get: (kind, name) => state.onGet?.(name) ?? orAway(() => store.values.get(kind, name)),
         set: (...found) => orAway(() => store.values.set(...found)),
         keep: (...found) => orAway(() => store.values.keep(...found)),
       },
@@ -161,6 +165,21 @@ describe('a task', () => {
     expect(await b.tasks.find(id, ada)).toEqual(found[0]);
     expect([...b.told, ...c.told]).toEqual(['failed']);
     expect(a.told).toEqual(['created']);
+  });
+
+  it('has its result also if its end is stored while somebody asks', async () => {
+    const { start, state } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    const task = await a.begin();
+    state.onGet = (name) => {
+      if (!name.endsWith(' end')) return undefined;
+      state.onGet = undefined;
+      // The end is looked for before it is stored, and the state after that.
+      return Promise.resolve(undefined);
+    };
+    task?.response(result({ n: 1 }));
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    expect(textOf(await b.tasks.find(task?.id ?? '', ada))).toEqual({ resultType: 'complete', n: 1 });
   });
 
   it('[P7] that ends while the store is away is stored when it is back', async () => {
