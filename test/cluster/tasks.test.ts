@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { root } from '../support/gateway.ts';
 import { awaitTask, callForTask, cancelTask, getTask, listenToTasks, updateTask } from '../support/task-client.ts';
-import { startFastCluster, stopSound, urlOf } from './fast.ts';
+import { settle, startFastCluster, stopSound, urlOf } from './fast.ts';
 
 const command = [process.execPath, `${root}test/fixtures/slow-tools.mjs`];
 
@@ -10,6 +10,7 @@ describe('a task that one of three instances has made', () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await startFastCluster({ command, args: ['--defaults.tasks.after', '100ms'] });
+    await settle(cluster);
   });
   afterAll(() => stopSound(cluster));
 

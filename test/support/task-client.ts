@@ -29,7 +29,9 @@ export const listenToTasks = (url: string, taskIds: readonly string[], options?:
 /** Calls a tool as a client that takes tasks. Resolves with the result: that of the tool, or a task. */
 export async function callForTask(url: string, name: string, args: object = {}, options?: ModernOptions) {
   const { messages } = await callModern(url, name, args, withTasks(options));
-  return messages.at(-1).result as { readonly resultType: string } & TaskView & {
+  const last = messages.at(-1);
+  if (last?.result === undefined) throw new Error(`${name}: ${JSON.stringify(last)}`);
+  return last.result as { readonly resultType: string } & TaskView & {
       readonly content?: readonly { readonly text: string }[];
     };
 }

@@ -65,7 +65,7 @@ test('[S-01] no more of a name is told than one needs to know it', async () => {
 test('[G-03] [P8] a long list of tools is read in several turns, and more tools than the gateway reads are refused', async () => {
   const schema = '{},'.repeat(20_000);
   const large = `{"name":"large","inputSchema":{"anyOf":[${schema}{"x-mcp-header":1}]}}`;
-  const tools = Array.from({ length: 25 }, () => large);
+  const tools = Array.from({ length: 15 }, () => large);
   let turns = 0;
   let isDone = false;
   const reading = offered(listed(...tools, good)).finally(() => (isDone = true));
@@ -73,8 +73,8 @@ test('[G-03] [P8] a long list of tools is read in several turns, and more tools 
     turns += 1;
     await nextTurn();
   }
-  expect((await reading).hidden).toHaveLength(25);
-  expect(turns).toBeGreaterThan(20);
+  expect((await reading).hidden).toHaveLength(15);
+  expect(turns).toBeGreaterThan(10);
   expect(await offeredTools(listed(odd, ...Array.from({ length: 10_000 }, () => '{}')))).toBe('unreadable');
 });
 
