@@ -21,3 +21,20 @@ export class StoreUnavailable extends Error {
 export function failUnreachable(): never {
   throw new StoreUnavailable('unreachable');
 }
+
+/**
+ * Runs an operation of the store. Resolves with false if the store is away, or if the operation failed.
+ * @param onFailed is told of any other failure than a store that is away
+ */
+export async function tryStore(
+  operation: () => Promise<unknown>,
+  onFailed: (cause: unknown) => void,
+): Promise<boolean> {
+  try {
+    await operation();
+    return true;
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailable)) onFailed(cause);
+    return false;
+  }
+}

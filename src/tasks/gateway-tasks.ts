@@ -5,10 +5,10 @@ import type { Principal } from '../protocol/principal.ts';
 import { retryWhileUnavailable } from '../store/retry-unavailable.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import type { Values } from '../store/shared/values.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { StoreUnavailable, tryStore } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import { errorOf, RunningTask, type TaskCall } from './running-task.ts';
-import { formatTask, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
+import { formatTask, inStatus, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
 
 /** This instance among those that share the store. */
 export interface TaskInstances {
@@ -169,8 +169,7 @@ export class GatewayTasks {
     const running = this.#running.get(id);
     if (running !== undefined) running.cancel();
     else if (isOpen(record.facts)) {
-      const { statusMessage: _, ...facts } = record.facts;
-      await this.#keepEnd(id, { facts: { ...facts, status: 'cancelled' }, text: nothing });
+      await this.#keepEnd(id, { facts: inStatus(record.facts, 'cancelled'), text: nothing });
       await this.#tell(record.facts.owner, { id, cancelled: true });
     }
     return true;
@@ -227,6 +226,7 @@ export class GatewayTasks {
       stop();
       throw cause;
     }
+    if (isStopped) unsubscribe();
     lookNow();
     return stop;
   }
@@ -246,15 +246,14 @@ export class GatewayTasks {
 
   /** Ends a task whose instance is gone. Another instance may have done so, or the owner itself. */
   #endLost(id: string, { facts }: TaskRecord): Promise<TaskRecord> {
-    const { statusMessage: _, ...rest } = facts;
-    return this.#keepEnd(id, { facts: { ...rest, status: 'failed' }, text: errorOf('outcome_unknown') });
+    return this.#keepEnd(id, { facts: inStatus(facts, 'failed'), text: errorOf('outcome_unknown') });
   }
 
   async #end(id: string, record: TaskRecord): Promise<void> {
     const asker = this.#kept.get(id)?.asker;
     const { text } = record;
     const isTooMuch = asker !== undefined && !this.#hasRoom(asker, text.length);
-    const failed = { facts: { ...record.facts, status: 'failed' as const }, text: errorOf('event_too_large') };
+    const failed = { facts: inStatus(record.facts, 'failed'), text: errorOf('event_too_large') };
     const kept = isTooMuch ? failed : record;
     if (asker !== undefined) this.#resize(id, emptyTaskBytes + kept.text.length);
     const { ttlMs } = this.#options;
@@ -309,14 +308,8 @@ export class GatewayTasks {
   }
 
   /** False if the store is away. */
-  async #write(write: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await write();
-      return true;
-    } catch (cause) {
-      if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
-      return false;
-    }
+  #write(write: () => Promise<unknown>): Promise<boolean> {
+    return tryStore(write, (cause) => this.#options.onFailed(cause));
   }
 
   /** Listens for what other instances take for the tasks of this one. */

@@ -6,7 +6,7 @@ import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { formatObject, putMembers } from '../protocol/message/edit-members.ts';
 import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
-import type { TaskFacts, TaskRecord } from './task-record.ts';
+import { inStatus, type TaskFacts, type TaskRecord } from './task-record.ts';
 
 /** How the call of a task goes on. */
 export interface TaskCall {
@@ -149,8 +149,7 @@ export class RunningTask implements Continuation {
   }
 
   #change(status: TaskFacts['status']): void {
-    const { statusMessage: _, ...facts } = this.#facts;
-    this.#facts = { ...facts, status, updatedAt: Date.now() };
+    this.#facts = inStatus(this.#facts, status);
     this.#store();
   }
 
@@ -162,8 +161,7 @@ export class RunningTask implements Continuation {
     if (text.length > this.#host.maxTextBytes) return this.fault('event_too_large');
     this.isOver = true;
     clearTimeout(this.#newsTimer);
-    const { statusMessage: _, ...facts } = this.#facts;
-    this.#host.end({ facts: { ...facts, status, updatedAt: Date.now() }, text });
+    this.#host.end({ facts: inStatus(this.#facts, status), text });
   }
 }
 

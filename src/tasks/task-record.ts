@@ -34,6 +34,11 @@ export interface TaskRecord {
   readonly text: Buffer;
 }
 
+/** The facts of a task that enters a state now. What its last state said does not hold any more. */
+export function inStatus({ statusMessage: _, ...facts }: TaskFacts, status: TaskStatus): TaskFacts {
+  return { ...facts, status, updatedAt: Date.now() };
+}
+
 /** How often a client should ask for the state of a task, in milliseconds. */
 export const pollIntervalMs = 1_000;
 

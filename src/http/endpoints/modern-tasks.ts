@@ -47,8 +47,9 @@ export class ModernTasks {
   }
 
   /** True if the gateway itself answers this request: it is about a task of the gateway, or the server has no tasks. */
-  serves({ method }: Message, taskId: unknown, era: Era): boolean {
-    return taskMethods.has(method) && (era === 'legacy' || isGatewayTask(taskId));
+  serves(request: Message, era: Era): boolean {
+    if (!taskMethods.has(request.method)) return false;
+    return era === 'legacy' || isGatewayTask(memberValue(request, 'params', 'taskId'));
   }
 
   /** Answers a request about a task. */
@@ -186,9 +187,7 @@ export class ModernTasks {
     const member = `${JSON.stringify(tasksExtension)}:{}`;
     const [object, inside] =
       typeof extensions === 'object' ? [extensions, member] : [capabilities, `"extensions":{${member}}`];
-    const isEmpty = /^\{\s*\}$/.test(text.toString('latin1', object.start, Math.min(object.end, object.start + 64)));
-    const at = object.start + 1;
-    return readGatewayMessage(replaceParts(text, [{ start: at, end: at, by: isEmpty ? inside : `${inside},` }]));
+    return putFirst(response, object, inside);
   }
 
   async #askerOf({ principal, forwarded }: ClientOrigin): Promise<TaskClient> {
@@ -243,12 +242,17 @@ function withTaskIds(acknowledgement: Message, ids: readonly string[]): Message 
   if (typeof filter !== 'object') return acknowledgement;
   const known = findRange(text, ['params', 'notifications', 'taskIds']);
   const added = ids.map((id) => JSON.stringify(id)).join();
-  const isIn = typeof known === 'object';
-  const at = (isIn ? known.start : filter.start) + 1;
-  const end = isIn ? known.end : filter.end;
-  const isEmpty = text.toString('latin1', at, end - 1).trim() === '';
-  const by = `${isIn ? added : `"taskIds":[${added}]`}${isEmpty ? '' : ','}`;
-  return readGatewayMessage(replaceParts(text, [{ start: at, end: at, by }]));
+  return typeof known === 'object'
+    ? putFirst(acknowledgement, known, added)
+    : putFirst(acknowledgement, filter, `"taskIds":[${added}]`);
+}
+
+/** Puts text at the beginning of an object or list of a message. */
+function putFirst({ text }: Message, { start, end }: ByteRange, added: string): Message {
+  // One without members is short, and another one may be large.
+  const isEmpty = end - start <= 64 && text.toString('latin1', start + 1, end - 1).trim() === '';
+  const by = added === '' || isEmpty ? added : `${added},`;
+  return readGatewayMessage(replaceParts(text, [{ start: start + 1, end: start + 1, by }]));
 }
 
 /** The news of a task, for the subscription with this id. */

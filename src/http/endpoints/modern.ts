@@ -168,7 +168,7 @@ class ModernRequest {
     const refusal = this.#findFault(envelope);
     if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
     const { modern, groups, tasks } = this.#endpoint;
-    if (tasks?.serves(this.#message, memberValue(this.#message, 'params', 'taskId'), era) === true)
+    if (tasks?.serves(this.#message, era) === true)
       return this.#settle(tasks.serve(this.#message, answer, this.#origin));
     if (this.#message.method !== 'tools/call') return this.#forward(era, envelope);
     const outcome =

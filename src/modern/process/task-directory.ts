@@ -2,7 +2,7 @@ import type { CallAnswer } from '../../call/call-answer.ts';
 import { parseOwn } from '../../protocol/json/scalar.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Values } from '../../store/shared/values.ts';
-import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { tryStore } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { CancelRequest } from './shared-calls.ts';
 import {
@@ -109,14 +109,8 @@ export class TaskDirectory {
     };
   }
 
-  async #tryStore(operation: () => Promise<void>): Promise<boolean> {
-    try {
-      await operation();
-      return true;
-    } catch (cause) {
-      if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
-      return false;
-    }
+  #tryStore(operation: () => Promise<void>): Promise<boolean> {
+    return tryStore(operation, (cause) => this.#options.onFailed(cause));
   }
 
   #storeKey(taskId: string): string {
