@@ -33,6 +33,8 @@ export interface ModernServerOptions extends ServerEraOptions {
   readonly values?: Values | undefined;
   /** Which clients share a process or a connection; `shared` by default. */
   readonly isolation?: Isolation;
+  /** True while all clients are known to be one user. */
+  readonly isOfOneUser?: () => boolean;
   /** Counts the processes of users; absent where no quota applies. */
   readonly room?: ProcessCapacity | undefined;
   /** An unused process is ended after this many milliseconds, unless all clients share it. */
@@ -66,7 +68,7 @@ export class ModernServer {
 
   constructor(options: ModernServerOptions) {
     this.#options = options;
-    const { server, version, limits, emit, changes, isolation = 'shared', room } = options;
+    const { server, version, limits, emit, changes, isolation = 'shared', room, isOfOneUser } = options;
     const { idleMs = Number.POSITIVE_INFINITY } = options;
     this.serverEra = new ServerEra(options);
     this.#isolation = isolation;
@@ -75,6 +77,7 @@ export class ModernServer {
       version,
       limits,
       emit,
+      isOfOneUser: () => isolation !== 'shared' || isOfOneUser?.() === true,
       directory: this.#createDirectory(),
       revision: () => this.revision,
       onReady: (revisions) => {

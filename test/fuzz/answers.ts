@@ -189,6 +189,7 @@ const newShared = (open: OpenBackend): SharedServer =>
     version: '1',
     limits: { maxSharedCalls: 100, maxQueuedBytes: 1e6, graceMs: 1, requestIdleMs: never, requestTotalMs: never },
     emit: emitShared,
+    isOfOneUser: () => false,
     ...{ onReady: nothing, onLost: nothing, onNotModern: nothing, onTools: nothing, onToolsChanged: nothing },
   });
 

@@ -48,17 +48,19 @@ export function createShared({
   onSend = () => undefined,
   rerun = 'safe',
   startTimeoutMs = 10_000,
+  isOfOneUser = false,
   ...more
 }: Partial<SharedProcessLimits> & {
   readonly onSend?: (message: Record<string, unknown>, backend: FakeBackend) => void;
   readonly rerun?: 'safe' | 'hints';
   readonly startTimeoutMs?: number;
+  readonly isOfOneUser?: boolean;
 } = {}): Shared {
   const server = createFakeServer((message, backend) => {
     if (message['method'] !== 'server/discover') return onSend(message, backend);
     backend.says({ jsonrpc: '2.0', id: message['id'], result: discovered });
   });
-  return sharedOf(server, { ...limits, ...more }, rerun, startTimeoutMs);
+  return sharedOf(server, { ...limits, ...more }, rerun, startTimeoutMs, {}, isOfOneUser);
 }
 
 /** A shared server in front of any fake one. */
@@ -68,6 +70,7 @@ export function sharedOf(
   rerun: 'safe' | 'hints' = 'safe',
   startTimeoutMs = 10_000,
   more: Partial<Server> = {},
+  isOfOneUser = false,
 ): Shared {
   const observed = createInbox<readonly [string, ...unknown[]]>();
   const dropped: (ModernDropReason | undefined)[] = [];
@@ -80,6 +83,7 @@ export function sharedOf(
     },
     version: '1.2.3',
     limits: { ...limits, ...given },
+    isOfOneUser: () => isOfOneUser,
     emit({ type, server: _, ...details }) {
       if ('text' in details) dropped.push(details.reason);
       else observed.push([type, details]);

@@ -56,6 +56,7 @@ export async function openKeptProcesses(users: readonly string[], canAsk: boolea
       refusesQuestions: false,
       hasAnswers: false,
       isSilentByDefault: false,
+      isOfOneUser: false,
       notesUsersLate: false,
       hasWishes: true,
       plainMethod: 'tools/list',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, it, vi } from 'vitest';
 import { openKeptProcesses } from './kept-processes.ts';
-import { openSharedProcess } from './shared-processes.ts';
+import { openProcessOfUser, openSharedProcess } from './shared-processes.ts';
 import type { CreateSubject } from './subject.ts';
 import { openViewMember } from './views.ts';
 import { type Step, World } from './world.ts';
@@ -43,6 +43,7 @@ const ofTwo = ['alice', 'bob', 'alice'];
 const subjects: readonly { readonly name: string; readonly create: CreateSubject; readonly users: string[][] }[] = [
   { name: 'sessions that use one process', create: openKeptProcesses, users: [ofOne, ofTwo] },
   { name: 'modern clients that share a process', create: openSharedProcess, users: [ofOne, ofTwo] },
+  { name: 'modern clients of one user that share a process', create: openProcessOfUser, users: [ofOne] },
   { name: 'modern clients of a server in a view', create: openViewMember, users: [ofOne] },
 ];
 

@@ -3,17 +3,22 @@ import type { CancelRequest } from '../../src/modern/process/shared-calls.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
 import { discovered, readRequest, sharedOf } from '../modern/shared-fixture.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
-import { graceMs, type Received, type Subject, type Wire } from './subject.ts';
+import { type CreateSubject, graceMs, type Received, type Subject, type Wire } from './subject.ts';
 
 const foreverMs = 1_000_000;
 
 /** Requests of modern clients at one process. */
-export async function openSharedProcess(users: readonly string[]): Promise<Subject> {
+export const openSharedProcess: CreateSubject = (users) => open(users, false);
+
+/** The same if the gateway knows that all of them are of one user. */
+export const openProcessOfUser: CreateSubject = (users) => open(users, true);
+
+async function open(users: readonly string[], isOfOneUser: boolean): Promise<Subject> {
   const server = createFakeServer(({ id, method }, backend) => {
     if (method === 'server/discover') backend.says({ jsonrpc: '2.0', id, result: discovered });
   });
   const limits = { graceMs, requestIdleMs: foreverMs, requestTotalMs: foreverMs };
-  const { shared, observed } = sharedOf(server, limits);
+  const { shared, observed } = sharedOf(server, limits, 'safe', 10_000, {}, isOfOneUser);
   shared.start();
   await vi.advanceTimersByTimeAsync(0);
   await observed.next(([what]) => what === 'shared-server-ready');
@@ -45,6 +50,7 @@ export async function openSharedProcess(users: readonly string[]): Promise<Subje
       refusesQuestions: true,
       hasAnswers: true,
       isSilentByDefault: true,
+      isOfOneUser,
       notesUsersLate: true,
       hasWishes: true,
       plainMethod: 'tools/list',

@@ -26,6 +26,8 @@ export interface Rules {
   readonly hasAnswers: boolean;
   /** True if a client gets no log messages unless it has asked for them. */
   readonly isSilentByDefault: boolean;
+  /** True if all clients are known to be one user, who may get what is about any call that this user has cancelled. */
+  readonly isOfOneUser: boolean;
   /** True if a user counts from the first request on; false if the user counts from the start of the connection. */
   readonly notesUsersLate: boolean;
   /** False if clients subscribe, and set log levels, elsewhere. */

@@ -95,6 +95,7 @@ export async function openViewMember(_: readonly string[], canAsk: boolean): Pro
       refusesQuestions: false,
       hasAnswers: true,
       isSilentByDefault: false,
+      isOfOneUser: false,
       notesUsersLate: false,
       restarts: true,
       hasWishes: false,

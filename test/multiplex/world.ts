@@ -323,9 +323,10 @@ export class World {
   #log(call: Call, pick: number): void {
     const level = severities[pick % severities.length] as LogLevel;
     if (this.#subject.rules.isSilentByDefault && call.level === undefined) return;
-    const wanted = this.#subject.rules.hasAnswers ? call.level : this.#clientAt(call.client).level;
+    const expected = this.#unnamed(call, (each) => each.level !== undefined);
+    const heard = expected.call ?? call;
+    const wanted = this.#subject.rules.hasAnswers ? heard.level : this.#clientAt(heard.client).level;
     const isWanted = wanted === undefined || severities.indexOf(level) >= severities.indexOf(wanted);
-    const expected = this.#unnamed(call);
     this.#say(isWanted ? expected : { ...expected, isCertain: false }, (data) => ({
       method: 'notifications/message',
       params: { level, data },
@@ -369,8 +370,17 @@ export class World {
     }
   }
 
-  /** A message that names no call: its client gets it if no other one could be meant. */
-  #unnamed(call: Call): Omit<Expected, 'got'> {
+  /**
+   * A message that names no call: its client gets it if no other one could be meant. One user alone gets it beside the only
+   * call that this user waits for.
+   * @param mayBe false for calls that it cannot be about
+   */
+  #unnamed(call: Call, mayBe = (_: Call): boolean => true): Omit<Expected, 'got'> {
+    if (this.#subject.rules.isOfOneUser) {
+      const [only, ...others] = this.#atServer().filter((each) => each.state === 'open' && mayBe(each));
+      if (only === undefined || others.length > 0) return { clients: [], isCertain: true };
+      return { clients: [only.client], isCertain: true, call: only };
+    }
     if (this.#users.size > 1) return { clients: [], isCertain: true, call };
     const ofOne = ({ client, mark }: Call): boolean =>
       this.#subject.rules.hasAnswers ? mark === call.mark : client === call.client;

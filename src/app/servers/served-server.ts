@@ -171,6 +171,7 @@ function runModern(
   };
   const sharing = {
     isolation: modernIsolationOf(config, knownUsers()),
+    isOfOneUser: () => knownUsers() === 'local',
     idleMs: config.hibernateAfterMs || gateway.timeouts.sessionIdleMs,
   };
   const modern = new ModernServer({

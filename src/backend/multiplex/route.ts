@@ -11,16 +11,23 @@ export type Unrouted = 'several' | undefined;
  * beside which it came, if the transport tells; else the only one that it can be about. A message that may be about calls
  * of two owners is nobody's. Once several users have used the server, so is any notification that names nothing: it may be
  * a late one for another user. A request of the server is made during a call, so it is never late.
+ *
+ * If all owners are one user, a cancelled call does not count: whatever the server still writes about it is this user's.
  */
 export class Route<C extends BookedCall> {
   readonly users = new UsersOfProcess();
   readonly #book: CallBook<C>;
   readonly #ownerOf: (call: C) => unknown;
+  readonly #isOfOneUser: () => boolean;
 
-  /** @param ownerOf returns who gets what the server writes about a call */
-  constructor(book: CallBook<C>, ownerOf: (call: C) => unknown) {
+  /**
+   * @param ownerOf returns who gets what the server writes about a call
+   * @param isOfOneUser true while all owners are known to be one user
+   */
+  constructor(book: CallBook<C>, ownerOf: (call: C) => unknown, isOfOneUser = (): boolean => false) {
     this.#book = book;
     this.#ownerOf = ownerOf;
+    this.#isOfOneUser = isOfOneUser;
   }
 
   /** True if a message came beside another request than it names. Nobody gets it. */
@@ -47,9 +54,10 @@ export class Route<C extends BookedCall> {
    * @param mayBe false for calls that do not count
    */
   only(mayBe: (call: C) => boolean = () => true): C | Unrouted {
-    if (this.#book.isInDoubt) return 'several';
+    const isOfOneUser = this.#isOfOneUser();
+    if (this.#book.isInDoubt && !isOfOneUser) return 'several';
     let found: C | undefined;
-    for (const call of this.#book.speakable()) {
+    for (const call of isOfOneUser ? this.#book.values() : this.#book.speakable()) {
       if (!mayBe(call)) continue;
       if (found !== undefined && this.#ownerOf(found) !== this.#ownerOf(call)) return 'several';
       found = call;

@@ -72,7 +72,13 @@ export interface SharedCall extends BookedCall, TimedCall {
 
 /** The requests in flight at one server. */
 export class SharedCalls extends CallBook<SharedCall> {
-  readonly #route = new Route<SharedCall>(this, ({ answer }) => answer);
+  readonly #route: Route<SharedCall>;
+
+  /** @param isOfOneUser see `Route` */
+  constructor(isOfOneUser: () => boolean) {
+    super();
+    this.#route = new Route<SharedCall>(this, ({ answer }) => answer, isOfOneUser);
+  }
 
   /** The users whose requests the server had. */
   get users(): UsersOfProcess {

@@ -28,6 +28,8 @@ export interface SharedServerOptions {
   readonly version: string;
   readonly limits: SharedProcessLimits;
   readonly emit: Emit<SharedServerEvent>;
+  /** True while all clients are known to be one user. */
+  readonly isOfOneUser: () => boolean;
   /** No process is started before this settles: an earlier process of the same clients is still ending. */
   readonly after?: Promise<unknown> | undefined;
   /** A process is ready that serves these revisions. No request was sent to it yet. */
@@ -56,7 +58,7 @@ const maxSweepMs = 30_000;
  */
 export class SharedServer {
   readonly #options: SharedServerOptions;
-  readonly #calls = new SharedCalls();
+  readonly #calls: SharedCalls;
   readonly #heldNotifications = new HeldNotifications();
   readonly #attribution: ProcessAttribution;
   readonly #process: SharedProcess;
@@ -73,6 +75,7 @@ export class SharedServer {
   constructor(options: SharedServerOptions) {
     this.#options = options;
     const { server, version, limits } = options;
+    this.#calls = new SharedCalls(options.isOfOneUser);
     this.#reruns = new RerunPolicy(server.rerun);
     this.#attribution = new ProcessAttribution({
       calls: this.#calls,

@@ -27,6 +27,8 @@ export interface TenantHost {
   readonly version: string;
   readonly limits: SharedProcessLimits;
   readonly emit: Emit<SharedServerEvent>;
+  /** True while all clients of a tenant are known to be one user. */
+  readonly isOfOneUser: () => boolean;
   /** The owners of the server's tasks, where other instances reach the same server; absent where none does. */
   readonly directory?: TaskDirectory | undefined;
   /** The newest revision of the modern era that the server and the gateway serve. */
@@ -72,7 +74,7 @@ export class Tenant {
   #ending: Promise<void> | undefined;
 
   constructor(host: TenantHost, { changes, topic, permit, after, tools }: TenantParts) {
-    const { server, version, limits, emit } = host;
+    const { server, version, limits, emit, isOfOneUser } = host;
     this.#host = host;
     this.#permit = permit;
     this.#tools = tools ?? new ToolHeaders({ list: (cursor, headers) => this.listTools(cursor, headers) });
@@ -84,6 +86,7 @@ export class Tenant {
       version,
       limits,
       emit,
+      isOfOneUser,
       after,
       onReady: (revisions) => {
         host.onReady(revisions);

@@ -70,10 +70,16 @@ function logDestination(
   return wantsMessage(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';
 }
 
-/** The only call that a client waits for; undefined if there are several, or none, or if there were several users. */
+/**
+ * The only call that the server can be working on; undefined if there are several, or none, or if there were several
+ * users. In the session of one user, a cancelled call does not count.
+ */
 function onlyCall(calls: SessionCalls): Call | undefined {
   if (calls.users?.areSeveral) return undefined;
-  const [first, ...others] = calls.all().filter(({ isGatewayRequest }) => !isGatewayRequest);
+  const isOfOneUser = calls.users === undefined;
+  const [first, ...others] = calls
+    .all()
+    .filter(({ isGatewayRequest, cancelTimer }) => !isGatewayRequest && !(isOfOneUser && cancelTimer !== undefined));
   return others.length === 0 ? reachable(first) : undefined;
 }
 

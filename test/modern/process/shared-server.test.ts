@@ -219,8 +219,8 @@ describe('a shared modern process', () => {
 });
 
 describe('a log message of a shared modern process', () => {
-  const start = async () => {
-    const parts = createShared();
+  const start = async (options?: Parameters<typeof createShared>[0]) => {
+    const parts = createShared(options);
     parts.shared.start();
     await parts.observed.next(([what]) => what === 'shared-server-ready');
     return parts;
@@ -279,6 +279,20 @@ describe('a log message of a shared modern process', () => {
     server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items[1].id, result: {} }, log('error', 'mine'));
     expect(got.items.map(({ params }) => params.data)).toEqual(['mine']);
     expect(dropped).toEqual(['log', 'log', 'late']);
+    await shared.drain(0);
+  });
+
+  it('reaches the only request that is waited for, if one user alone has the process: it is about that or a cancelled one', async () => {
+    const { server, send, shared, dropped } = await start({ isOfOneUser: true });
+    const cancelled = send(call(1), 'debug');
+    const { got } = send(call(2), 'debug');
+    cancelled.leave();
+    server.backend.says(log('error', 'of either'));
+    expect(got.items.map(({ params }) => params.data)).toEqual(['of either']);
+    send(call(3), 'debug');
+    server.backend.says(log('error', 'whose?'));
+    expect(got.items).toHaveLength(1);
+    expect(dropped).toEqual(['log']);
     await shared.drain(0);
   });
 });

@@ -20,14 +20,15 @@ function setUp(
     readonly method?: string;
     readonly logLevel?: LogLevel;
     readonly isGone?: boolean;
+    readonly isCancelled?: boolean;
   }[]
 ) {
   const table = new SessionCalls();
-  for (const { id, method = 'tools/call', logLevel, isGone = false } of calls) {
+  for (const { id, method = 'tools/call', logLevel, isGone = false, isCancelled = false } of calls) {
     const answer = isGone ? discardingAnswer : heard;
     table.add({
       ...{ id, method, progressToken: id, taskId: undefined, answer, request: undefined, logLevel },
-      ...{ activeAt: 0, startedAt: 0 },
+      ...{ activeAt: 0, startedAt: 0, ...(isCancelled && { cancelTimer: setTimeout(() => undefined) }) },
     });
   }
   if (users.length > 0) table.users = new UsersOfProcess();
@@ -89,6 +90,19 @@ describe('[P2] the attribution of server messages in a group session', () => {
     expect(to(log, { level: 'info', data: 'x' }, [1])).toBe(1);
     expect(to('notifications/acme/hello')).toBe('nobodys');
     expect(to('elicitation/create', {}, undefined, 'q')).toBe(1);
+  });
+
+  it('sends it to the only call that is waited for, if all calls are of one user: a cancelled one has the same user', () => {
+    const calls = [
+      { id: 1, logLevel: 'info', isCancelled: true },
+      { id: 2, logLevel: 'info' },
+    ] as const;
+    const [info, vendor] = [{ level: 'info', data: 'x' }, 'notifications/acme/hello'];
+    expect(setUp(...calls)(log, info)).toBe(2);
+    expect(setUp(...calls)(vendor)).toBe(2);
+    users = ['alice'];
+    expect(setUp(...calls)(log, info)).toBe('nobodys');
+    expect(setUp(...calls)(vendor)).toBe('nobodys');
   });
 
   it('sends notifications for all clients to the GET stream', () => {
