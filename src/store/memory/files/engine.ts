@@ -51,6 +51,14 @@ const bytesPerKey = 64;
 /** The engine reads its files only at a start, so it needs hardly any memory for what it has read. */
 const cacheBytes = 256 * 1024;
 
+/** Each byte of a key is a character, so that also a damaged key, which is no UTF-8, can be removed. */
+const keyEncoding = {
+  name: 'latin1',
+  format: 'buffer',
+  encode: (key: string) => Buffer.from(key, 'latin1'),
+  decode: (bytes: Buffer) => bytes.toString('latin1'),
+} as const;
+
 /** Keys before and behind all others. */
 const firstKey = '!';
 const lastKey = '~';
@@ -97,6 +105,7 @@ export class Engine {
     const isRepaired = mustRepair || hasLostItsBeginning(directory);
     if (isRepaired) await repairFiles(directory);
     const database = new ClassicLevel<string, Buffer>(directory, {
+      keyEncoding,
       valueEncoding: 'buffer',
       compression: false, // it would cost more than the room that it saves
       cacheSize: cacheBytes,
@@ -113,7 +122,7 @@ export class Engine {
 
   /** All keys that begin with a text, and their values, in order. */
   entries(prefix: string): AsyncIterable<[string, Buffer]> {
-    return this.#database.iterator({ gte: prefix, lt: `${prefix}\uffff` });
+    return this.#database.iterator({ gte: prefix, lt: `${prefix}\xff` });
   }
 
   /** The value of a key; undefined if there is none. */

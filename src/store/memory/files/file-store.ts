@@ -1,6 +1,6 @@
 // src/store/memory/files: the memory store with files, from which the next process continues.
 
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { detach } from '../../../util/boundary.ts';
 import type { Emit } from '../../../util/telemetry/emit.ts';
@@ -13,6 +13,7 @@ import type { Change, Ownership } from './change.ts';
 import { createDurableStore } from './durable-store.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { isDamage } from './level-errors.ts';
+import { isSafeToRead } from './repair-files.ts';
 import { makeStoreDirectory, openingError } from './store-directory.ts';
 import { StoreDirectoryError } from './store-directory-error.ts';
 import {
@@ -71,12 +72,8 @@ const tidyMs = 3_600_000;
 export async function openFileStore(options: FileStoreOptions): Promise<FileStore> {
   const { directory, leaseMs, limits } = options;
   const files = makeStoreDirectory(directory);
-  const { tables, engine, stored, now, found } = await openTables(options, files).catch(async (cause: unknown) => {
-    // Some damage is seen only when the files are read.
-    if (!isDamage(cause)) throw openingError(directory, cause);
-    return openTables(options, files, true).catch((again: unknown) => {
-      throw openingError(directory, again);
-    });
+  const { tables, engine, stored, now, found } = await openMarked(options, files).catch((cause: unknown) => {
+    throw openingError(directory, cause);
   });
   const { sessions } = tables;
   const instances = createMemoryInstances({ leaseMs, now, createdMs: 0 });
@@ -121,8 +118,30 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
   };
 }
 
+/** The name of a file that exists while a process reads the others for the first time. */
+export const readingMark = 'READING';
+
+/**
+ * Some damage ends the process that reads it. If the last process did not get through the files, another one has to,
+ * before this one reads them.
+ */
+async function openMarked(options: FileStoreOptions, files: string) {
+  const mark = join(files, readingMark);
+  const mustRepair = existsSync(mark) && !(await isSafeToRead(files));
+  writeFileSync(mark, '', { mode: 0o600 });
+  try {
+    return await openTables(options, files, mustRepair).catch((cause: unknown) => {
+      // Some damage is seen only when the files are read.
+      if (mustRepair || !isDamage(cause)) throw cause;
+      return openTables(options, files, true);
+    });
+  } finally {
+    rmSync(mark, { force: true });
+  }
+}
+
 /** Opens the files, and makes the tables that they describe. Rejects if that is not possible. */
-async function openTables(options: FileStoreOptions, files: string, mustRepair = false) {
+async function openTables(options: FileStoreOptions, files: string, mustRepair: boolean) {
   const { directory, syncMs, emit } = options;
   const clock = new StoreClock(options.now ?? (() => performance.now()));
   const { now } = clock;

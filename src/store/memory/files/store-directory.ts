@@ -40,7 +40,7 @@ export function openingError(path: string, cause: unknown): StoreDirectoryError 
     );
   }
   const text = reasonTextOf(cause);
-  return new StoreDirectoryError(explain(path, codes.get(text) ?? '', text), { cause });
+  return new StoreDirectoryError(explain(path, codes.get(text) ?? errorCodeOf(cause), text), { cause });
 }
 
 /** The codes of the reasons that the engine tells in words. */

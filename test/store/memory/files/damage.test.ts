@@ -1,14 +1,17 @@
-import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { describe, expect, it } from 'vitest';
-import type { FileStore } from '../../../../src/store/memory/files/file-store.ts';
+import { type FileStore, readingMark } from '../../../../src/store/memory/files/file-store.ts';
 import { StoreDirectoryError } from '../../../../src/store/memory/files/store-directory-error.ts';
 import { aRecord, createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { appendEach, textsOf } from '../../../contract/store-fixture.ts';
 import { createRandom } from '../../../resume/random.ts';
 import { environmentNumber } from '../../../support/environment-number.ts';
 import { filesOf, freshDirectory, openStore } from './store-directories.ts';
+
+/** `FLIPS=500` looks longer. */
+const runs = environmentNumber('FLIPS', 20);
 
 const texts = ['first', 'second', 'third'];
 
@@ -46,7 +49,7 @@ describe('files that something has damaged', () => {
       const seed = environmentNumber('RESUME_SEED', Date.now() % 1_000_000);
       const random = createRandom(seed);
       const outcomes = { whole: 0, part: 0, refused: 0 };
-      for (let run = 0; run < 80; run += 1) {
+      for (let run = 0; run < runs; run += 1) {
         const directory = copyOf(template);
         const paths = filesOf(directory).filter(
           (path) => readFileSync(path).length > 0 && !basename(path).startsWith('LOG'),
@@ -56,6 +59,8 @@ describe('files that something has damaged', () => {
         const at = random.integer(0, bytes.length - 1);
         bytes[at] = (bytes[at] as number) ^ (1 << random.integer(0, 7));
         writeFileSync(path, bytes);
+        // Some flips end the process that reads the files. The next one is careful, and is what the test looks at.
+        writeFileSync(join(directory, 'db', readingMark), '');
         const flip = { seed, run, file: basename(path), at };
         let store: FileStore;
         try {
@@ -115,14 +120,40 @@ describe('files that something has damaged', () => {
   });
 });
 
-it('damage that ends the process which repairs it is reported, and the gateway lives', async () => {
+it.each([
+  ['repairs it is reported, and the gateway lives', 16],
+  ['reads it is reported by the next process, and that one lives', 64],
+])('damage that ends the process which %s', async (_, bit) => {
   const directory = await fill(true);
   for (const path of filesOf(directory).filter((name) => name.endsWith('.ldb'))) {
     const bytes = readFileSync(path);
-    bytes[1] = (bytes[1] as number) ^ 16; // the length of the first key
+    bytes[1] = (bytes[1] as number) ^ bit; // the length of the first key
     writeFileSync(path, bytes);
   }
+  if (bit === 64) writeFileSync(join(directory, 'db', readingMark), '');
   await expect(openStore(directory)).rejects.toThrow(/are damaged and cannot be repaired.*Remove this directory/);
+});
+
+it('a store marked as not read to its end opens as it is, if it is whole', async () => {
+  const directory = await fill(true);
+  const mark = join(directory, 'db', readingMark);
+  writeFileSync(mark, '');
+  const store = await openStore(directory);
+  expect(store.found).toMatchObject({ sessions: 1, damaged: 0, isRepaired: false });
+  expect(existsSync(mark)).toBe(false);
+});
+
+it('a damaged key that is no text is reported once', async () => {
+  const directory = await fill(true);
+  for (const path of filesOf(directory).filter((name) => name.endsWith('.ldb'))) {
+    const bytes = readFileSync(path);
+    bytes[bytes.indexOf('c/') + 5] = 0xff;
+    writeFileSync(path, bytes);
+  }
+  const store = await openStore(directory);
+  expect(store.found.damaged).toBe(1);
+  await store.close();
+  expect((await openStore(directory)).found.damaged).toBe(0);
 });
 
 it('a change under the key of another slot is damaged', async () => {
