@@ -57,12 +57,19 @@ describe('a session that hibernates', () => {
     await exchange?.nextMessage(({ method }) => method === 'elicitation/create');
     await subscribed?.request('resources/subscribe', { uri: 'a:1' });
     await idle?.request('x');
-    await processes(moody, 3);
+    // Each may have slept before it had a reason not to. Now three have one, and only the fourth sleeps.
+    const awake = () => {
+      const count = (text: string) => moody.gateway.logs().filter(({ msg }) => msg === text).length;
+      return 4 - count('session hibernated') + count('session woken');
+    };
+    await waitFor(() => awake() === 3, { what: 'the fourth session to sleep' });
+    const pids = async () => (await processes(moody, 3)).map(({ pid }) => pid);
+    const [before, slept] = [await pids(), (await sleeps(moody)).length];
     // Twice the time, in which each of them would have.
     const until = performance.now() + 2 * afterMs;
     await waitFor(() => performance.now() > until, { what: 'the time to pass' });
-    expect((await processes(moody, 3)).length).toBe(3);
-    expect(await sleeps(moody)).toHaveLength(1);
+    expect(await pids()).toEqual(before);
+    expect(await sleeps(moody)).toHaveLength(slept);
   });
 
   test('[P10] ends with its last process, also while that is still ending', async () => {

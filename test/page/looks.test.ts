@@ -97,7 +97,7 @@ const calmViews: Readonly<Record<string, readonly [view: string, use: Use]>> = {
       await page.getByRole('button', { name: 'Connect', exact: true }).click();
       await page.getByRole('button', { name: 'progress', exact: true }).click();
       await page.getByLabel('count').fill('12');
-      await page.getByLabel('gapMs').fill('150');
+      await page.getByLabel('gapMs').fill('500');
       await page.getByRole('button', { name: 'Call', exact: true }).click();
       await page.getByText('notifications/progress 3 of 12').waitFor();
       await page.getByRole('button', { name: 'Cut the connection' }).click();

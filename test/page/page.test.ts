@@ -360,7 +360,7 @@ describe('the playground', () => {
     await page.getByText(/^Connected to /).waitFor();
     await page.getByRole('button', { name: 'progress', exact: true }).click();
     await page.getByLabel('count').fill('12');
-    await page.getByLabel('gapMs').fill('150');
+    await page.getByLabel('gapMs').fill('500');
     await page.getByLabel('marker').fill('all-there');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByText('notifications/progress 3 of 12').waitFor();

@@ -37,6 +37,8 @@ it('an idle session has at most 50 objects, beside those of its backend', async 
     createFakeReply();
     return backend;
   });
-  noteMeasure('idle-session', Math.ceil(ofSession - ofBackend));
-  expect(ofSession - ofBackend).toBeLessThanOrEqual(targetOf('idle-session'));
+  // The test runner makes a few objects meanwhile. One object of a session would be one for each of them.
+  const objects = Math.round(ofSession - ofBackend);
+  noteMeasure('idle-session', objects);
+  expect(objects).toBeLessThanOrEqual(targetOf('idle-session'));
 });

@@ -113,6 +113,10 @@ describe.each(firstLooks(1))('%s', (_, look) => {
     await press(page, 'End session…');
     await pressFor(page, 'End session', /^Session \S+ has ended\.$/);
     await page.getByRole('link', { name: 'Close' }).click();
+    // The row of an ended session stays until the page is told, and has the same button.
+    await button(page, /^End session /)
+      .nth(1)
+      .waitFor({ state: 'detached' });
     await press(page, /^End session /);
     await press(page, 'End session');
     await page.getByText('No sessions. Connect a client, or use the playground.').waitFor();
