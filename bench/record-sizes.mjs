@@ -24,7 +24,7 @@ const messagesFile = path.join(root, 'bench/results/real-messages.jsonl');
 const sizesFile = path.join(root, 'bench/load/real-sizes.json');
 const answerWithinMs = 30_000;
 
-const files = ['README.md', 'package.json', 'src/README.md', 'src/session/session.ts', 'src/protocol/json/scan.ts'];
+const files = ['README.md', 'package.json', 'src/README.md', 'src/core/session/session.ts', 'src/core/protocol/json/scan.ts'];
 const page = `data:text/html,${encodeURIComponent(
   `<title>Orders</title><h1>Orders</h1><table>${Array.from({ length: 60 }, (_, row) => `<tr><td>${row}<td><a href="/orders/${row}">Order ${row}</a><td><button>Cancel</button></tr>`).join('')}</table>`,
 )}`;
@@ -33,7 +33,7 @@ const page = `data:text/html,${encodeURIComponent(
 const work = {
   '@modelcontextprotocol/server-filesystem': [
     ['list_directory', { path: root }],
-    ['directory_tree', { path: path.join(root, 'src/session') }],
+    ['directory_tree', { path: path.join(root, 'src/core/session') }],
     ['search_files', { path: path.join(root, 'src'), pattern: '**/*store*' }],
     ...files.map((file) => ['read_text_file', { path: path.join(root, file) }]),
     ['read_multiple_files', { paths: files.slice(0, 3).map((file) => path.join(root, file)) }],

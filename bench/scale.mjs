@@ -30,10 +30,10 @@ const eventsEach = Math.max(2, Math.round(events / sessions));
 /** Operations for a percentile of one at a time. */
 const samples = Math.min(2_000, sessions);
 
-/** As many sessions as an instance registers at once; see src/cluster/ownership/registration.ts. */
+/** As many sessions as an instance registers at once; see src/features/cluster/ownership/registration.ts. */
 const registeredAtOnce = 50;
 
-/** Records of others' sessions that an instance remembers; see src/cluster/ownership/directory.ts. */
+/** Records of others' sessions that an instance remembers; see src/features/cluster/ownership/directory.ts. */
 const remembered = 10_000;
 
 /** Sessions of a lost instance that others take over. */

@@ -42,7 +42,7 @@ await build({
   // The store would be a chunk anyway; bench/scale.mjs needs its name.
   entryPoints: {
     main: 'src/main.ts',
-    'redis-store': 'src/store/redis/redis-store.ts',
+    'redis-store': 'src/features/redis/redis-store.ts',
   },
   outdir: 'dist',
   bundle: true,
@@ -67,7 +67,7 @@ const licences = bundled.map((name) => {
 const licenceHead = 'The files in this folder contain parts of these libraries.';
 writeFileSync('dist/LICENSES.txt', [licenceHead, ...licences].join('\n\n'));
 // Next to the code that reads them: chunks are in the same folder as `main.js`.
-cpSync('src/backend/stdio/starter/starter-process.cjs', 'dist/starter-process.cjs');
-cpSync('src/store/redis/scripts', 'dist/scripts', { recursive: true });
-cpSync('src/console/page', 'dist/page', { recursive: true });
+cpSync('src/core/backend/stdio/starter/starter-process.cjs', 'dist/starter-process.cjs');
+cpSync('src/features/redis/scripts', 'dist/scripts', { recursive: true });
+cpSync('src/features/console/page', 'dist/page', { recursive: true });
 chmodSync('dist/main.js', 0o755);

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /** What will be packages of their own. */
-const packages = { 'console-lines': 'src/console/', 'scan-lines': 'src/protocol/json/' };
+const packages = { 'console-lines': 'src/features/console/', 'scan-lines': 'src/core/protocol/json/' };
 
 /** `src`, and three below it. */
 const maxDepth = 4;

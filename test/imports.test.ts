@@ -34,20 +34,20 @@ const levelOf = new Map([
 /** Folders that implement an interface of their room. Only `app` builds what is in them. */
 const implementations = [
   ...['modern-http', 'socket', 'sse', 'stdio', 'streamable-http', 'view', 'websocket'].map(
-    (kind) => `src/backend/${kind}`,
+    (kind) => `src/core/backend/${kind}`,
   ),
-  ...['memory', 'redis'].map((kind) => `src/store/${kind}`),
+  ...['memory', 'redis'].map((kind) => `src/core/store/${kind}`),
 ];
 
 /** Files of implementations that read what is configured, and that `config` uses for it. */
 const usedByConfiguration = new Set([
-  'src/backend/stdio/launch/split-command.ts',
-  'src/backend/view/view-names.ts',
-  'src/store/redis/connection/redis-url.ts',
+  'src/core/backend/stdio/launch/split-command.ts',
+  'src/features/views/view-names.ts',
+  'src/features/redis/connection/redis-url.ts',
 ]);
 
 interface SourceFile {
-  /** From the root of the project, with `/`: `src/http/endpoints/streamable-http.ts`. */
+  /** From the root of the project, with `/`: `src/core/http/endpoints/streamable-http.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -158,14 +158,14 @@ describe('src', () => {
 describe('the console', () => {
   it('is reached by one line, so that a gateway can be built without it', () => {
     const reached = sources
-      .filter(({ path }) => !path.startsWith('src/console/'))
+      .filter(({ path }) => !path.startsWith('src/features/console/'))
       .flatMap(({ path, text }) =>
         specifiersOf(withoutComments(text)).flatMap((specifier = '') => {
           const target = posix.join(posix.dirname(path), specifier);
-          return target.startsWith('src/console/') ? [`${path} -> ${target}`] : [];
+          return target.startsWith('src/features/console/') ? [`${path} -> ${target}`] : [];
         }),
       );
-    expect(reached).toEqual(['src/app/commands/serve-command.ts -> src/console/connect-console.ts']);
+    expect(reached).toEqual(['src/app/commands/serve-command.ts -> src/features/console/connect-console.ts']);
   });
 });
 
@@ -206,7 +206,7 @@ describe('the checker', () => {
 
   it('finds a cycle, also one of types', () => {
     const file = (name: string, imported: string) => ({
-      path: `src/session/${name}.ts`,
+      path: `src/core/session/${name}.ts`,
       text: `import type { X } from './${imported}.ts';`,
     });
     expect(faultsOf([file('a', 'b'), file('b', 'c'), file('c', 'b')])).toEqual([
@@ -220,7 +220,7 @@ describe('the checker', () => {
     ['the interface of its room', 'src/store/memory/a.ts', "import type { Store } from '../store.ts';"],
     ['modern what session has', 'src/modern/a.ts', "import { b } from '../session/b.ts';"],
     ['an implementation, for app', 'src/app/a.ts', "import { b } from '../store/memory/b.ts';"],
-    ['an implementation, for main', 'src/main.ts', "import { b } from './backend/stdio/b.ts';"],
+    ['an implementation, for main', 'src/main.ts', "import { b } from './core/backend/stdio/b.ts';"],
     ['a package', 'src/http/a.ts', "import { Hono } from 'hono';"],
     ['a comment', 'src/store/a.ts', "// import '../app/b.ts'; process.env\n/*\nimport '../app/b.ts';\n*/"],
     ['the environment, for app', 'src/app/a.ts', 'const home = process.env.HOME;'],

@@ -38,7 +38,7 @@ export const runs = {
   'store-kills': {
     what: 'A single instance with its store in files is killed 200 times, and restarts with 100 sessions.',
     needsBuild: true,
-    command: [...vitest, 'test/integration/store', 'test/store/memory/files/kills.test.ts'],
+    command: [...vitest, 'test/integration/store', 'test/features/files/kills.test.ts'],
     env: { KILL_RUNS: '200', STORE_SESSIONS: '100' },
   },
   cuts: {

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 interface Source {
-  /** From the root of the project: `src/http/router.ts`. */
+  /** From the root of the project: `src/core/http/router.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -47,21 +47,21 @@ const isPeerFolder = (path: string): boolean => peerFolders.some((folder) => pat
 
 /** The files there that read texts which the gateway has written itself. */
 const readersOfOwnTexts: ReadonlySet<string> = new Set([
-  'src/backend/identity/signing-key.ts',
-  'src/backend/streamable-http/resume-state.ts',
-  'src/era/keys/request-state.ts',
-  'src/era/modern-on-legacy/rounds/round-outcome.ts',
-  'src/modern/changes/peer-announcements.ts',
-  'src/modern/process/task-directory.ts',
-  'src/session/record/adoption.ts',
-  'src/session/record/client-state.ts',
+  'src/features/upstream-identity/signing-key.ts',
+  'src/features/remote/streamable-http/resume-state.ts',
+  'src/features/eras/keys/request-state.ts',
+  'src/features/eras/modern-on-legacy/rounds/round-outcome.ts',
+  'src/features/eras/modern/changes/peer-announcements.ts',
+  'src/features/eras/modern/process/task-directory.ts',
+  'src/core/session/record/adoption.ts',
+  'src/core/session/record/client-state.ts',
 ]);
 
 const unboundedParse = /\bJSON\s*(?:\.|\[)\s*['"`]?parse\b|=\s*JSON\b(?!\.stringify)|\.json\(\)/;
 
 /** Places that build a value of a text, as `path:line`, but for the two functions that may: see `parseBounded`. */
 const unboundedParses = ({ path, text }: Source): string[] => {
-  if (!isPeerFolder(path) || path === 'src/protocol/json/scalar.ts') return [];
+  if (!isPeerFolder(path) || path === 'src/core/protocol/json/scalar.ts') return [];
   const isUnbounded = (line: string): boolean =>
     unboundedParse.test(line) || (/\bparseOwn\b/.test(line) && !readersOfOwnTexts.has(path));
   return text.split('\n').flatMap((line, index) => (isUnbounded(line) ? [`${path}:${index + 1}`] : []));
@@ -138,7 +138,7 @@ describe('[P8] no value of a peer is built without a limit', () => {
 
   test.each([
     ['parseOwn(text)', 'src/backend/x.ts', 1],
-    ['parseOwn(text)', 'src/era/keys/request-state.ts', 0],
+    ['parseOwn(text)', 'src/features/eras/keys/request-state.ts', 0],
     ['const { parse } = JSON;', 'src/modern/x.ts', 1],
     ["JSON['parse'](text)", 'src/era/x.ts', 1],
     ['texts.map(JSON.parse)', 'src/call/x.ts', 1],
@@ -159,9 +159,9 @@ describe('responses', () => {
   test('have their heads from one place, so that a header of every response is one line', () => {
     // Responses between instances reach no client.
     const writers = sources.filter(
-      ({ path, text }) => path.startsWith('src/') && !path.startsWith('src/cluster/') && text.includes('.writeHead('),
+      ({ path, text }) => path.startsWith('src/') && !path.startsWith('src/features/cluster/') && text.includes('.writeHead('),
     );
-    expect(writers.map(({ path }) => path)).toEqual(['src/http/respond.ts']);
+    expect(writers.map(({ path }) => path)).toEqual(['src/core/http/respond.ts']);
   });
 });
 
@@ -185,9 +185,9 @@ describe('a session reads downwards', () => {
   /** A stage that needs more functions than this from its caller should call the stages that it knows. */
   const maxFunctions = 5;
 
-  test('no interface in src/session has more than five function members', () => {
+  test('no interface in src/core/session has more than five function members', () => {
     const found = sources
-      .filter(({ path }) => path.startsWith('src/session/'))
+      .filter(({ path }) => path.startsWith('src/core/session/'))
       .flatMap((source) => Object.entries(functionMembersIn(source)));
     expect(found.length).toBeGreaterThan(20);
     expect(found.filter(([, count]) => count > maxFunctions)).toEqual([]);
@@ -207,8 +207,8 @@ describe('the facts about a revision are in one file', () => {
       text: readFileSync(`${parentPath}/${name}`, 'utf8'),
     }));
 
-  test('only src/protocol/revisions.ts names a revision by its date, apart from comments', () => {
-    const found = [...sources, ...sourcesOfPage].filter(({ path }) => path !== 'src/protocol/revisions.ts');
+  test('only src/core/protocol/revisions.ts names a revision by its date, apart from comments', () => {
+    const found = [...sources, ...sourcesOfPage].filter(({ path }) => path !== 'src/core/protocol/revisions.ts');
     expect(found.flatMap(datesOf)).toEqual([]);
   });
 
@@ -216,7 +216,7 @@ describe('the facts about a revision are in one file', () => {
     const readers = sources.filter(({ text }) =>
       /import \{[^}]*\brevisions\b[^}]*\} from '[^']*\/revisions\.ts'/.test(text),
     );
-    expect(readers.map(({ path }) => path)).toEqual(['src/protocol/known-revisions.ts']);
+    expect(readers.map(({ path }) => path)).toEqual(['src/core/protocol/known-revisions.ts']);
   });
 
   test.each([

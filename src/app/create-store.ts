@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import { longestLineBytes } from '../backend/backend.ts';
+import { longestLineBytes } from '../core/backend/backend.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
 import { type StorePlace, storePlaceOf } from '../config/store-place.ts';
-import type { StoreState } from '../ops/admin/console-hook.ts';
-import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
-import type { LogLimits } from '../store/event-log.ts';
-import type { FileStore } from '../store/memory/files/file-store.ts';
-import { createMemoryStore } from '../store/memory/memory-store.ts';
-import type { MemoryLimits } from '../store/memory/memory-tables.ts';
-import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
-import type { ClusterStore, Store } from '../store/store.ts';
-import { detach } from '../util/boundary.ts';
-import { unreadMeter } from '../util/telemetry/meter.ts';
+import type { StoreState } from '../core/ops/console-hook.ts';
+import { countAppends } from '../features/metrics/collectors/store-metrics.ts';
+import type { LogLimits } from '../core/store/event-log.ts';
+import type { FileStore } from '../features/files/file-store.ts';
+import { createMemoryStore } from '../core/store/memory/memory-store.ts';
+import type { MemoryLimits } from '../core/store/memory/memory-tables.ts';
+import type { memoryPolicyOf } from '../features/redis/diagnose/inspect.ts';
+import type { ClusterStore, Store } from '../core/store/store.ts';
+import { detach } from '../core/util/boundary.ts';
+import { unreadMeter } from '../core/util/telemetry/meter.ts';
 import type { GatewayTelemetry } from './create-telemetry.ts';
 import { readTlsFiles } from './tls-files.ts';
 
@@ -88,7 +88,7 @@ async function openFiles(
   logger: Logger,
   { emit }: StoreReports,
 ): Promise<FileStore | undefined> {
-  const { openFileStore } = await import('../store/memory/files/file-store.ts');
+  const { openFileStore } = await import('../features/files/file-store.ts');
   const options = { directory, limits, syncMs: storeSyncMs, leaseMs: leaseInFilesMs, emit };
   const store = await openFileStore(options).catch((cause: Error) => {
     if (!isOptional) throw cause;
@@ -122,7 +122,7 @@ async function openRedis(
     tls: readTlsFiles('cluster.tls', config.cluster.tls),
     commandTimeoutMs: redisTimeoutMs,
   };
-  const { createRedisStore } = await import('../store/redis/redis-store.ts');
+  const { createRedisStore } = await import('../features/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));
   return createRedisStore({
     ...connection,
@@ -140,7 +140,7 @@ async function openRedis(
  */
 async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], logger: Logger): Promise<void> {
   try {
-    const { memoryPolicyOf } = await import('../store/redis/diagnose/inspect.ts');
+    const { memoryPolicyOf } = await import('../features/redis/diagnose/inspect.ts');
     const policy = await memoryPolicyOf(connection);
     if (policy === undefined || policy === 'noeviction') return;
     const detail = `Set maxmemory-policy noeviction instead of ${policy}. The gateway then waits while Redis is full.`;

@@ -1,6 +1,6 @@
 import { type Stats, statSync, unwatchFile, watchFile } from 'node:fs';
-import { contain } from '../util/boundary.ts';
-import { errorCodeOf } from '../util/text/error-code.ts';
+import { contain } from '../core/util/boundary.ts';
+import { errorCodeOf } from '../core/util/text/error-code.ts';
 
 /**
  * The interval between two looks at a file. File system events are not used: they miss files that Kubernetes replaces by

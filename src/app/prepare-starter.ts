@@ -1,4 +1,4 @@
-import { starter } from '../backend/stdio/starter/starter.ts';
+import { starter } from '../core/backend/stdio/starter/starter.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
 
 /** Starts the process that starts servers, if it does not run. */

@@ -1,7 +1,7 @@
 // src/config: reads the configuration from the command line, the environment and a file, and checks it.
 
-import type { ApiKey } from '../auth/api-keys.ts';
-import { isLoopback } from '../auth/origin-rules.ts';
+import type { ApiKey } from '../core/auth/api-keys.ts';
+import { isLoopback } from '../core/auth/origin-rules.ts';
 import { readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
 import { hasAuthentication, isOnlyLocal } from './access/authentication-config.ts';
 import { readCertificate } from './access/certificate-files.ts';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createConnectedStore, createStore } from '../../src/app/create-store.ts';
 import type { GatewayConfig } from '../../src/config/config.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/core/store/store.ts';
 import { aRecord } from '../contract/log-writer.ts';
 
 const minuteMs = 60_000;

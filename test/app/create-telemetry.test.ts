@@ -1,15 +1,15 @@
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createTelemetry, type Watchers } from '../../src/app/create-telemetry.ts';
-import { linkBackends } from '../../src/backend/link/link.ts';
-import { CallReport } from '../../src/call/call-report.ts';
+import { linkBackends } from '../../src/core/backend/link/link.ts';
+import { CallReport } from '../../src/core/call/call-report.ts';
 import type { GatewayConfig } from '../../src/config/config.ts';
-import type { ConsoleHook } from '../../src/ops/admin/console-hook.ts';
-import { ServerHealth } from '../../src/ops/health/server-health.ts';
-import type { Log } from '../../src/ops/log/log.ts';
-import { logParts } from '../../src/ops/log/log-parts.ts';
-import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
-import { reportFault, reportFaultsTo } from '../../src/util/boundary.ts';
+import type { ConsoleHook } from '../../src/core/ops/console-hook.ts';
+import { ServerHealth } from '../../src/core/ops/health/server-health.ts';
+import type { Log } from '../../src/core/ops/log/log.ts';
+import { logParts } from '../../src/core/ops/log/log-parts.ts';
+import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
+import { reportFault, reportFaultsTo } from '../../src/core/util/boundary.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 
 function create(adminPort: number, watchers: Partial<Watchers> = {}) {

@@ -5,7 +5,7 @@ import { renderErrors } from '../../scripts/docs/errors.ts';
 import { commentedFiles, pages } from '../../scripts/docs/pages.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { flagsOf, options } from '../../src/config/options/option-names.ts';
-import { allReasons } from '../../src/protocol/faults.ts';
+import { allReasons } from '../../src/core/protocol/faults.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RequestId } from '../../src/protocol/faults.ts';
+import type { RequestId } from '../../src/core/protocol/faults.ts';
 import { root } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
 import { isResponse, type Listening, listen } from '../support/resuming-client.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { deniesReaching, type Reason } from '../../src/protocol/faults.ts';
+import { deniesReaching, type Reason } from '../../src/core/protocol/faults.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { environmentNumber } from '../support/environment-number.ts';
 import { retryWith } from '../support/input-required.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { maxChangeBytes } from '../../src/store/shared/changes.ts';
-import type { Store } from '../../src/store/store.ts';
+import { maxChangeBytes } from '../../src/core/store/shared/changes.ts';
+import type { Store } from '../../src/core/store/store.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Fixture } from './store-fixture.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Tally } from '../../src/ops/metrics/series.ts';
+import { Tally } from '../../src/features/metrics/series.ts';
 import { aRecord, createLogWriter } from './log-writer.ts';
 import { appendEach, type Fixture, textsOf } from './store-fixture.ts';
 

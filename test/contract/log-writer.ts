@@ -1,7 +1,7 @@
-import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
-import type { AppendOutcome, NewEvent } from '../../src/store/event-log.ts';
-import type { SessionRecord } from '../../src/store/session-records.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { LogPosition } from '../../src/core/protocol/wire/event-id.ts';
+import type { AppendOutcome, NewEvent } from '../../src/core/store/event-log.ts';
+import type { SessionRecord } from '../../src/core/store/session-records.ts';
+import type { Store } from '../../src/core/store/store.ts';
 
 /** What a test says of an event; numbers and chain are the writer's business. */
 export interface Draft {

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { LogLimits } from '../../src/store/event-log.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { LogLimits } from '../../src/core/store/event-log.ts';
+import { createMemoryStore } from '../../src/core/store/memory/memory-store.ts';
+import type { Store } from '../../src/core/store/store.ts';
 import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
 import { aRecord, createLogWriter, epoch, type LogWriter } from './log-writer.ts';
 import { storeContract } from './store-contract.ts';

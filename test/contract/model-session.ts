@@ -1,6 +1,6 @@
-import { compareLogPositions, type LogPosition } from '../../src/protocol/wire/event-id.ts';
-import type { LogLimits, NewEvent, PendingCall, ReadOutcome, StoredEvent } from '../../src/store/event-log.ts';
-import type { LogState, StreamTail } from '../../src/store/session-records.ts';
+import { compareLogPositions, type LogPosition } from '../../src/core/protocol/wire/event-id.ts';
+import type { LogLimits, NewEvent, PendingCall, ReadOutcome, StoredEvent } from '../../src/core/store/event-log.ts';
+import type { LogState, StreamTail } from '../../src/core/store/session-records.ts';
 
 /** Streams of a session that get events at the same time. */
 export const streamSlots = 3;

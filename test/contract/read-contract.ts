@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LogLimits } from '../../src/store/event-log.ts';
+import type { LogLimits } from '../../src/core/store/event-log.ts';
 import { epoch } from './log-writer.ts';
 import { type Fixture, textsOf } from './store-fixture.ts';
 

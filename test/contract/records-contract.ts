@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LogState } from '../../src/store/session-records.ts';
+import type { LogState } from '../../src/core/store/session-records.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { appendEach, type Fixture, textsOf } from './store-fixture.ts';
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { explainTrouble } from '../../src/store/redis/diagnose/trouble.ts';
-import { createRedisStore } from '../../src/store/redis/redis-store.ts';
+import { explainTrouble } from '../../src/features/redis/diagnose/trouble.ts';
+import { createRedisStore } from '../../src/features/redis/redis-store.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -76,7 +76,7 @@ describe('access to Redis', () => {
 
   it('[S22b] has a right in docs/scaling.md for each command of each script, also of those for rare cases', async () => {
     const words = await documentedRights('gangway');
-    const folderOfScripts = 'src/store/redis/scripts';
+    const folderOfScripts = 'src/features/redis/scripts';
     const calls = /redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
     const files = await readdir(folderOfScripts);
     for (const name of files) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/core/store/store.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';

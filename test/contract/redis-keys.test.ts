@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { maxTakeovers } from '../../src/store/takeover-limit.ts';
+import { maxTakeovers } from '../../src/core/store/takeover-limit.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { freshPrefix, openRedisStore } from './redis-fixture.ts';

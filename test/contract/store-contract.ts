@@ -14,7 +14,7 @@ import { takeoverContract } from './takeover-contract.ts';
 import { valuesContract } from './values-contract.ts';
 
 /**
- * What every implementation of `Store` promises: the sentences of the interfaces in src/store/, one test each.
+ * What every implementation of `Store` promises: the sentences of the interfaces in src/core/store/, one test each.
  * @param name the implementation's, for the names of the tests
  * @param options `modelRuns`: how many random sequences of commands are tried
  */

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
-import type { LogLimits, ReadOutcome } from '../../src/store/event-log.ts';
-import type { ClusterStore } from '../../src/store/store.ts';
+import type { LogPosition } from '../../src/core/protocol/wire/event-id.ts';
+import type { LogLimits, ReadOutcome } from '../../src/core/store/event-log.ts';
+import type { ClusterStore } from '../../src/core/store/store.ts';
 import { aRecord, createLogWriter, type LogWriter } from './log-writer.ts';
 
 /** Limits and times of a store, as every implementation takes them. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { AppendOutcome, LogLimits, NewEvent } from '../../src/store/event-log.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { AppendOutcome, LogLimits, NewEvent } from '../../src/core/store/event-log.ts';
+import type { Store } from '../../src/core/store/store.ts';
 import { aRecord, epoch } from './log-writer.ts';
 import {
   at,

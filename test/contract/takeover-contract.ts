@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
-import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
-import type { TakeOver } from '../../src/store/session-records.ts';
-import { firstTakeoverPauseMs, maxTakeovers } from '../../src/store/takeover-limit.ts';
+import type { LogPosition } from '../../src/core/protocol/wire/event-id.ts';
+import type { NewEvent, PendingCall } from '../../src/core/store/event-log.ts';
+import type { TakeOver } from '../../src/core/store/session-records.ts';
+import { firstTakeoverPauseMs, maxTakeovers } from '../../src/core/store/takeover-limit.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { appendEach, type Fixture, textsOf } from './store-fixture.ts';
 

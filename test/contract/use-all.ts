@@ -1,4 +1,4 @@
-import type { ClusterStore } from '../../src/store/store.ts';
+import type { ClusterStore } from '../../src/core/store/store.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 
 /** No caller has such a one: it would be seen where ids are put into keys as they are. */

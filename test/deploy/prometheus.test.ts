@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { questions } from '../../scripts/docs/metric-questions.ts';
 import { gatewayOptions } from '../../src/config/options/options.ts';
-import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
-import { createExposition } from '../../src/ops/metrics/exposition.ts';
-import { Metrics } from '../../src/ops/metrics/metrics.ts';
+import { catalogue, type Metric } from '../../src/core/ops/metrics/catalogue.ts';
+import { createExposition } from '../../src/features/metrics/exposition.ts';
+import { Metrics } from '../../src/features/metrics/metrics.ts';
 import { root } from '../support/gateway.ts';
 
 /** That alerts and dashboard ask for what there is. `node test/run.mjs prometheus` asks Prometheus itself. */

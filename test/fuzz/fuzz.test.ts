@@ -3,11 +3,11 @@ import { environmentNumber } from '../support/environment-number.ts';
 import { fuzzers } from './fuzzers.ts';
 
 // Hostile servers answer where sockets would be, and nobody waits for long. Each fake replaces one export.
-vi.mock(import('../../src/backend/http-client/http-connection.ts'), async (importOriginal) => ({
+vi.mock(import('../../src/features/remote/http-client/http-connection.ts'), async (importOriginal) => ({
   ...(await importOriginal()),
   openHttpConnection: (await import('./fake-sockets.ts')).openHttpConnection,
 }));
-vi.mock(import('../../src/util/load-library.ts'), async (importOriginal) => {
+vi.mock(import('../../src/core/util/load-library.ts'), async (importOriginal) => {
   const { loadLibrary } = await importOriginal();
   const { withFakeWebSocket } = await import('./fake-sockets.ts');
   return { loadLibrary: withFakeWebSocket(loadLibrary) };

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { maxForwardedBytes, readForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
-import { isJsonContentType, readAccept } from '../../src/protocol/http/media-types.ts';
-import { newestModern } from '../../src/protocol/known-revisions.ts';
+import { maxForwardedBytes, readForwardedHeaders } from '../../src/core/protocol/http/forwarded-headers.ts';
+import { isJsonContentType, readAccept } from '../../src/core/protocol/http/media-types.ts';
+import { newestModern } from '../../src/core/protocol/known-revisions.ts';
 import {
   decodeHeader,
   disagreeingHeader,
   encodeHeader,
   mirroredHeaders,
   missingHeader,
-} from '../../src/protocol/modern/mirrored-headers.ts';
+} from '../../src/core/protocol/modern/mirrored-headers.ts';
 import {
   checkParamHeaders,
   type ParamHeader,
   paramHeadersOf,
   readParamHeaders,
-} from '../../src/protocol/modern/param-headers.ts';
-import { read } from '../protocol/modern/read.ts';
+} from '../../src/core/protocol/modern/param-headers.ts';
+import { read } from '../core/protocol/modern/read.ts';
 import { linesOf, mutatedText, record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 

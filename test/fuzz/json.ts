@@ -12,8 +12,8 @@ import {
   scanMessages,
   scanObject,
   scanShortKeys,
-} from '../../src/protocol/json/scan.ts';
-import { type ReadMessage, readBody } from '../../src/protocol/message/message.ts';
+} from '../../src/core/protocol/json/scan.ts';
+import { type ReadMessage, readBody } from '../../src/core/protocol/message/message.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
 import {
   assertScan,

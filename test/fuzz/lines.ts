@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readOne } from '../../src/protocol/message/message.ts';
-import { flattenLineBreaks } from '../../src/protocol/wire/lines.ts';
+import { readOne } from '../../src/core/protocol/message/message.ts';
+import { flattenLineBreaks } from '../../src/core/protocol/wire/lines.ts';
 import { anyText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';
 import { cut, split, splitPlainly } from '../support/plain-lines.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
-import { parseRecord, parseState, pendingArguments, recordFields, tailArguments } from '../../src/store/redis/codec.ts';
-import { fromSegment, toSegments } from '../../src/store/redis/log/segments.ts';
-import type { ScriptArgument } from '../../src/store/redis/script.ts';
+import type { NewEvent, PendingCall } from '../../src/core/store/event-log.ts';
+import { parseRecord, parseState, pendingArguments, recordFields, tailArguments } from '../../src/features/redis/codec.ts';
+import { fromSegment, toSegments } from '../../src/features/redis/log/segments.ts';
+import type { ScriptArgument } from '../../src/features/redis/script.ts';
 import { record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 

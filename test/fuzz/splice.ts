@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { replaceParts, spliceId, valueAt } from '../../src/protocol/json/splice.ts';
-import { findRemovals, putMembers, withoutMember } from '../../src/protocol/message/edit-members.ts';
-import { type Message, memberRange, readOne } from '../../src/protocol/message/message.ts';
-import { renumber, restoreId, restoreToken } from '../../src/protocol/modern/renumber.ts';
+import { replaceParts, spliceId, valueAt } from '../../src/core/protocol/json/splice.ts';
+import { findRemovals, putMembers, withoutMember } from '../../src/core/protocol/message/edit-members.ts';
+import { type Message, memberRange, readOne } from '../../src/core/protocol/message/message.ts';
+import { renumber, restoreId, restoreToken } from '../../src/core/protocol/modern/renumber.ts';
 import { jsonText, keyText, space } from '../support/json-texts.ts';
 import { corpusOf, mutated } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';

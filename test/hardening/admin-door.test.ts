@@ -3,7 +3,7 @@ import { request as requestByTls } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { scrape } from '../support/metrics.ts';

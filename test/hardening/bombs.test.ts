@@ -7,8 +7,8 @@ import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
-import { longestLineBytes } from '../../src/backend/backend.ts';
-import type * as posted from '../../src/http/pipeline/read-messages.ts';
+import { longestLineBytes } from '../../src/core/backend/backend.ts';
+import type * as posted from '../../src/core/http/pipeline/read-messages.ts';
 import { measureTwice, watch } from '../fault/memory.ts';
 import { costOf, msHere } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
@@ -57,7 +57,7 @@ const gzipOf = (mebibytes: number): Buffer => {
 
 /** Built as it is run, without what the test runner puts around every name of a module. */
 const { outputFiles } = buildSync({
-  ...{ entryPoints: [`${root}src/http/pipeline/read-messages.ts`], bundle: true, write: false },
+  ...{ entryPoints: [`${root}src/core/http/pipeline/read-messages.ts`], bundle: true, write: false },
   ...{ platform: 'node', format: 'cjs' },
 });
 const built: { exports: Partial<typeof posted> } = { exports: {} };

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { entryOf, isReason, type Reason } from '../../src/protocol/faults.ts';
+import { entryOf, isReason, type Reason } from '../../src/core/protocol/faults.ts';
 import type { Message } from '../support/http-client.ts';
 
 /** What servers, paths and addresses of these tests hold, and what only a stack, a library or Redis would say. */

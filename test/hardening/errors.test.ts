@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { allReasons, type Reason } from '../../src/protocol/faults.ts';
+import { allReasons, type Reason } from '../../src/core/protocol/faults.ts';
 import { makeDpopClient } from '../support/dpop-client.ts';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';

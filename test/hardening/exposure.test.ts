@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { warnOfExpiry } from '../../src/app/access/exposure.ts';
 import { renderConfigOnly } from '../../src/app/commands/check/config-only.ts';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { type GatewayOptions, root, startGateway } from '../support/gateway.ts';
 import { certificateFolder, type ServerCertificate } from '../support/server-certificate.ts';

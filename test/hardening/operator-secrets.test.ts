@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { type Answer, initialize, open, post } from '../support/http-client.ts';
 import { startRedis } from '../support/redis-server.ts';

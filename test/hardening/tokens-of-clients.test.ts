@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';

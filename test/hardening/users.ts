@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 
 /** A key of each user. */

@@ -418,7 +418,7 @@ describe('a client that goes', () => {
 });
 
 describe('a cancellation', () => {
-  // Not 0: the SDK's server takes a cancellation of request 0 for one without an id; test/session has it.
+  // Not 0: the SDK's server takes a cancellation of request 0 for one without an id; test/core/session has it.
   test.each([[3], ['three'], [-1]])(
     '[R6.10] [R6.13] of request %j reaches the server, and the call ends',
     async (id) => {

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { createAuditFile, linesIn, wordsOf } from '../support/audit-lines.ts';
 import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';

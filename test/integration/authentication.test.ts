@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { type Answer, initialize, open, post } from '../support/http-client.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { legacyRevisions } from '../../src/protocol/known-revisions.ts';
+import { legacyRevisions } from '../../src/core/protocol/known-revisions.ts';
 import { startMoody } from '../fault/moody.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';

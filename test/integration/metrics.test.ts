@@ -1,8 +1,8 @@
 import { request } from 'node:http';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
-import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
-import { allReasons } from '../../src/protocol/faults.ts';
+import { catalogue, type Metric } from '../../src/core/ops/metrics/catalogue.ts';
+import { allReasons } from '../../src/core/protocol/faults.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
 import { scrape, waitForMetric } from '../support/metrics.ts';

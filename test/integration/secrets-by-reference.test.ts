@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';

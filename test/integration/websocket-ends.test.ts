@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { closeCodeOf } from '../../src/protocol/wire/close-codes.ts';
+import { closeCodeOf } from '../../src/core/protocol/wire/close-codes.ts';
 import { isFull, rssMiB } from '../fault/memory.ts';
 import { logged, shortGrace, startMoody } from '../fault/moody.ts';
 import { everythingFixture, root, sharedGateway, startGateway } from '../support/gateway.ts';

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { suiteNode } from '../conformance/suite.ts';
 import { blocksOf } from '../examples/page.ts';
 import { root, startGateway } from '../support/gateway.ts';

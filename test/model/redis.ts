@@ -3,7 +3,7 @@ import { has } from './rules.ts';
 import type { Command, Event, LogState, State } from './state.ts';
 import { processOf } from './state.ts';
 
-/** What Redis does with a command, as the promises of src/store say. Each is one script: nothing comes in between. */
+/** What Redis does with a command, as the promises of src/core/store say. Each is one script: nothing comes in between. */
 export function execute(state: State, command: Command, rules: Rules): { reply: string; epoch: number; log: LogState } {
   const done = (reply: string, epoch = command.epoch) => ({ reply, epoch, log: state.redis.stream });
   if (command.kind === 'append') return done(append(state, command, rules));

@@ -1,6 +1,6 @@
-import type { Backend } from '../../src/backend/backend.ts';
-import { KeptProcesses } from '../../src/backend/reuse/kept-processes.ts';
-import { FakeHolder, initialize, initialized, notification } from '../backend/reuse/reuse-fixture.ts';
+import type { Backend } from '../../src/core/backend/backend.ts';
+import { KeptProcesses } from '../../src/features/sharing/kept-processes.ts';
+import { FakeHolder, initialize, initialized, notification } from '../features/sharing/reuse-fixture.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
 import { createInbox } from '../support/wait-for.ts';
 import { graceMs, type Received, type Subject, type Wire } from './subject.ts';

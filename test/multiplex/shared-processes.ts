@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
-import type { CancelRequest } from '../../src/modern/process/shared-calls.ts';
-import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
-import { discovered, readRequest, sharedOf } from '../modern/shared-fixture.ts';
+import type { CancelRequest } from '../../src/features/eras/modern/process/shared-calls.ts';
+import type { LogLevel } from '../../src/core/protocol/modern/log-levels.ts';
+import { discovered, readRequest, sharedOf } from '../features/eras/modern/shared-fixture.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 import { type CreateSubject, graceMs, type Received, type Subject, type Wire } from './subject.ts';
 

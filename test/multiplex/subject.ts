@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
+import type { LogLevel } from '../../src/core/protocol/modern/log-levels.ts';
 import type { FakeServer } from '../support/fake-backend.ts';
 
 /** A JSON-RPC message as a test writes and reads it. */

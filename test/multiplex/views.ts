@@ -1,5 +1,5 @@
-import { FilterRules } from '../../src/backend/filter/filter-rules.ts';
-import { openView } from '../../src/backend/view/view-backend.ts';
+import { FilterRules } from '../../src/core/backend/filter-rules.ts';
+import { openView } from '../../src/features/views/view-backend.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
 import { createInbox } from '../support/wait-for.ts';
 import { graceMs, type Received, type Subject, type Wire } from './subject.ts';

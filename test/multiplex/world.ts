@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest';
-import { methodOf } from '../../src/protocol/methods/methods.ts';
-import { type LogLevel, severities } from '../../src/protocol/modern/log-levels.ts';
-import { subscriptionIdKey } from '../../src/protocol/modern/renumber.ts';
+import { methodOf } from '../../src/core/protocol/methods/methods.ts';
+import { type LogLevel, severities } from '../../src/core/protocol/modern/log-levels.ts';
+import { subscriptionIdKey } from '../../src/core/protocol/modern/renumber.ts';
 import type { FakeBackend } from '../support/fake-backend.ts';
 import { graceMs, type Received, type Subject, type Wire } from './subject.ts';
 

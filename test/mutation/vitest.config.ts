@@ -6,11 +6,11 @@ export default defineConfig({
   test: {
     include: ['test/{protocol,call,session}/**/*.test.ts'],
     // These two guard times and sources, and no behaviour of the code.
-    exclude: ['test/protocol/regular-expressions.test.ts', 'test/protocol/json/worst-inputs.test.ts'],
+    exclude: ['test/core/protocol/regular-expressions.test.ts', 'test/core/protocol/json/worst-inputs.test.ts'],
     testTimeout: 20_000,
     coverage: {
       provider: 'v8',
-      include: ['src/protocol/**/*.ts', 'src/call/**/*.ts', 'src/session/{inbound,outbound}/**/*.ts'],
+      include: ['src/core/protocol/**/*.ts', 'src/core/call/**/*.ts', 'src/core/session/{inbound,outbound}/**/*.ts'],
       reporter: ['text', 'json-summary'],
       reportsDirectory: 'coverage',
     },

@@ -7,7 +7,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { Page } from 'playwright-core';
 import { parse } from 'shell-quote';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { root } from '../support/gateway.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
 

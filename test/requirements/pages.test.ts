@@ -238,7 +238,7 @@ Each kind has one gate. All readers, tables and look-ups pass through these gate
 ### Gate 1: work
 
 A peer cannot make the gateway work for long in one turn of its event loop. All readers ask one work meter
-(\`src/util/timing/work-meter.ts\`, [decision 0146](decisions/0146-bounds.md)).
+(\`src/core/util/timing/work-meter.ts\`, [decision 0146](decisions/0146-bounds.md)).
 
 ${gateTable(workLimits)}
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type EventId, parseEventId, readRequestIds } from '../../src/protocol/wire/event-id.ts';
+import { type EventId, parseEventId, readRequestIds } from '../../src/core/protocol/wire/event-id.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { listen } from '../support/resuming-client.ts';
 import { type CountingSession, headersOf, hold, openCounting, textsOf, withCounting } from './counting.ts';

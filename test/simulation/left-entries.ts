@@ -1,5 +1,5 @@
-import { BoundedMap } from '../../src/util/bounded-map.ts';
-import { SparseMap } from '../../src/util/sparse-map.ts';
+import { BoundedMap } from '../../src/core/util/bounded-map.ts';
+import { SparseMap } from '../../src/core/util/sparse-map.ts';
 
 /** The entries of a table or a queue. Tables with a bound of their own may keep theirs, which are for later. */
 function entriesOf(value: unknown): readonly unknown[] | undefined {

@@ -1,6 +1,6 @@
-import type { AppendOutcome, EventLog } from '../../src/store/event-log.ts';
-import type { ClusterStore } from '../../src/store/store.ts';
-import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import type { AppendOutcome, EventLog } from '../../src/core/store/event-log.ts';
+import type { ClusterStore } from '../../src/core/store/store.ts';
+import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
 import type { Random } from './random.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 import type { VirtualClock } from './virtual-clock.ts';

@@ -1,8 +1,8 @@
-import { deniesReaching, entryOf, isReason } from '../../src/protocol/faults.ts';
-import { type EventId, finalSeq, parseEventId } from '../../src/protocol/wire/event-id.ts';
-import { faultAnswer } from '../../src/reply/reply.ts';
-import { keyFromId } from '../../src/session/session-key.ts';
-import { nobody } from '../session/session-fixture.ts';
+import { deniesReaching, entryOf, isReason } from '../../src/core/protocol/faults.ts';
+import { type EventId, finalSeq, parseEventId } from '../../src/core/protocol/wire/event-id.ts';
+import { faultAnswer } from '../../src/core/reply/reply.ts';
+import { keyFromId } from '../../src/core/session/session-key.ts';
+import { nobody } from '../core/session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import type { SseEvent } from '../support/sse-reader.ts';
 import type { Random } from './random.ts';

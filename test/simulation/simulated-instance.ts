@@ -1,8 +1,8 @@
-import { Sessions } from '../../src/registry/sessions.ts';
-import type { Server } from '../../src/server/server.ts';
-import type { SessionTelemetry } from '../../src/session/session-events.ts';
-import { unreadMeter } from '../../src/util/telemetry/meter.ts';
-import { handshake, never, wideLimits } from '../session/session-fixture.ts';
+import { Sessions } from '../../src/core/registry/sessions.ts';
+import type { Server } from '../../src/core/server/server.ts';
+import type { SessionTelemetry } from '../../src/core/session/session-events.ts';
+import { unreadMeter } from '../../src/core/util/telemetry/meter.ts';
+import { handshake, never, wideLimits } from '../core/session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';
 import type { RedisLine } from './redis-line.ts';

@@ -1,4 +1,4 @@
-import type { PeerHost, PeerTransport } from '../../src/cluster/peers/peer-request.ts';
+import type { PeerHost, PeerTransport } from '../../src/features/cluster/peers/peer-request.ts';
 import { type Carry, PeerExchange } from '../support/peer-exchange.ts';
 import type { Random } from './random.ts';
 import type { VirtualClock } from './virtual-clock.ts';

@@ -1,5 +1,5 @@
-import { OutputReader } from '../../src/backend/stdio/pipes/output-reader.ts';
-import { beginTurn } from '../../src/util/timing/work-meter.ts';
+import { OutputReader } from '../../src/core/backend/stdio/pipes/output-reader.ts';
+import { beginTurn } from '../../src/core/util/timing/work-meter.ts';
 import type { FakeBackend } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';
 import type { VirtualClock } from './virtual-clock.ts';

@@ -1,7 +1,7 @@
-import type { EventId } from '../../src/protocol/wire/event-id.ts';
-import type { NewEvent } from '../../src/store/event-log.ts';
-import type { ClusterStore } from '../../src/store/store.ts';
-import { never } from '../session/session-fixture.ts';
+import type { EventId } from '../../src/core/protocol/wire/event-id.ts';
+import type { NewEvent } from '../../src/core/store/event-log.ts';
+import type { ClusterStore } from '../../src/core/store/store.ts';
+import { never } from '../core/session/session-fixture.ts';
 import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
 import { entropy, Random } from './random.ts';
 import { type Execute, RedisLine } from './redis-line.ts';

@@ -1,7 +1,7 @@
-import type { Reason, RequestId } from '../../src/protocol/faults.ts';
-import type { EventId } from '../../src/protocol/wire/event-id.ts';
-import type { EventBatch } from '../../src/reply/event-batch.ts';
-import type { CompleteAnswer, EventSink, Headers, Reply } from '../../src/reply/reply.ts';
+import type { Reason, RequestId } from '../../src/core/protocol/faults.ts';
+import type { EventId } from '../../src/core/protocol/wire/event-id.ts';
+import type { EventBatch } from '../../src/core/reply/event-batch.ts';
+import type { CompleteAnswer, EventSink, Headers, Reply } from '../../src/core/reply/reply.ts';
 import { acceptsBoth } from '../support/fake-reply.ts';
 import { createSseReader, type SseEvent } from '../support/sse-reader.ts';
 import type { VirtualClock } from './virtual-clock.ts';

@@ -1,4 +1,4 @@
-import { reportFaultsTo, type Seam } from '../../src/util/boundary.ts';
+import { reportFaultsTo, type Seam } from '../../src/core/util/boundary.ts';
 import { leftEntries } from './left-entries.ts';
 import { entropy, Random } from './random.ts';
 import { SimulatedClient } from './simulated-client.ts';

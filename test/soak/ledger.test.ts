@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { maxTakeovers } from '../../src/store/takeover-limit.ts';
+import { maxTakeovers } from '../../src/core/store/takeover-limit.ts';
 import { busy, createLedger, type FaultKind } from './ledger.ts';
 import { slopeOf } from './slope.ts';
 import { loadMs, noticedMs } from './stage.ts';

@@ -1,4 +1,4 @@
-import { maxTakeovers } from '../../src/store/takeover-limit.ts';
+import { maxTakeovers } from '../../src/core/store/takeover-limit.ts';
 import weights from './fault-weights.json' with { type: 'json' };
 import { loadMs, noticedMs } from './stage.ts';
 

@@ -1,4 +1,4 @@
-import { changedMessage, createMessage, type Message, readOne } from '../../src/protocol/message/message.ts';
+import { changedMessage, createMessage, type Message, readOne } from '../../src/core/protocol/message/message.ts';
 
 /** A text as bytes: values as JSON, strings and bytes unchanged. */
 export function toText(value: unknown): Buffer {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 
-const fixtures = join(import.meta.dirname, '..', 'fixtures');
+const fixtures = join(import.meta.dirname, '../fixtures');
 
 /** How each server begins. The first line runs before its snapshot is taken. */
 const servers = {

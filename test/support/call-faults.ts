@@ -1,5 +1,5 @@
-import { deniesReaching, isReason, type RequestId } from '../../src/protocol/faults.ts';
-import { compareLogPositions, parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { deniesReaching, isReason, type RequestId } from '../../src/core/protocol/faults.ts';
+import { compareLogPositions, parseEventId } from '../../src/core/protocol/wire/event-id.ts';
 import type { Message } from './http-client.ts';
 import {
   isResponseMessage,

@@ -1,7 +1,7 @@
-import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../src/call/answer.ts';
-import type { RequestId } from '../../src/protocol/faults.ts';
-import type { Message } from '../../src/protocol/message/message.ts';
-import type { EventSink } from '../../src/reply/reply.ts';
+import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../src/core/call/answer.ts';
+import type { RequestId } from '../../src/core/protocol/faults.ts';
+import type { Message } from '../../src/core/protocol/message/message.ts';
+import type { EventSink } from '../../src/core/reply/reply.ts';
 import { createFakeReply } from './fake-reply.ts';
 
 /** A stream whose events are only noted. Clients can resume it, as if it were in a log. */

@@ -5,10 +5,10 @@ import type {
   OpenBackend,
   OpenOptions,
   RequestIds,
-} from '../../src/backend/backend.ts';
-import type { Reason } from '../../src/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
-import { type Message, readBody, readSmallTexts } from '../../src/protocol/message/message.ts';
+} from '../../src/core/backend/backend.ts';
+import type { Reason } from '../../src/core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../src/core/protocol/http/forwarded-headers.ts';
+import { type Message, readBody, readSmallTexts } from '../../src/core/protocol/message/message.ts';
 import { toText } from './as-message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 

@@ -1,7 +1,7 @@
-import type { Reason, RequestId } from '../../src/protocol/faults.ts';
-import type { Accepts } from '../../src/protocol/http/media-types.ts';
-import { formatEventId } from '../../src/protocol/wire/event-id.ts';
-import type { EventSink, Headers, Reply, RequestFacts } from '../../src/reply/reply.ts';
+import type { Reason, RequestId } from '../../src/core/protocol/faults.ts';
+import type { Accepts } from '../../src/core/protocol/http/media-types.ts';
+import { formatEventId } from '../../src/core/protocol/wire/event-id.ts';
+import type { EventSink, Headers, Reply, RequestFacts } from '../../src/core/reply/reply.ts';
 import { messagesOf } from './http-client.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';
 import { createInbox, type Inbox } from './wait-for.ts';

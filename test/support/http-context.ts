@@ -1,7 +1,7 @@
 import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { HttpContext } from '../../src/http/http-context.ts';
+import { HttpContext } from '../../src/core/http/http-context.ts';
 
 /** A request without a connection. */
 export interface FakeRequest {

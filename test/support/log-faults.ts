@@ -1,4 +1,4 @@
-import { compareLogPositions, type LogPosition } from '../../src/protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../src/core/protocol/wire/event-id.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
 import { isResponseMessage, messageOf } from './transcript.ts';
 import { createViolations, type Violation } from './violation.ts';

@@ -1,4 +1,4 @@
-import { type LogPosition, parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { type LogPosition, parseEventId } from '../../src/core/protocol/wire/event-id.ts';
 import { logNameOf, type SessionLog } from './session-logs.ts';
 import { messageOf, type SessionTranscript } from './transcript.ts';
 import { createViolations, type Violation } from './violation.ts';

@@ -6,8 +6,8 @@ import type {
   PeerReply,
   PeerRequest,
   PeerTransport,
-} from '../../src/cluster/peers/peer-request.ts';
-import type { CompleteAnswer, EventSink, Headers } from '../../src/reply/reply.ts';
+} from '../../src/features/cluster/peers/peer-request.ts';
+import type { CompleteAnswer, EventSink, Headers } from '../../src/core/reply/reply.ts';
 
 /** How many bytes the owner may send that the ingress has not taken, as the buffers of a connection. */
 const windowBytes = 256 * 1024;

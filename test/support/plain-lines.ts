@@ -1,4 +1,4 @@
-import { LineSplitter } from '../../src/protocol/wire/lines.ts';
+import { LineSplitter } from '../../src/core/protocol/wire/lines.ts';
 
 /** The result of a stream. Lines are Latin-1, so that each byte is visible. */
 export interface Split {

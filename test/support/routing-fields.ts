@@ -1,4 +1,4 @@
-import { type Message, readOne } from '../../src/protocol/message/message.ts';
+import { type Message, readOne } from '../../src/core/protocol/message/message.ts';
 
 /** The fields of a message that decide where it goes. */
 export function routingFields(message: Message | undefined): Partial<Message> | undefined {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type LogPosition, parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { type LogPosition, parseEventId } from '../../src/core/protocol/wire/event-id.ts';
 import type { RedisServer } from './redis-server.ts';
 
 /** One entry of a session's log. */

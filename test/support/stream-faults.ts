@@ -4,7 +4,7 @@ import {
   finalSeq,
   formatEventId,
   parseEventId,
-} from '../../src/protocol/wire/event-id.ts';
+} from '../../src/core/protocol/wire/event-id.ts';
 import { type LogAllowances, mayBeMissing } from './log-faults.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
 import type { RecordedConnection, SessionTranscript } from './transcript.ts';

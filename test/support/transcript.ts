@@ -1,4 +1,4 @@
-import type { RequestId } from '../../src/protocol/faults.ts';
+import type { RequestId } from '../../src/core/protocol/faults.ts';
 import type { Message } from './http-client.ts';
 import type { Listened } from './resuming-client.ts';
 import type { SseEvent } from './sse-reader.ts';

@@ -1,4 +1,4 @@
-import { createKeys } from '../../src/store/redis/keys.ts';
+import { createKeys } from '../../src/features/redis/keys.ts';
 import { type RedisOptions, type RedisServer, startRedis } from './redis-server.ts';
 
 const ageMs = 24 * 60 * 60 * 1_000;

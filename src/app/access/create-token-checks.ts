@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { Authenticator } from '../../auth/authenticate.ts';
-import type { IntrospectedTokens } from '../../auth/oauth/token-authenticator.ts';
-import type { ClaimRules } from '../../auth/oauth/token-claims.ts';
+import type { Authenticator } from '../../core/auth/authenticate.ts';
+import type { IntrospectedTokens } from '../../features/oauth/tokens/token-authenticator.ts';
+import type { ClaimRules } from '../../features/oauth/tokens/token-claims.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { Introspection } from '../../config/options/introspection-option.ts';
-import { detach } from '../../util/boundary.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { possessionOptions, type SharedSecrets } from './possession-options.ts';
 
 /**
@@ -45,11 +45,11 @@ export async function createTokenChecks(
 ): Promise<CreateTokenAuthenticator> {
   const [{ createTokenAuthenticators }, { createPossessionCheck }, { IssuerKeys }, { fetchJson }, { discoverUrl }] =
     await Promise.all([
-      import('../../auth/oauth/token-authenticator.ts'),
-      import('../../auth/dpop/possession.ts'),
-      import('../../auth/oauth/issuer-keys.ts'),
-      import('../../auth/oauth/fetch-json.ts'),
-      import('../../auth/oauth/issuer-discovery.ts'),
+      import('../../features/oauth/tokens/token-authenticator.ts'),
+      import('../../features/oauth/dpop/possession.ts'),
+      import('../../features/oauth/tokens/issuer-keys.ts'),
+      import('../../features/oauth/tokens/fetch-json.ts'),
+      import('../../features/oauth/tokens/issuer-discovery.ts'),
     ]);
   const { issuers, introspection, scopeClaims, scopePrefix } = config.auth.oauth;
   const keysOf = (issuer: string) => {
@@ -87,9 +87,9 @@ async function createIntrospection(
   logger: Logger,
 ): Promise<IntrospectedTokens> {
   const [{ TokenIntrospection }, { askEndpoint }, { discoverUrl }] = await Promise.all([
-    import('../../auth/oauth/introspection.ts'),
-    import('../../auth/oauth/introspection-endpoint.ts'),
-    import('../../auth/oauth/issuer-discovery.ts'),
+    import('../../features/oauth/tokens/introspection.ts'),
+    import('../../features/oauth/tokens/introspection-endpoint.ts'),
+    import('../../features/oauth/tokens/issuer-discovery.ts'),
   ]);
   let discovered: URL | undefined;
   const endpointUrl = async (): Promise<URL> => {

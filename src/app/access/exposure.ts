@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { isLoopback } from '../../auth/origin-rules.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { isRemote, type KnownUsers, reuseOf } from '../../config/servers/process-sharing.ts';
-import type { ServerCertificate } from '../../http/http-server.ts';
-import { docsPage } from '../../util/docs-page.ts';
+import type { ServerCertificate } from '../../core/http/http-server.ts';
+import { docsPage } from '../../core/util/docs-page.ts';
 
 /** A certificate that expires sooner is worth a warning: it should have been renewed by now. */
 const renewalDays = 14;

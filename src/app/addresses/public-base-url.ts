@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { OriginRules } from '../../auth/origin-rules.ts';
-import type { ServerCertificate } from '../../http/http-server.ts';
+import type { OriginRules } from '../../core/auth/origin-rules.ts';
+import type { ServerCertificate } from '../../core/http/http-server.ts';
 import { displayHost } from './listen.ts';
 
 /** The settings that decide which host name a client can use. */

@@ -2,8 +2,8 @@
 
 import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
-import type { ServerHealth } from '../../ops/health/server-health.ts';
-import type { Era } from '../../protocol/revisions.ts';
+import type { ServerHealth } from '../../core/ops/health/server-health.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerChanges } from '../servers/server-set.ts';
 

@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../../config/config.ts';
-import { detach } from '../../util/boundary.ts';
+import { detach } from '../../core/util/boundary.ts';
 import type { Gateway } from '../gateway.ts';
 import { failed } from './exit-codes.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { request as requestByTls } from 'node:https';
 import type { GatewayConfig } from '../../config/config.ts';
-import { errorCodeOf } from '../../util/text/error-code.ts';
+import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import { displayHost } from '../addresses/listen.ts';
 
 /** An answer that takes longer counts as missing. */

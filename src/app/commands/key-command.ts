@@ -11,13 +11,13 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { digestOfKey } from '../../auth/api-keys.ts';
+import { digestOfKey } from '../../core/auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { KeyRequest } from '../../config/access/key-request.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
 import { namesAt } from '../../config/options/option-names.ts';
-import { loadLibrary } from '../../util/load-library.ts';
-import { errorCodeOf } from '../../util/text/error-code.ts';
+import { loadLibrary } from '../../core/util/load-library.ts';
+import { errorCodeOf } from '../../core/util/text/error-code.ts';
 
 /** The prefix of every key, so that secret scanners find keys. */
 const prefix = 'mcpgw_';

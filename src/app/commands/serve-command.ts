@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { starter } from '../../backend/stdio/starter/starter.ts';
+import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { flagOf } from '../../config/options/option-names.ts';
-import { faultField } from '../../ops/log/fault-log.ts';
-import type { Log } from '../../ops/log/log.ts';
-import { detach } from '../../util/boundary.ts';
+import { faultField } from '../../core/ops/log/fault-log.ts';
+import type { Log } from '../../core/ops/log/log.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
 import { describeKeeping, programOf, renderBanner } from './banner.ts';
@@ -49,8 +49,8 @@ export async function serveUntilSignal(
       log,
       onUseless: exitWithError,
       onDrain,
-      // Nothing else outside of src/console knows the console. Without this line there is no status page.
-      connectConsole: (await import('../../console/connect-console.ts')).connectConsole,
+      // Nothing else outside of src/features/console knows the console. Without this line there is no status page.
+      connectConsole: (await import('../../features/console/connect-console.ts')).connectConsole,
     });
   } catch (error) {
     return exitWithError((error as Error).message);

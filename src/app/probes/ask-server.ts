@@ -1,7 +1,7 @@
-import type { OpenBackend } from '../../backend/backend.ts';
-import { modernRevisions, newestLegacy } from '../../protocol/known-revisions.ts';
-import { readDiscovery } from '../../protocol/modern/discovery.ts';
-import type { Era } from '../../protocol/revisions.ts';
+import type { OpenBackend } from '../../core/backend/backend.ts';
+import { modernRevisions, newestLegacy } from '../../core/protocol/known-revisions.ts';
+import { readDiscovery } from '../../core/protocol/modern/discovery.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
 import { version } from '../version.ts';
 import { ProbeSession, RefusedError, ServerUnusableError, versionsIn } from './probe-session.ts';
 

@@ -1,15 +1,15 @@
 // src/app/probes: sessions and pings of the gateway itself, to find out whether a server works.
 
-import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
-import { McpClient } from '../../backend/mcp-client.ts';
-import { isResponse, type NoResponse } from '../../backend/own-requests.ts';
-import { EarlyLines, stdoutPrefix, unfinishedPrefix } from '../../backend/stdio/pipes/early-lines.ts';
-import { helpForText, helpIfEchoing, helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
-import { entryOf } from '../../protocol/faults.ts';
-import { parseBounded } from '../../protocol/json/scalar.ts';
-import type { Message } from '../../protocol/message/message.ts';
-import { revisionToRetry } from '../../protocol/modern/discovery.ts';
-import type { Era } from '../../protocol/revisions.ts';
+import type { BackendEnd, OpenBackend } from '../../core/backend/backend.ts';
+import { McpClient } from '../../core/backend/mcp-client.ts';
+import { isResponse, type NoResponse } from '../../core/backend/own-requests.ts';
+import { EarlyLines, stdoutPrefix, unfinishedPrefix } from '../../core/backend/stdio/pipes/early-lines.ts';
+import { helpForText, helpIfEchoing, helpIfEnded, helpIfSilent } from '../../core/ops/health/start-help.ts';
+import { entryOf } from '../../core/protocol/faults.ts';
+import { parseBounded } from '../../core/protocol/json/scalar.ts';
+import type { Message } from '../../core/protocol/message/message.ts';
+import { revisionToRetry } from '../../core/protocol/modern/discovery.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
 import { version } from '../version.ts';
 
 /** The error of a request that the server answered with an error. */

@@ -1,10 +1,10 @@
-import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
-import { type CreateInterceptor, Interceptor } from '../../backend/link/link.ts';
-import { nextOwnId } from '../../protocol/ids/own-ids.ts';
-import { createMessage, type Message } from '../../protocol/message/message.ts';
-import { discoverRequest } from '../../protocol/modern/envelope.ts';
-import type { Era } from '../../protocol/revisions.ts';
-import { TimeLimit } from '../../util/timing/time-limit.ts';
+import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
+import { type CreateInterceptor, Interceptor } from '../../core/backend/link/link.ts';
+import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
+import { createMessage, type Message } from '../../core/protocol/message/message.ts';
+import { discoverRequest } from '../../core/protocol/modern/envelope.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
+import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { version } from '../version.ts';
 
 /** A server without a client is pinged after this time. Most clients connect earlier, and their sessions show more. */

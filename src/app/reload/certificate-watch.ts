@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type CertificateFiles, type CertificateRead, readCertificate } from '../../config/access/certificate-files.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
 import { flagOf, namesAt } from '../../config/options/option-names.ts';
-import type { ServerCertificate } from '../../http/http-server.ts';
+import type { ServerCertificate } from '../../core/http/http-server.ts';
 import { warnOfExpiry } from '../access/exposure.ts';
 import { watchFiles } from '../file-watch.ts';
 

@@ -4,10 +4,10 @@ import type { Configuration, GatewayConfig, ServerConfig } from '../../config/co
 import { renderIssue } from '../../config/issues.ts';
 import { gatewayLeaves } from '../../config/options/options.ts';
 import { leafValue } from '../../config/tree/branch.ts';
-import { type Log, setLevels } from '../../ops/log/log.ts';
-import { readLogLevels } from '../../ops/log/log-parts.ts';
-import type { ServerEvent } from '../../server/server-events.ts';
-import type { Emit } from '../../util/telemetry/emit.ts';
+import { type Log, setLevels } from '../../core/ops/log/log.ts';
+import { readLogLevels } from '../../core/ops/log/log-parts.ts';
+import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { ChangedUrls } from '../addresses/server-urls.ts';
 import type { FileStates } from '../file-watch.ts';
 import type { ServerChanges } from '../servers/server-set.ts';

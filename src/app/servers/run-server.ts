@@ -1,31 +1,31 @@
 import { createHash } from 'node:crypto';
-import { matchAnswers } from '../../backend/answers/match-answers.ts';
-import type { OpenBackend } from '../../backend/backend.ts';
-import { failedBackend } from '../../backend/failed-backend.ts';
-import { filtersOf } from '../../backend/filter/filter-messages.ts';
-import { isUnfiltered } from '../../backend/filter/filter-rules.ts';
-import { HeldTokens, type RequestToken } from '../../backend/identity/held-tokens.ts';
-import { NoUpstreamToken, type UpstreamTokens } from '../../backend/identity/upstream-tokens.ts';
-import { type InterceptorsOf, linkBackends } from '../../backend/link/link.ts';
-import type { OpenForProbe } from '../../backend/starting/probed-backend.ts';
-import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
-import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
-import { locate } from '../../backend/stdio/launch/locate-program.ts';
-import { explainSpawnFailure } from '../../backend/stdio/launch/spawn-failure.ts';
-import { canWatchMemory } from '../../backend/stdio/processes/memory-limit.ts';
-import { openStdio, type StdioOptions } from '../../backend/stdio/stdio-backend.ts';
+import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
+import type { OpenBackend } from '../../core/backend/backend.ts';
+import { failedBackend } from '../../core/backend/failed-backend.ts';
+import { filtersOf } from '../../features/filters/filter-messages.ts';
+import { isUnfiltered } from '../../core/backend/filter-rules.ts';
+import { HeldTokens, type RequestToken } from '../../features/upstream-identity/held-tokens.ts';
+import { NoUpstreamToken, type UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
+import { type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
+import type { OpenForProbe } from '../../core/backend/starting/probed-backend.ts';
+import { createWarmPool, type WarmPool } from '../../core/backend/starting/warm-pool.ts';
+import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
+import { locate } from '../../core/backend/stdio/launch/locate-program.ts';
+import { explainSpawnFailure } from '../../core/backend/stdio/launch/spawn-failure.ts';
+import { canWatchMemory } from '../../core/backend/stdio/processes/memory-limit.ts';
+import { openStdio, type StdioOptions } from '../../core/backend/stdio/stdio-backend.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { userOf } from '../../config/servers/configured-servers.ts';
 import { exchangesTokens } from '../../config/servers/identity-options.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
-import { parseAffinity } from '../../protocol/affinity.ts';
-import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { Introduction } from '../../server/introduction.ts';
-import type { Server } from '../../server/server.ts';
-import type { ServerEvent } from '../../server/server-events.ts';
-import type { Emit } from '../../util/telemetry/emit.ts';
+import { parseAffinity } from '../../core/protocol/affinity.ts';
+import { noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { Introduction } from '../../core/server/introduction.ts';
+import type { Server } from '../../core/server/server.ts';
+import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { type Openers, remoteOpeners } from './remote-openers.ts';
 
 /** How the processes and connections of a server are watched. */
@@ -249,7 +249,7 @@ function createUpstreamTokens(
   if (identity === undefined) return undefined;
   let requesting: Promise<RequestToken> | undefined;
   const load = async (): Promise<RequestToken> => {
-    const { createTokenRequests } = await import('../../backend/identity/token-client.ts');
+    const { createTokenRequests } = await import('../../features/upstream-identity/token-client.ts');
     return createTokenRequests(identity);
   };
   return new HeldTokens(async (subject) => {

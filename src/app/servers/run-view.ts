@@ -1,11 +1,11 @@
-import { filtersOf } from '../../backend/filter/filter-messages.ts';
-import { FilterRules } from '../../backend/filter/filter-rules.ts';
-import { linkBackends } from '../../backend/link/link.ts';
-import { createWarmPool } from '../../backend/starting/warm-pool.ts';
-import { openView } from '../../backend/view/view-backend.ts';
-import { NameReports } from '../../backend/view/view-names.ts';
+import { filtersOf } from '../../features/filters/filter-messages.ts';
+import { FilterRules } from '../../core/backend/filter-rules.ts';
+import { linkBackends } from '../../core/backend/link/link.ts';
+import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
+import { openView } from '../../features/views/view-backend.ts';
+import { NameReports } from '../../features/views/view-names.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import type { Server } from '../../server/server.ts';
+import type { Server } from '../../core/server/server.ts';
 import { version } from '../version.ts';
 import { type RunningServer, type ServerTelemetry, serverFacts } from './run-server.ts';
 

@@ -2,10 +2,10 @@
 
 import type { Logger } from 'pino';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import type { ServerHealth } from '../../ops/health/server-health.ts';
-import type { Era } from '../../protocol/revisions.ts';
-import type { Server } from '../../server/server.ts';
-import { detach } from '../../util/boundary.ts';
+import type { ServerHealth } from '../../core/ops/health/server-health.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
+import type { Server } from '../../core/server/server.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { type ServerProbe, startProbing } from './health-probe.ts';
 import type { RunningServer } from './run-server.ts';
 import { type ServedServer, type ServingParts, serve } from './served-server.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { ApiKey } from '../../auth/api-keys.ts';
+import type { ApiKey } from '../../core/auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
 import { matching, members } from '../options/option-kinds.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';

@@ -1,7 +1,7 @@
 // src/config/access: checks the options for authentication, authorization and certificates, and reads their files.
 
-import type { ApiKey } from '../../auth/api-keys.ts';
-import { isLoopback } from '../../auth/origin-rules.ts';
+import type { ApiKey } from '../../core/auth/api-keys.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
 import type { GatewayOptions } from '../options/options.ts';
 
 /** The options that decide who may use the gateway. */

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { ServerCertificate } from '../../http/http-server.ts';
+import type { ServerCertificate } from '../../core/http/http-server.ts';
 import type { IssueMessage } from '../issues.ts';
 import type { GatewayOptions, OptionPath } from '../options/options.ts';
 import { describeUnreadable } from '../sources/named-file.ts';

@@ -1,6 +1,6 @@
 // src/config/help: the texts of --help.
 
-import { docsPage } from '../../util/docs-page.ts';
+import { docsPage } from '../../core/util/docs-page.ts';
 import { firstSentenceOf, type Option, writtenDefault } from '../options/option-kinds.ts';
 import { environmentNameOf, flagsOf, options } from '../options/option-names.ts';
 import { gatewayLeaves, serverLeaves } from '../options/options.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { parseNetwork } from '../../auth/proxy-identity.ts';
-import { usualScopeClaims } from '../../auth/scopes/scope-names.ts';
+import { parseNetwork } from '../../core/auth/proxy-identity.ts';
+import { usualScopeClaims } from '../../core/auth/scopes/scope-names.ts';
 import { introspectionSchema } from './introspection-option.ts';
 import { advanced, choice, file, fileOption, list, map, object, optionalText, turnedOn } from './option-kinds.ts';
 import { plainUrl } from './plain-url.ts';

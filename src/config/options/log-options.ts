@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log/log-parts.ts';
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../core/ops/log/log-parts.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { text } from './option-kinds.ts';
 
 const levels = z.string({ error: 'must be a level such as info, or levels per part such as info,store=debug' }).check(

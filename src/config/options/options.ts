@@ -1,8 +1,8 @@
 // src/config/options: the options, each with all its facts, in the tree that users see.
 
 import * as z from 'zod/mini';
-import { parseAffinity } from '../../protocol/affinity.ts';
-import { httpSse, modernEra, newestLegacy } from '../../protocol/known-revisions.ts';
+import { parseAffinity } from '../../core/protocol/affinity.ts';
+import { httpSse, modernEra, newestLegacy } from '../../core/protocol/known-revisions.ts';
 import { filterOptions } from '../servers/filter-options.ts';
 import { identityOption } from '../servers/identity-options.ts';
 import { leavesOf, type PathsOf, type ValuesOf } from '../tree/branch.ts';

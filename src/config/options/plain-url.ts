@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { isLoopback } from '../../auth/origin-rules.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
 
 /** A URL without credentials, query or fragment, so that all parsers read it in the same way. */
 export const plainUrl = (isSecure: boolean) =>

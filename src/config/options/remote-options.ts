@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { headerKeys } from '../../protocol/known-revisions.ts';
+import { headerKeys } from '../../core/protocol/known-revisions.ts';
 import { list, map } from './option-kinds.ts';
 
 /** Headers that the transport sets itself, or that decide where a request ends and which host gets it. */

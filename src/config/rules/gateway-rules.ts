@@ -1,6 +1,6 @@
-import { isLoopback } from '../../auth/origin-rules.ts';
-import { credentialHeaders } from '../../protocol/http/client-credentials.ts';
-import { docsPage } from '../../util/docs-page.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
+import { credentialHeaders } from '../../core/protocol/http/client-credentials.ts';
+import { docsPage } from '../../core/util/docs-page.ts';
 import { configuredCredentials } from '../options/client-credential-options.ts';
 import { isDefault } from '../options/option-kinds.ts';
 import { type GatewayOptions, gatewayLeaves, type OptionPath } from '../options/options.ts';

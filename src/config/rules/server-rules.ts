@@ -1,5 +1,5 @@
-import { parseAffinity } from '../../protocol/affinity.ts';
-import { parseCredential } from '../../protocol/http/client-credentials.ts';
+import { parseAffinity } from '../../core/protocol/affinity.ts';
+import { parseCredential } from '../../core/protocol/http/client-credentials.ts';
 import type { NameOf, ReportIssue } from '../issues.ts';
 import { type OptionPath, type ServerOptions, serverLeaves } from '../options/options.ts';
 import { headerFault } from '../options/remote-options.ts';

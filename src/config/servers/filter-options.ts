@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { isPattern, type ToolChange } from '../../backend/filter/filter-rules.ts';
+import { isPattern, type ToolChange } from '../../core/backend/filter-rules.ts';
 import { list, map, members } from '../options/option-kinds.ts';
 
 const toolPattern = z.string({ error: 'must be a list of strings' }).check(

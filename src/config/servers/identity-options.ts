@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { isLoopback } from '../../auth/origin-rules.ts';
-import { readSigningKey } from '../../backend/identity/signing-key.ts';
-import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
+import { readSigningKey } from '../../features/upstream-identity/signing-key.ts';
+import type { UpstreamIdentity } from '../../features/upstream-identity/upstream-identity.ts';
 import { members, object } from '../options/option-kinds.ts';
 
 const text = z

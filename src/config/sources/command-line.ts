@@ -1,4 +1,4 @@
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
 import { joinWords, type Option, writtenDefault } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';

@@ -1,4 +1,4 @@
-import { docsPage } from '../../util/docs-page.ts';
+import { docsPage } from '../../core/util/docs-page.ts';
 
 /** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [

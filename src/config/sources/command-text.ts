@@ -1,4 +1,4 @@
-import { splitCommand } from '../../backend/stdio/launch/split-command.ts';
+import { splitCommand } from '../../core/backend/stdio/launch/split-command.ts';
 import type { ReportIssue } from '../issues.ts';
 
 /** True if a file has exactly this name. */

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { isObject } from '../../util/is-object.ts';
+import { isObject } from '../../core/util/is-object.ts';
 import { memberPath } from '../issues.ts';
 import { options } from '../options/option-names.ts';
 import { viewLeaves } from '../options/options.ts';

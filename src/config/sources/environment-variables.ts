@@ -1,4 +1,4 @@
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { defaultsBranch, options, variablesOf } from '../options/option-names.ts';
 import type { ReferenceSources } from './expand-variables.ts';
 import { type Given, readTexts } from './given-values.ts';

@@ -1,7 +1,7 @@
 // src/config/sources: reads values from the command line, the environment and the configuration file.
 
 import type * as z from 'zod/mini';
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { rootPathOf } from '../options/option-names.ts';

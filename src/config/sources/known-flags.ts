@@ -1,4 +1,4 @@
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { defaultsBranch, flagsOf, options } from '../options/option-names.ts';
 import { commandFlags } from './command-table.ts';

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { errorCodeOf } from '../../util/text/error-code.ts';
+import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import type { ReportIssue } from '../issues.ts';
 
 /** A file that an option names, and the location of the option: `--config`, `GANGWAY_CONFIG`. */

@@ -1,6 +1,6 @@
-import { docsPage } from '../../util/docs-page.ts';
-import { isObject } from '../../util/is-object.ts';
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { docsPage } from '../../core/util/docs-page.ts';
+import { isObject } from '../../core/util/is-object.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { defaultsBranch } from '../options/option-names.ts';

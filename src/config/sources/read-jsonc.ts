@@ -1,4 +1,4 @@
-import { loadLibrary } from '../../util/load-library.ts';
+import { loadLibrary } from '../../core/util/load-library.ts';
 import { abbreviateName, memberPath } from '../issues.ts';
 
 /** A syntax error. Lines and columns count from 1. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { isObject } from '../../util/is-object.ts';
-import { nearestName } from '../../util/text/nearest-name.ts';
+import { isObject } from '../../core/util/is-object.ts';
+import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
 import { serverLeaves } from '../options/options.ts';

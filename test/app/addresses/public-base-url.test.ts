@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PublicBaseUrlOptions, publicBaseUrl } from '../../../src/app/addresses/public-base-url.ts';
-import { createOriginRules } from '../../../src/auth/origin-rules.ts';
+import { createOriginRules } from '../../../src/core/auth/origin-rules.ts';
 import { certificateFolder } from '../../support/server-certificate.ts';
 
 const optionsFor = (host: string, allowHost: readonly string[] = []): PublicBaseUrlOptions => ({

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createStartupPing, pingAfterMs, slowMs } from '../../../src/app/probes/startup-ping.ts';
-import type { BackendEnd } from '../../../src/backend/backend.ts';
-import { linkBackends } from '../../../src/backend/link/link.ts';
+import type { BackendEnd } from '../../../src/core/backend/backend.ts';
+import { linkBackends } from '../../../src/core/backend/link/link.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startProbing } from '../../../src/app/servers/health-probe.ts';
 import type { ServedServer } from '../../../src/app/servers/served-server.ts';
-import { serverFailure } from '../../../src/ops/health/server-failure.ts';
-import { ServerHealth } from '../../../src/ops/health/server-health.ts';
+import { serverFailure } from '../../../src/core/ops/health/server-failure.ts';
+import { ServerHealth } from '../../../src/core/ops/health/server-health.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeKey } from '../../../src/app/commands/key-command.ts';
-import { digestOfKey } from '../../../src/auth/api-keys.ts';
+import { digestOfKey } from '../../../src/core/auth/api-keys.ts';
 import { readKeysFile } from '../../../src/config/access/api-key-sources.ts';
 import { hasAuthentication } from '../../../src/config/access/authentication-config.ts';
 import { readConfiguration } from '../../../src/config/config.ts';

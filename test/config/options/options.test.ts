@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { defaultsBranch, flagsOf, options, variablesOf } from '../../../src/config/options/option-names.ts';
 import { gatewayLeaves, gatewayOptions, serverLeaves } from '../../../src/config/options/options.ts';
-import { nearestName } from '../../../src/util/text/nearest-name.ts';
+import { nearestName } from '../../../src/core/util/text/nearest-name.ts';
 
 describe('the table of options', () => {
   it.each([...options])('%s has a default that its own schema takes', (_path, option) => {

@@ -1,4 +1,4 @@
-import { loadLibrary as loadRealLibrary } from '../../../src/util/load-library.ts';
+import { loadLibrary as loadRealLibrary } from '../../../src/core/util/load-library.ts';
 import { withFakeWebSocket } from '../fake-sockets.ts';
 
 /** In place of `loadLibrary`, for `run.mjs`. */

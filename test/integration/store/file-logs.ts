@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
-import { changePrefix, decodeChange } from '../../../src/store/memory/files/stored-changes.ts';
+import { changePrefix, decodeChange } from '../../../src/features/files/stored-changes.ts';
 import { type LogEntry, logNameOf, type SessionLog } from '../../support/session-logs.ts';
 
 /**

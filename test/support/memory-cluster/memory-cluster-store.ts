@@ -1,6 +1,6 @@
-import { createMemoryInstances } from '../../../src/store/memory/memory-instances.ts';
-import { createMemoryStore, type MemoryLimits } from '../../../src/store/memory/memory-store.ts';
-import type { ClusterStore } from '../../../src/store/store.ts';
+import { createMemoryInstances } from '../../../src/core/store/memory/memory-instances.ts';
+import { createMemoryStore, type MemoryLimits } from '../../../src/core/store/memory/memory-store.ts';
+import type { ClusterStore } from '../../../src/core/store/store.ts';
 
 /** The limits of a memory store, and the times and limits of instances. */
 export interface MemoryClusterLimits extends MemoryLimits {

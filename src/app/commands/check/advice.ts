@@ -1,8 +1,8 @@
-import { isLoopback } from '../../../auth/origin-rules.ts';
+import { isLoopback } from '../../../core/auth/origin-rules.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import { minute, second } from '../../../config/units.ts';
-import { parseRedisUrl } from '../../../store/redis/connection/redis-url.ts';
+import { parseRedisUrl } from '../../../features/redis/connection/redis-url.ts';
 import { exposureOf } from '../../access/exposure.ts';
 
 /** A note for the operator about a valid configuration. */

@@ -1,13 +1,13 @@
 // src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
 
-import type { UpstreamTls } from '../../../backend/upstream-tls.ts';
+import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
-import { helpForCommand } from '../../../ops/health/start-help.ts';
-import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
-import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
+import { helpForCommand } from '../../../core/ops/health/start-help.ts';
+import type { RedisFindings } from '../../../features/redis/diagnose/inspect.ts';
+import { explainTrouble } from '../../../features/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/peer-addresses.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { linkDirectory } from '../../runtime-directory.ts';
@@ -167,7 +167,7 @@ async function checkRedis(config: GatewayConfig, environment: Environment): Prom
     return { isFine: false, why: (error as Error).message };
   }
   try {
-    const { inspectRedis } = await import('../../../store/redis/diagnose/inspect.ts');
+    const { inspectRedis } = await import('../../../features/redis/diagnose/inspect.ts');
     const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
     if (isTooOld(findings.version)) {
       const oldest = oldestRedis.join('.');

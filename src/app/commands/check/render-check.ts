@@ -1,4 +1,4 @@
-import { escapeControlCharacters } from '../../../backend/stdio/pipes/printable.ts';
+import { escapeControlCharacters } from '../../../core/backend/stdio/pipes/printable.ts';
 import { version } from '../../version.ts';
 import type { Advice } from './advice.ts';
 import type { CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';

@@ -1,8 +1,8 @@
-import type { RequestIds } from '../../../backend/backend.ts';
-import { type FilterOptions, isCondition, matchesItem, type NamedItem } from '../../../backend/filter/filter-rules.ts';
-import { type CreateInterceptor, Interceptor } from '../../../backend/link/link.ts';
-import type { Message } from '../../../protocol/message/message.ts';
-import { nearestName } from '../../../util/text/nearest-name.ts';
+import type { RequestIds } from '../../../core/backend/backend.ts';
+import { type FilterOptions, isCondition, matchesItem, type NamedItem } from '../../../core/backend/filter-rules.ts';
+import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import { nearestName } from '../../../core/util/text/nearest-name.ts';
 import type { Advice } from './advice.ts';
 
 /** The tools and prompts to which the patterns of a filter can apply, by name. */

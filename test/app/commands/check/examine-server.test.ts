@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { examineEras } from '../../../../src/app/commands/check/examine-server.ts';
-import { discovered } from '../../../modern/shared-fixture.ts';
+import { discovered } from '../../../features/eras/modern/shared-fixture.ts';
 import { createFakeServer } from '../../../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -5,8 +5,8 @@ import {
   namedItems,
   noFilters,
 } from '../../../../src/app/commands/check/unused-filters.ts';
-import type { FilterOptions } from '../../../../src/backend/filter/filter-rules.ts';
-import { createMessage } from '../../../../src/protocol/message/message.ts';
+import type { FilterOptions } from '../../../../src/core/backend/filter-rules.ts';
+import { createMessage } from '../../../../src/core/protocol/message/message.ts';
 
 const listed = new ListedItems();
 const say = (result: object) => listed.read(createMessage({ id: 1, result }));

@@ -1,0 +1,226 @@
+// src/core/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { nextNonceOf } from '../../auth/next-nonce.ts';
+import {
+  type Authenticate,
+  type Challenge,
+  type Identity,
+  isChallenge,
+  printableText,
+  type RefusalDetail,
+} from '../../auth/identity.ts';
+import type { Authorization } from '../../auth/scopes/authorization.ts';
+import { withTokenSubject } from '../../auth/token-subject.ts';
+import type { CallTelemetry } from '../../call/call-events.ts';
+import type { CredentialMarks } from '../../keys/credential-marks.ts';
+import { nobody } from '../../protocol/affinity.ts';
+import { entryOf, type Reason } from '../../protocol/faults.ts';
+import { type CredentialResult, resolveCredentials } from '../../protocol/http/client-credentials.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { noQuotas, type Quotas } from '../../quota/quotas.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
+import type { ConnectionEvent, ConnectionMeters } from '../connection-events.ts';
+import type { HttpContext } from '../http-context.ts';
+import { hasResponse } from '../malformed-requests.ts';
+import type { ReachedEndpoint } from '../request-context.ts';
+import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
+import { reservedBytes } from './request-permits.ts';
+import type { RequestTracing } from '../../../features/tracing/trace-requests.ts';
+
+/** Options of the admission to every endpoint of a server. */
+export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {
+  readonly server: RequestGuardOptions['server'];
+  readonly authenticate: Authenticate;
+  /** Marks credentials, so that the same credentials can be recognised; see `CredentialMarks`. */
+  readonly marks: CredentialMarks;
+  /** The rules for what admitted senders may do. */
+  readonly authorization: Authorization;
+  /** Limits for each principal; absent for no limits. */
+  readonly quotas?: Quotas;
+  /** Limit of one request, or one message on a WebSocket. */
+  readonly maxBodyBytes: number;
+  /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
+  /** Counts open streams and WebSockets; absent if nobody reads the numbers. */
+  readonly meters?: ConnectionMeters | undefined;
+  /** Reports each request that is not admitted; absent if nobody wants reports. */
+  readonly emit?: Emit<ConnectionEvent> | undefined;
+  /** Creates the spans of requests; absent without tracing. */
+  readonly tracePosts?: RequestTracing | undefined;
+  /** True for a request from a proxy, whose connection carries the requests of many clients. */
+  readonly isOfProxy?: ((incoming: IncomingMessage) => boolean) | undefined;
+}
+
+/** The result of an admission. After `gone` there is nobody to answer. */
+export type Verdict = 'admitted' | 'gone' | Challenge;
+
+/**
+ * Admits requests by their headers alone. The guard comes first: it costs least and protects the users of browsers. The
+ * next steps are authentication, the credentials that the server needs, and the quotas. No body is read before, so that
+ * a sender without credentials cannot make the gateway hold data.
+ */
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #guard: RequestGuard;
+  readonly #authenticate: Authenticate;
+  readonly #quotas: Quotas;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    this.#guard = createRequestGuard(options);
+    this.#authenticate = options.authorization.guard(options.authenticate);
+    this.#quotas = options.quotas ?? noQuotas;
+  }
+
+  /**
+   * Decides about a request, at once where nothing has to be awaited. The context of an admitted request has its sender,
+   * and holds its permit.
+   */
+  admit(context: HttpContext): Verdict | Promise<Verdict> {
+    context.endpoint = this.#options;
+    const forwarded = this.#guard(context.incoming);
+    if (typeof forwarded === 'string')
+      return this.#refuse(context, { reason: forwarded, detail: findRefusedHeader(context.headers, forwarded) });
+    const outcome = this.#authenticate(context.incoming);
+    if (!(outcome instanceof Promise)) return this.#identify(context, outcome, forwarded);
+    return outcome.then((identity) =>
+      context.incoming.socket.destroyed ? 'gone' : this.#identify(context, identity, forwarded),
+    );
+  }
+
+  #refuse({ incoming }: HttpContext, challenge: Challenge): Challenge {
+    const { server, emit, addressOf } = this.#options;
+    emit?.({ type: 'sender-refused', server: server.name, challenge, address: addressOf?.(incoming) });
+    return challenge;
+  }
+
+  #identify(
+    context: HttpContext,
+    outcome: Identity | Challenge,
+    forwarded: ForwardedHeaders,
+  ): Verdict | Promise<Verdict> {
+    const nonce = nextNonceOf(context.incoming);
+    if (nonce !== undefined) context.outgoing.setHeader('dpop-nonce', nonce);
+    if (isChallenge(outcome)) return this.#refuse(context, outcome);
+    context.identity = outcome;
+    const { credentials, affinity, exchangesTokens = false } = this.#options.server;
+    const values = exchangesTokens ? withTokenSubject(forwarded, outcome, context.incoming) : this.#own(forwarded);
+    if (typeof values === 'string') return { reason: values };
+    if (affinity?.readsSender) {
+      const sender = affinity.readSender(context.headers, readClaims(outcome));
+      return this.#mark(context, sender, (mark = nobody) =>
+        this.#reserve(context, outcome, { ...outcome.principal, affinity: mark }, values),
+      );
+    }
+    if (credentials === undefined) return this.#reserve(context, outcome, outcome.principal, values);
+    const result = resolveCredentials(credentials, context.headers, readClaims(outcome), values);
+    if (!result.ok) return createChallenge(result);
+    if (credentials.as === 'headers') return this.#reserve(context, outcome, outcome.principal, result.values);
+    return this.#mark(context, result.values, (mark = '') =>
+      this.#reserve(context, outcome, { ...outcome.principal, credentials: mark }, result.values),
+    );
+  }
+
+  /** A challenge of the server comes back by the headers of the request, so these belong to one request alone. */
+  #own(forwarded: ForwardedHeaders): ForwardedHeaders {
+    return this.#options.passthrough !== undefined && forwarded === noHeaders ? {} : forwarded;
+  }
+
+  /** Marks values of a request that may be secrets; undefined for none. */
+  async #mark(
+    context: HttpContext,
+    values: ForwardedHeaders | undefined,
+    admit: (mark: string | undefined) => Verdict,
+  ): Promise<Verdict> {
+    const { marks, server } = this.#options;
+    let mark: string | undefined;
+    try {
+      mark = values && (await marks.markOf(server.name, values));
+    } catch (cause) {
+      if (cause instanceof StoreUnavailable) return { reason: 'store_unavailable' };
+      throw cause;
+    }
+    return context.incoming.socket.destroyed ? 'gone' : admit(mark);
+  }
+
+  #reserve(context: HttpContext, identity: Identity, owner: Principal, forwarded: ForwardedHeaders): Verdict {
+    const bytes = reservedBytes(context.headers, this.#options.maxBodyBytes);
+    const permit = this.#quotas.admitRequest(identity.account ?? identity.principal, bytes);
+    if (typeof permit === 'string') return { reason: permit };
+    context.sender = { identity, principal: owner, forwarded };
+    context.hold(permit);
+    return 'admitted';
+  }
+}
+
+/** Returns the header for which the guard refuses a request. */
+function findRefusedHeader(headers: IncomingHttpHeaders, reason: Reason): RefusalDetail | undefined {
+  if (reason === 'origin_not_allowed') return { why: 'Origin', seen: printableText(headers.origin) };
+  if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: printableText(headers.host) };
+  return undefined;
+}
+
+/** Keys and proxies name a user without claims: the user becomes the claim `sub`. */
+const readClaims = ({ principal, claims }: Identity): Identity['claims'] =>
+  principal.subject === '' ? claims : { sub: principal.subject, ...claims };
+
+function createChallenge(result: Exclude<CredentialResult, { ok: true }>): Challenge {
+  if (result.lacks === 'room') return { reason: 'forwarded_too_large' };
+  const { lacks, name } = result;
+  return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
+}
+
+/** Connections that have carried an admitted request. */
+const trusted = new WeakSet<Socket>();
+
+/** How long a connection of a refused sender stays open without another request, in seconds. */
+const refusedIdleS = 5;
+
+/**
+ * A refused sender must not hold a connection for as long as a client. The connection of a proxy is different: it is in
+ * a pool for all clients, and one refusal must not end it while another client's request is on its way. The connection is not closed at once: unread
+ * bytes of the body would turn that into a reset, and the client could not read the refusal.
+ */
+function shortenKeepAlive(outgoing: ServerResponse): void {
+  if (!outgoing.shouldKeepAlive) return;
+  outgoing.setHeader('connection', 'keep-alive');
+  outgoing.setHeader('keep-alive', `timeout=${refusedIdleS}`);
+  // Node.js has set its own timeout by then, and clears both with the next request. A pipelined one has begun already.
+  outgoing.once('finish', () => {
+    const { socket } = outgoing.req;
+    if (!hasResponse(socket)) socket.setTimeout(refusedIdleS * 1_000);
+  });
+}
+
+/** Serves requests whose sender is admitted. */
+export interface AdmittedEndpoint<C extends HttpContext> {
+  serve(context: C): void;
+}
+
+/** Creates an endpoint that serves only admitted requests. */
+export function behindAdmission<C extends HttpContext>(
+  options: AdmissionOptions,
+  endpoint: AdmittedEndpoint<C>,
+): (context: C) => void {
+  const admission = new Admission(options);
+  const { isOfProxy } = options;
+  const conclude = (context: C, verdict: Verdict): void => {
+    const { incoming } = context;
+    if (verdict === 'admitted') {
+      trusted.add(incoming.socket);
+      return endpoint.serve(context);
+    }
+    if (verdict === 'gone') return;
+    const mayBeClosed = !trusted.has(incoming.socket) && isOfProxy?.(incoming) !== true;
+    if (mayBeClosed && entryOf(verdict.reason).status < 500) shortenKeepAlive(context.outgoing);
+    context.refuse(verdict);
+  };
+  return (context) => {
+    const verdict = admission.admit(context);
+    if (!(verdict instanceof Promise)) return conclude(context, verdict);
+    context.contain(() => verdict.then((decided) => conclude(context, decided)));
+  };
+}

@@ -1,0 +1,461 @@
+// The registry: finds, opens, retires and drains the sessions of this instance, and finds those of other instances.
+
+import { randomBytes } from 'node:crypto';
+import { Cluster, type ClusterLimits } from '../../features/cluster/cluster.ts';
+import type { PeerStates, PeerTransport, RemoteOpening } from '../../features/cluster/peers/peer-request.ts';
+import type { Reason } from '../protocol/faults.ts';
+import { isHandshakeTooLarge } from '../protocol/handshake.ts';
+import type { Message } from '../protocol/message/message.ts';
+import { ownsOrShares, type Principal } from '../protocol/principal.ts';
+import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
+import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
+import type { SessionPermit } from '../quota/session-permit.ts';
+import { ForwardingReply } from '../reply/forwarding-reply.ts';
+import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
+import type { Server } from '../server/server.ts';
+import { isRevisionOf, type SessionLookup } from '../session/lookup.ts';
+import type { Adoption } from '../session/record/adoption.ts';
+import { Session, type SessionHost } from '../session/session.ts';
+import type { SessionStart } from '../session/session-core.ts';
+import type { SessionTelemetry } from '../session/session-events.ts';
+import type { SessionHandle } from '../session/session-handle.ts';
+import { keyFromId } from '../session/session-key.ts';
+import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
+import type { ClusterStore, Store } from '../store/store.ts';
+import { contain, detach } from '../util/boundary.ts';
+import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
+import { type Readiness, readinessOf } from './readiness.ts';
+import { endInOrder, Retirements } from './retirement.ts';
+import { SseClients, type StreamHolders } from './sse-clients.ts';
+import { RecordRenewal, Sweep } from './upkeep.ts';
+
+/** The shared store, and the limits of the instances that share it. */
+interface ClusterOfSessions {
+  readonly store: ClusterStore;
+  readonly limits: ClusterLimits;
+  /** The way to other instances; absent if there can be none. */
+  readonly peers?: PeerTransport | undefined;
+}
+
+/** Options shared by the sessions of an instance. */
+export interface SessionsOptions extends SessionOptions {
+  readonly store: Store;
+  readonly telemetry: SessionTelemetry;
+  readonly maxSessions: number;
+  /** How long the store keeps a session that is not renewed, in milliseconds. */
+  readonly recordTtlMs: number;
+  readonly sessionIdleMs: number;
+  /** How long a session keeps its process after its client closed the GET stream; see `Session.leaveIfAbandoned`. */
+  readonly abandonedMs: number;
+  /** How long the stream of an HTTP+SSE client may be open without a session, beside the server's time to start. */
+  readonly sseOpenMs: number;
+  /** Where the sessions of connections are kept. */
+  readonly connections: ConnectionHome;
+  /** The limits of principals; absent for none. */
+  readonly quotas?: Quotas;
+  /** Set if other instances share the store, which is the same one as `store`. */
+  readonly cluster?: ClusterOfSessions | undefined;
+  /** A server as it was configured before, by its name and digest; undefined if it is not known. */
+  formerServer?(name: string, digest: string): Server | undefined;
+  /** A configured server by its name. */
+  currentServer?(name: string): Server | undefined;
+}
+
+/** The sessions of one instance, by key, and the way to sessions of other instances. */
+export class Sessions implements ProcessCapacity, SessionHost {
+  /** Sessions that live with one connection of their client. */
+  readonly connected: ConnectionSessions;
+  /** The clients of HTTP+SSE, whose sessions live with their streams. */
+  readonly sse: SseClients;
+  /** Ends the sessions of servers that were removed or reconfigured. */
+  readonly retirements: Retirements;
+  readonly #options: SessionsOptions;
+  readonly #quotas: Quotas;
+  readonly #byKey = new Map<string, Session>();
+  /** Sessions that can no longer be used but whose backend or record may still be ending. */
+  readonly #ending = new Map<string, Session>();
+  /** Number of processes that belong to no session. */
+  #processes = 0;
+  readonly #sweep = new Sweep(() => this.#endOverdue());
+  readonly #cluster: Cluster | undefined;
+  readonly #closing = new AbortController();
+  readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
+  /** True once `drain` was called: no new sessions. */
+  isDraining = false;
+  readonly #recordRenewal: RecordRenewal;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#quotas = options.quotas ?? noQuotas;
+    const { cluster, store, sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs } = options;
+    // A single instance needs this too: the memory store also forgets a session that is not renewed.
+    this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
+    const shortestMs = Math.min(sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs);
+    this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
+    this.connected = new ConnectionSessions({
+      options,
+      home: options.connections,
+      telemetry: options.telemetry,
+      storeSignal: this.#closing.signal,
+      quotas: this.#quotas,
+      refuses: (use, initialize) => this.#refusalFor(use, initialize),
+    });
+    this.sse = new SseClients({
+      connected: this.connected,
+      quotas: this.#quotas,
+      maxWaiting: options.maxSessions,
+      openWithinMs: options.sseOpenMs,
+      claimEveryMs: options.recordTtlMs / 2,
+      holders: cluster && this.#streamHolders(),
+    });
+    this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
+    if (cluster === undefined) return;
+    this.#cluster = new Cluster({
+      store: cluster.store,
+      limits: cluster.limits,
+      peers: cluster.peers,
+      currentServer: (name) => options.currentServer?.(name),
+      formerServer: (name, digest) => options.formerServer?.(name, digest),
+      sessions: () => this.#byKey.values(),
+      find: (key) => this.#byKey.get(key),
+      findConnected: (key) => this.sse.handleOf(key),
+      onTerm: () => this.sse.claimAll(),
+      adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
+      openerOf: (key, opening, initialize) => this.#openerOf(key, opening, initialize),
+      homeTtlMs: options.recordTtlMs,
+      mayAdopt: () => !this.isDraining,
+      isEnding: (key) => this.#ending.has(key),
+      endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
+      telemetry: options.telemetry,
+    });
+    this.#cluster.start();
+  }
+
+  /** The sessions that can be used here. */
+  get all(): readonly Session[] {
+    return [...this.#byKey.values(), ...this.connected.values()];
+  }
+
+  /** The number of the sessions that can be used here. */
+  get count(): number {
+    return this.#byKey.size + this.connected.size;
+  }
+
+  /** Whether new sessions are welcome. */
+  get readiness(): Readiness {
+    const { cluster } = this.#options;
+    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.limits.leaseMs ?? 0);
+  }
+
+  /** The other instances, by whether they answer this one; undefined if there can be none. */
+  get peers(): PeerStates | undefined {
+    return this.#cluster?.peers;
+  }
+
+  /** The name of this instance now. */
+  get instance(): string {
+    return this.#instance().name;
+  }
+
+  /** False if another instance is lost, or its state cannot be known. */
+  async isAlive(instance: string): Promise<boolean> {
+    return (await this.#cluster?.isAlive(instance)) ?? false;
+  }
+
+  /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
+  async listenForPeers(): Promise<void> {
+    await this.#cluster?.listen();
+  }
+
+  /** Opens a session for a client's `initialize` and answers it. */
+  open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
+    const id = randomBytes(32).toString('base64url');
+    const lookup = { key: keyFromId(id), server, principal };
+    const headers = { [idHeader]: id };
+    const home = this.#cluster && homeOf(server, principal, initialize);
+    const isElsewhere = home !== undefined || (this.#cluster !== undefined && this.isDraining);
+    if (isElsewhere) this.#openElsewhere(home, lookup, initialize, new OpeningReply(reply, headers));
+    else this.#openWhenReady(lookup, initialize, reply, headers).catch(this.#faultHandler(reply));
+  }
+
+  /**
+   * Opens a session where its client finds the processes of its last session (docs/decisions/0105). While this instance
+   * stops, another one opens it.
+   */
+  #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
+    const cluster = this.#cluster as Cluster;
+    const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
+    const findInstance = async (): Promise<string | undefined> =>
+      (home && (await cluster.homes.findIfKnown(home))) ?? (this.isDraining ? cluster.findSuccessor() : undefined);
+    findInstance()
+      .then((instance) => {
+        if (reply.isGone) return;
+        if (instance === undefined) openHere(reply);
+        else cluster.openAt(instance, lookup, initialize, reply, openHere);
+      })
+      .catch(this.#faultHandler(reply));
+  }
+
+  /** Opens a session here. Its client's next session is opened here too, if it has a home. */
+  #openAsHome(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
+    const claimed = home === undefined ? Promise.resolve() : this.#cluster?.homes.claim(home);
+    const opened = claimed?.then(() => this.#openWhenReady(lookup, initialize, reply, opensRemotely));
+    opened?.catch(this.#faultHandler(reply));
+  }
+
+  /** How to open a session for a client of another instance; undefined if that instance has to open it. */
+  #openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined {
+    const { principal } = opening;
+    const server = this.#options.currentServer?.(opening.server);
+    if (server === undefined || server.digest !== opening.digest) return undefined;
+    if (this.#refusalFor({ server, principal }, initialize) !== undefined) return undefined;
+    const home = homeOf(server, principal, initialize);
+    return (reply) => this.#openAsHome(home, { key, server, principal }, initialize, reply);
+  }
+
+  /**
+   * The session that a request names, wherever it is. To anyone but its principal it does not exist (P11). If it is not
+   * here, the requests to it find out where it is.
+   */
+  anywhere(lookup: SessionLookup): SessionHandle | Reason {
+    const session = this.#here(lookup);
+    if (session === undefined) return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
+    if (!isRevisionOf(session, lookup.version)) return 'unsupported_version';
+    return this.#cluster?.guard.handleOf(session) ?? session;
+  }
+
+  /**
+   * As `anywhere`, for a key that may have no session yet (docs/decisions/0027). `unknown_session` if there is none or if
+   * that cannot be known now; `openForGroup` settles it.
+   */
+  async ofGroup(lookup: SessionLookup): Promise<SessionHandle | Reason> {
+    if (this.#byKey.get(lookup.key)?.isReady === false) return 'unknown_session';
+    const admission = await this.#cluster?.directory.admits(lookup);
+    if (admission === 'later') return 'unknown_session';
+    return typeof admission === 'object' ? admission.fault : this.anywhere(lookup);
+  }
+
+  /** Opens a session of a group and answers `initialize`, with `already_initialized` if the session exists by then. */
+  openForGroup(lookup: SessionLookup, initialize: Message, reply: Reply): void {
+    this.#openWhenReady(lookup, initialize, reply).catch(this.#faultHandler(reply));
+  }
+
+  /** How this instance and others find the stream of an HTTP+SSE client. */
+  #streamHolders(): StreamHolders {
+    const cluster = (): Cluster => this.#cluster as Cluster;
+    return {
+      async claim(key) {
+        // Without its lease, the others take this instance for lost.
+        if (!cluster().lease.isHeld) await cluster().isReady();
+        await cluster().homes.claim(['sse', key]);
+      },
+      post: (lookup, post, reply) => cluster().postToHome(['sse', lookup.key], lookup, post, reply),
+    };
+  }
+
+  /** Implements `ProcessCapacity`. */
+  acquireProcess(use: ProcessUse, { isAdmitted, isOfRequest }: ProcessPurpose): SessionPermit | Reason {
+    const quotas = this.#quotas;
+    const quotaRefusal = isOfRequest ? quotas.sessionRefusal(use) : quotas.processRefusal(use);
+    const refusal = isAdmitted ? undefined : (quotaRefusal ?? this.#capacityRefusal());
+    if (refusal !== undefined) return refusal;
+    const permit = isOfRequest ? quotas.acquireSession(use) : quotas.acquireProcess(use);
+    this.#processes += 1;
+    return {
+      started: () => permit.started(),
+      ending: () => permit.ending(),
+      ended: () => {
+        this.#processes -= 1;
+        permit.ended();
+      },
+    };
+  }
+
+  /**
+   * Ends all sessions (P9). Each ends when no request of it is in flight; after `graceMs` the busy ones end with an
+   * error for what they wait for. With a cluster, sessions are released for other instances. Resolves when no backend
+   * is left.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.isDraining = true;
+    this.retirements.close();
+    this.#sweep.stop();
+    this.sse.close();
+    const reason = this.#cluster === undefined ? 'draining' : 'released';
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
+    const takeoversEnded = Promise.race([this.#cluster?.directory.settled(), deadline]);
+    // Repeated, because a session that was being taken over when the drain began arrives later.
+    do {
+      await Promise.all([
+        ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
+        ...Array.from(this.connected.values(), (session) => endInOrder(session, 'draining', deadline)),
+        takeoversEnded,
+      ]);
+    } while (this.#byKey.size > 0);
+    await this.#cluster?.leave(deadline);
+    clearTimeout(timer);
+    this.#closing.abort();
+    const ending = [...this.#ending.values(), ...this.connected.ending()];
+    await Promise.all(ending.map((session) => session.end('draining')));
+    await this.#cluster?.close();
+  }
+
+  /** A handler that answers the request after a fault of the gateway. */
+  #faultHandler(reply: Reply): (cause: unknown) => void {
+    return (cause) => {
+      this.#options.telemetry.emit({ type: 'store-failed', cause });
+      if (!reply.isGone) reply.answer(faultAnswer('internal', null));
+    };
+  }
+
+  /** The session of this instance that a request names; undefined if it is not here, or not the client's. */
+  #here({ key, server, principal, isGroup }: SessionLookup): Session | undefined {
+    const session = this.#byKey.get(key);
+    const isTheirs =
+      session?.server.name === server.name && ownsOrShares(session.principal, principal, server.authorizesClients);
+    // A session of a group that is not ready is hidden from other requests.
+    return isTheirs && (!isGroup || session.isReady) ? session : undefined;
+  }
+
+  async #openWhenReady(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
+    const cluster = this.#cluster;
+    const id = initialize.id ?? null;
+    const mayWait = cluster !== undefined && !this.isDraining;
+    if (mayWait && !cluster.lease.isHeld && !(await cluster.isReady())) {
+      if (!reply.isGone) reply.answer(faultAnswer('store_unavailable', id));
+      return;
+    }
+    // Only the key of a group may have a session already: it is not made for one session.
+    if (lookup.isGroup && typeof (await this.ofGroup(lookup)) === 'object')
+      return reply.answer(faultAnswer('already_initialized', id));
+    // The key of a group's session is free once its previous session has ended completely.
+    if (lookup.isGroup) await this.#ending.get(lookup.key)?.end('idle');
+    if (!reply.isGone) this.#open(lookup, initialize, reply, headers);
+  }
+
+  #open(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): void {
+    const { key, server, principal, isGroup, topic } = lookup;
+    const isTaken = this.#byKey.has(key) || this.#ending.has(key);
+    const refusal = isTaken ? 'already_initialized' : this.#refusalFor({ server, principal }, initialize);
+    if (refusal !== undefined) return reply.answer(faultAnswer(refusal, initialize.id ?? null));
+    const start = { epoch: Date.now(), initialize: initialize.text, isGroup, topic };
+    this.#create(key, server, principal, start).start(reply, headers);
+  }
+
+  /** The reason to open no further session here; undefined if one may be opened. */
+  #refusalFor(use: SessionUse, initialize: Message): Reason | undefined {
+    if (isHandshakeTooLarge(initialize)) return 'initialize_too_large';
+    if (this.isDraining) return 'draining';
+    if (this.retirements.includes(use.server)) return 'server_reconfigured';
+    return this.#quotas.sessionRefusal(use) ?? this.#capacityRefusal();
+  }
+
+  #capacityRefusal(): Reason | undefined {
+    const count = this.#byKey.size + this.#ending.size + this.connected.size + this.#processes;
+    return count < this.#options.maxSessions ? undefined : 'too_many_sessions';
+  }
+
+  #adopt(key: string, server: Server, adoption: Adoption): Session {
+    const { principal, epoch, initialize } = adoption.record;
+    const session = this.#create(key, server, principal, { epoch, initialize, adoption });
+    const { emit } = this.#options.telemetry;
+    const { calls, lostInstance } = adoption;
+    emit({ type: 'session-adopted', name: session.name, pending: calls.length, lostInstance });
+    return session;
+  }
+
+  #create(key: string, server: Server, principal: Principal, start: SessionStart): Session {
+    const { store, telemetry } = this.#options;
+    this.#sweep.notice(server.hibernateAfterMs);
+    const parts: SessionParts = {
+      key,
+      server,
+      principal,
+      store,
+      telemetry,
+      options: this.#options,
+      storeSignal: this.#closing.signal,
+      instance: this.#instance,
+      isOwner: () => this.#cluster?.guard.covers(session) ?? true,
+      permit: this.#quotas.acquireSession({ server, principal }),
+    };
+    const session: Session = new Session(parts, start, this);
+    this.#byKey.set(key, session);
+    return session;
+  }
+
+  onReady(session: Session): void {
+    detach('session', this.#cluster?.opened(session, session.term));
+  }
+
+  onEnding(session: Session): void {
+    const { key, permit } = session;
+    if (this.#byKey.get(key) === session) this.#byKey.delete(key);
+    this.#ending.set(key, session);
+    permit.ending();
+    this.#cluster?.guard.release();
+  }
+
+  onEnded(session: Session): void {
+    if (this.#ending.get(session.key) === session) this.#ending.delete(session.key);
+    session.permit.ended();
+  }
+
+  #endIfDue(session: Session): void {
+    session.endOverdueCalls();
+    const { sessionIdleMs, abandonedMs } = this.#options;
+    if (session.idleness.isIdleSince(sessionIdleMs)) detach('session', session.end('idle'));
+    else session.hibernateIfUnused();
+    session.leaveIfAbandoned(abandonedMs);
+  }
+
+  #endOverdue(): void {
+    for (const session of this.all) {
+      const endAsInternal = (): void => detach('session', session.end('internal'));
+      contain('session', () => this.#endIfDue(session), endAsInternal);
+    }
+    this.#recordRenewal.renewDue(this.#byKey);
+    this.sse.renewClaims();
+  }
+}
+
+/** What names the instance to which a client comes back. */
+type Home = readonly string[];
+
+/** See `Server.homeOf`. Instances with another configuration have other homes. */
+function homeOf(server: Server, principal: Principal, initialize: Message): Home | undefined {
+  const home = server.homeOf?.(principal, initialize);
+  return home && ['home', server.name, server.digest, ...home];
+}
+
+/** The header in which a client learns the id of its session. */
+export const idHeader = 'mcp-session-id';
+
+/** The headers of a session that is opened for a client of another instance, which alone knows the id. */
+const opensRemotely: Headers = { [idHeader]: '' };
+
+/** The answer to an `initialize` that any instance may serve. Only this instance knows the id of the session (P12). */
+class OpeningReply extends ForwardingReply {
+  readonly #headers: Headers;
+
+  /** @param headers of a successful answer */
+  constructor(reply: Reply, headers: Headers) {
+    super(reply);
+    this.#headers = headers;
+  }
+
+  override answer(answer: CompleteAnswer): void {
+    this.reply.answer(answer.kind === 'json' ? { ...answer, headers: this.#own(answer.headers) } : answer);
+  }
+
+  override stream(headers?: Headers): EventSink {
+    return this.reply.stream(this.#own(headers));
+  }
+
+  #own(headers: Headers | undefined): Headers | undefined {
+    return headers?.[idHeader] === undefined ? headers : this.#headers;
+  }
+}

@@ -1,0 +1,66 @@
+// src/core/server: a configured server, as the other rooms see it.
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { Affinity } from '../protocol/affinity.ts';
+import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
+import type { Message } from '../protocol/message/message.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { Introduction } from './introduction.ts';
+
+/** One configured server, as sessions use it. */
+export interface Server {
+  readonly name: string;
+  /** Identifies the server's configuration. An instance with another digest must not restore the server's sessions. */
+  readonly digest: string;
+  readonly open: OpenBackend;
+  /** Notes how the server introduces itself; absent if nobody asks for that. */
+  readonly introduction?: Introduction;
+  /** The client headers that the server gets, in lower case; absent for none. */
+  readonly forwardHeaders?: readonly string[];
+  /** The further credentials of each client that the server gets and requires; absent for none. */
+  readonly credentials?: ClientCredentials | undefined;
+  /** True if the server gets a token of each user, in exchange for the user's access token (docs/decisions/0037). */
+  readonly exchangesTokens?: boolean;
+  /** True if clients authorize at the server itself. The gateway passes on their tokens, and the server's refusals. */
+  readonly authorizesClients?: boolean;
+  /** True if the gateway does not run the server. The server may then be away for a while and come back by itself. */
+  readonly isRemote: boolean;
+  /** True if sessions never have a process of their own, but share one. */
+  readonly sharesProcess?: boolean;
+  /** How many processes a session has that combines servers. Absent for a single server. */
+  readonly processes?: number;
+  /** True if sessions may use processes of earlier sessions. Their holders then report each start. */
+  readonly keepsProcesses?: boolean;
+  /** Which clients come back to the same state; absent if the operator does not say (docs/decisions/0105). */
+  readonly affinity?: Affinity | undefined;
+  /**
+   * Names the sessions that one instance must have, because they may use each other's processes; undefined for a session
+   * that may be anywhere. Absent if all may.
+   */
+  readonly homeOf?: (principal: Principal, initialize: Message) => readonly string[] | undefined;
+  /** True while a session may leave its process for that of another state. Absent if no process is ever kept. */
+  readonly canMoveSessions?: () => boolean;
+  /** How long a new backend may take to answer `initialize`. */
+  readonly startTimeoutMs: number;
+  /** The treatment of a session whose backend ends by itself (docs/design.md, D5). */
+  readonly onBackendExit: 'restore' | 'end';
+  /** The idle time after which a session releases its backend until the session is used again; absent for never. */
+  readonly hibernateAfterMs?: number | undefined;
+  /** Decides which calls are run again after a restore; see `RerunPolicy`. */
+  readonly rerun: 'safe' | 'hints';
+}
+
+/**
+ * True for a server that gets headers, credentials or tokens of its clients, so that its answers may differ between
+ * clients.
+ */
+export const differsByClient = ({ forwardHeaders = [], credentials, exchangesTokens = false }: Server): boolean =>
+  forwardHeaders.length > 0 || credentials !== undefined || exchangesTokens;
+
+/**
+ * True if the server has refused the token of one client, where clients authorize at the server. That is a step of the
+ * client's login, and no failure of the server: anybody can cause it.
+ */
+export const isClientRefused = (
+  { isUnauthorized = false }: BackendEnd,
+  { authorizesClients = false }: Pick<Server, 'authorizesClients'>,
+): boolean => isUnauthorized && authorizesClients;

@@ -1,0 +1,99 @@
+// The audit log: one line for each call that has ended, without contents.
+
+import type { Logger } from 'pino';
+import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
+import type { Principal } from '../../core/protocol/principal.ts';
+import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
+import type { GatewaySink } from '../../core/ops/gateway-events.ts';
+import { LineFile, type LineTarget } from './line-file.ts';
+
+/** The settings of the audit log. */
+export interface AuditOptions {
+  /** `stdout`, `stderr`, or the path of a file. */
+  readonly target: string;
+  /** The name of this instance. */
+  readonly instance: string;
+  readonly logger: Logger;
+}
+
+/** The audit log of a gateway. */
+export interface Audit {
+  readonly receive: GatewaySink;
+  /** Opens the file again, after it was moved away. */
+  reopen(): void;
+  /** Resolves when the lines are written or cannot be. */
+  close(): Promise<void>;
+}
+
+/**
+ * Writes a line of JSON for each call that has ended: who called what, and the outcome, without contents
+ * (docs/decisions/0042). No call waits for its line; `LineFile` handles lines that cannot be written.
+ * @throws an error for the operator if the file cannot be opened
+ */
+export function createAudit({ target, instance, logger }: AuditOptions): Audit {
+  const stamp = (): object => ({ time: new Date().toISOString(), instance });
+  const file = openFile({
+    target: target === 'stdout' ? 1 : target === 'stderr' ? 2 : target,
+    onStuck: (cause) =>
+      logger.error(
+        { detail: (cause as Error).message },
+        'cannot write audit lines; requests continue, and lines are buffered while there is room',
+      ),
+    onUnstuck: (lost) => logger.warn({ lost }, 'audit lines are written again'),
+    gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
+  });
+  const write = (call: EndedCall, leftOut = 0): void =>
+    file.write(JSON.stringify({ ...stamp(), ...callFields(call), ...(leftOut > 0 && { leftOut }) }));
+  const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);
+  return {
+    receive(event) {
+      if (event.type !== 'call-ended') return;
+      const { origin, outcome } = event;
+      // Unauthenticated requests are unlimited in number, so they share lines. Metrics count all of them.
+      if (origin.principal === undefined && outcome.kind === 'fault')
+        unauthenticatedFaults.report(outcome.reason, event);
+      else write(event);
+    },
+    reopen() {
+      try {
+        file.reopen();
+      } catch (cause) {
+        logger.error({ detail: (cause as Error).message }, 'cannot reopen the audit file; the old file stays in use');
+      }
+    },
+    async close() {
+      unauthenticatedFaults.flush();
+      const lost = await file.close();
+      if (lost > 0) logger.error({ lost }, 'audit lines were lost because they could not be written');
+    },
+  };
+}
+
+function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonly target: LineTarget }): LineFile {
+  try {
+    return new LineFile(options);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new Error(`The audit file cannot be opened: ${message}. Correct --observe.audit.`, { cause });
+  }
+}
+
+/** Unknown fields are undefined, so JSON omits them. */
+function callFields({ origin, method, name, outcome, durationMs, bytesIn, bytesOut, requestId }: EndedCall): object {
+  const { server, era, principal, session } = origin;
+  const call = { server, era, principal: principalFields(principal), session, method, name, ...outcomeFields(outcome) };
+  return { ...call, durationMs: Math.round(durationMs), bytesIn, bytesOut, requestId };
+}
+
+/** Returns the principal without the digest of its credentials for a server; undefined without authentication. */
+function principalFields(principal: Principal | undefined): Partial<Principal> | undefined {
+  if (principal === undefined) return undefined;
+  const { issuer, subject, client } = principal;
+  const entries = Object.entries({ issuer, subject, client }).filter(([, value]) => value !== '');
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+function outcomeFields(outcome: CallOutcome): object {
+  const { kind, ...why } = outcome;
+  return { outcome: kind, ...why };
+}

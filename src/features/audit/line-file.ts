@@ -1,0 +1,193 @@
+import { close, constants, openSync, write } from 'node:fs';
+import { backoff } from '../../core/util/timing/backoff.ts';
+import { openNonblocking } from '../../core/ops/nonblocking-output.ts';
+
+/** The target of lines: a file by its path, or a descriptor that this process was started with. */
+export type LineTarget = string | 1 | 2;
+
+/** The settings of a line file. */
+export interface LineFileOptions {
+  readonly target: LineTarget;
+  /** The limit for bytes that wait for a stalled target. Further lines are lost (P8). */
+  readonly maxQueuedBytes?: number;
+  /** Called once when lines cannot be written. A reader that is only slow is reported after a second. */
+  onStuck(cause: unknown): void;
+  /**
+   * Called when lines can be written again.
+   * @param lost how many lines were lost meanwhile
+   */
+  onUnstuck(lost: number): void;
+  /** Returns the line that reports in the file how many lines are missing at this place. */
+  gapLine(lost: number): string;
+}
+
+/** The limit for one write. Lines of one write are adjacent in the file. */
+const maxPortionBytes = 256 * 1024;
+
+/** The pause before another attempt to write. It begins with milliseconds, because most readers are only slow. */
+const pauseAfter = backoff({ firstMs: 2, maxMs: 1_000 });
+
+/** A pipe whose reader is slow is not reported before this time has passed. */
+const slowReaderGraceMs = 1_000;
+
+/** How long the exit of the process waits for lines that are not written. */
+const exitWaitMs = 1_000;
+
+/**
+ * Appends lines to a file, in order, and never blocks a caller. If the disk is full or nobody reads a pipe, lines wait,
+ * and the newest are lost above a limit. Losses are never silent: `onStuck` reports the begin, and a line in the file
+ * counts them where lines are missing. docs/decisions/0042 says why no library does this.
+ */
+export class LineFile {
+  readonly #options: LineFileOptions;
+  readonly #maxQueuedBytes: number;
+  #fd: number;
+  #queue: Buffer[] = [];
+  #queuedBytes = 0;
+  /** The lines that are not completely written. A portion that failed is one buffer with many of them. */
+  #queuedLines = 0;
+  #lost = 0;
+  /** True if `onStuck` has reported that lines cannot be written. */
+  #isStuck = false;
+  /** When the target stopped taking bytes, on the monotonic clock. */
+  #stalledAt: number | undefined;
+  /** Failed attempts since the target took bytes. */
+  #failures = 0;
+  #isWriting = false;
+  /** Descriptors to close when no write is in progress. */
+  readonly #retired: number[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  /** Resolves `close` when all lines are written. */
+  #onEmpty: (() => void) | undefined;
+
+  /** @throws if the file cannot be opened */
+  constructor(options: LineFileOptions) {
+    this.#options = options;
+    this.#maxQueuedBytes = options.maxQueuedBytes ?? 8 * 1024 * 1024;
+    this.#fd = open(options.target);
+  }
+
+  /** @param line without its line break */
+  write(line: string): void {
+    const bytes = Buffer.from(`${line}\n`);
+    if (this.#queuedBytes + bytes.length > this.#maxQueuedBytes) {
+      this.#lost += 1;
+      if (!this.#isStuck) this.#options.onStuck(new Error('too many lines are waiting'));
+      this.#isStuck = true;
+      return;
+    }
+    if (this.#lost > 0 && !this.#isStuck) this.#queueGapLine();
+    this.#push(bytes);
+    if (this.#stalledAt === undefined) this.#writeNext(); // otherwise the timer writes it
+  }
+
+  /**
+   * Opens the file again, after it was moved away.
+   * @throws if the file cannot be opened; the old descriptor stays in use
+   */
+  reopen(): void {
+    if (typeof this.#options.target !== 'string') return;
+    const fd = open(this.#options.target);
+    const old = this.#fd;
+    this.#fd = fd;
+    // A write in progress goes to the old descriptor. If it were closed now, its number could belong to another file.
+    if (this.#isWriting) this.#retired.push(old);
+    else close(old, () => undefined);
+    this.#writeNext();
+  }
+
+  /**
+   * Resolves when all lines are written, or after `exitWaitMs`.
+   * @returns how many lines were not written
+   */
+  async close(): Promise<number> {
+    if (this.#queuedBytes > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onEmpty = resolve;
+        setTimeout(resolve, exitWaitMs);
+        this.#writeNext();
+      });
+    }
+    clearTimeout(this.#timer);
+    return this.#lost + this.#queuedLines;
+  }
+
+  #push(bytes: Buffer): void {
+    this.#queue.push(bytes);
+    this.#queuedBytes += bytes.length;
+    this.#queuedLines += 1;
+  }
+
+  #queueGapLine(): void {
+    this.#push(Buffer.from(`${this.#options.gapLine(this.#lost)}\n`));
+    this.#lost = 0;
+  }
+
+  #writeNext(): void {
+    if (this.#isWriting) return;
+    if (this.#queue.length === 0) return this.#onEmpty?.();
+    clearTimeout(this.#timer);
+    const portion = this.#takePortion();
+    this.#isWriting = true;
+    write(this.#fd, portion, (cause, written) => {
+      this.#isWriting = false;
+      for (const fd of this.#retired.splice(0)) close(fd, () => undefined);
+      const rest = portion.subarray(cause === null ? written : 0);
+      this.#queuedBytes -= portion.length - rest.length;
+      this.#queuedLines -= countLines(portion) - countLines(rest);
+      if (rest.length > 0) this.#queue.unshift(rest);
+      if (cause === null) this.#onWritten();
+      else this.#onWriteFailed(cause);
+    });
+  }
+
+  #takePortion(): Buffer {
+    let bytes = 0;
+    let count = 0;
+    while (count < this.#queue.length && (count === 0 || bytes < maxPortionBytes)) {
+      bytes += (this.#queue[count] as Buffer).length;
+      count += 1;
+    }
+    return Buffer.concat(this.#queue.splice(0, count));
+  }
+
+  #onWritten(): void {
+    this.#stalledAt = undefined;
+    this.#failures = 0;
+    if (this.#isStuck) {
+      this.#isStuck = false;
+      this.#options.onUnstuck(this.#lost);
+    }
+    if (this.#lost > 0) this.#queueGapLine();
+    this.#writeNext();
+  }
+
+  #onWriteFailed(cause: NodeJS.ErrnoException): void {
+    this.#stalledAt ??= performance.now();
+    const isOnlySlow = cause.code === 'EAGAIN' && performance.now() - this.#stalledAt < slowReaderGraceMs;
+    if (!this.#isStuck && !isOnlySlow) {
+      this.#isStuck = true;
+      this.#options.onStuck(cause);
+    }
+    this.#timer = setTimeout(() => this.#writeNext(), pauseAfter(this.#failures)).unref();
+    this.#failures += 1;
+  }
+}
+
+/** The lines that end in these bytes. */
+function countLines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(lineBreak); at >= 0; at = bytes.indexOf(lineBreak, at + 1)) count += 1;
+  return count;
+}
+
+const lineBreak = 0x0a;
+
+/** A write never blocks on a reader: a pipe that nobody reads fails with EAGAIN. */
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
+/** Audit lines say who did what, so only the user of the gateway may read them. */
+const ownerOnly = 0o600;
+
+const open = (target: LineTarget): number =>
+  typeof target === 'string' ? openSync(target, flags, ownerOnly) : openNonblocking(target);

@@ -1,0 +1,69 @@
+import type { RequestId } from '../../../core/protocol/faults.ts';
+import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { type EventId, formatEventId } from '../../../core/protocol/wire/event-id.ts';
+import type { RequestFacts } from '../../../core/reply/reply.ts';
+import type { ClientPost } from '../../../core/session/session-handle.ts';
+import type { PeerRequest, RemoteOpening } from '../peers/peer-request.ts';
+import type { ClientReply } from './client-reply.ts';
+
+/** An operation that a client requests on a session that another instance may own. */
+export type ClientOperation =
+  | ({ readonly kind: 'post'; readonly opens?: RemoteOpening } & ClientPost)
+  | { readonly kind: 'listen'; readonly after: EventId | undefined }
+  | { readonly kind: 'remove' };
+
+/** The ids of the requests that need an answer. */
+export const operationRequestIds = (operation: ClientOperation): readonly RequestId[] =>
+  operation.kind !== 'post'
+    ? []
+    : operation.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
+
+/**
+ * Makes the request that asks an owner to run the operation.
+ * @param adopts see `PeerRequest`
+ */
+export function peerRequestOf(
+  key: string,
+  operation: ClientOperation,
+  reply: ClientReply,
+  adopts: boolean,
+): PeerRequest {
+  const context = { key, request: factsToSend(reply.request), ...(adopts && { adopts }) };
+  switch (operation.kind) {
+    case 'remove':
+      return { kind: 'remove', ...context };
+    case 'listen': {
+      const { after } = operation;
+      const position = after && { after: formatEventId(after.stream, after) };
+      return { kind: 'listen', ...(reply.isContinued && { continues: true }), ...position, ...context };
+    }
+    case 'post': {
+      const { isBatch, group, opens } = operation;
+      return {
+        kind: 'post',
+        ...(isBatch && { isBatch }),
+        ...(reply.mayHaveRun && { again: true }),
+        ...(group && { group }),
+        ...(opens && { opens }),
+        ...context,
+      };
+    }
+  }
+}
+
+/** The body of a POST: the one message, or an array. A post of a group may have several, or none. */
+export function bodyOf(operation: ClientOperation): Buffer | undefined {
+  if (operation.kind !== 'post') return undefined;
+  const { messages, isBatch } = operation;
+  if (!isBatch && messages.length <= 1) return messages[0]?.text;
+  return Buffer.concat([
+    Buffer.from('['),
+    ...messages.flatMap(({ text }, index) => (index === 0 ? [text] : [Buffer.from(','), text])),
+    Buffer.from(']'),
+  ]);
+}
+
+/** The facts without those that mean something only here, or nothing. */
+function factsToSend({ accepts, forwarded = noHeaders, requestId }: RequestFacts): RequestFacts {
+  return { accepts, ...(forwarded !== noHeaders && { forwarded }), ...(requestId !== undefined && { requestId }) };
+}

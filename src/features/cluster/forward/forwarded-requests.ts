@@ -1,0 +1,205 @@
+// The requests of clients that other instances have to answer.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { assumedRevision, sessionRevision } from '../../../core/protocol/known-revisions.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import type { EventId } from '../../../core/protocol/wire/event-id.ts';
+import type { Reply } from '../../../core/reply/reply.ts';
+import type { SessionLookup } from '../../../core/session/lookup.ts';
+import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../../core/session/session-events.ts';
+import type { ClientPost, SessionHandle } from '../../../core/session/session-handle.ts';
+import { OtherRecordVersion } from '../../../core/store/session-records.ts';
+import type { ClusterStore } from '../../../core/store/store.ts';
+import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import type { Directory } from '../ownership/directory.ts';
+import type { ClientOperation } from './client-operation.ts';
+import type { ClientReply } from './client-reply.ts';
+import { ForwardedRequest } from './forwarded-request.ts';
+import type { FailedAttempt, ForwardingHost, OwnerRoute, SessionLocation } from './forwarding-host.ts';
+import { replay } from './replay.ts';
+
+/** Options of `ForwardedRequests`. */
+export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'ask'> {
+  readonly store: ClusterStore;
+  readonly limits: {
+    readonly leaseMs: number;
+    readonly storeWaitMs: number;
+    readonly reconnectDelayMs: number;
+    readonly slowReaderMs: number;
+  };
+  readonly directory: Pick<Directory, 'admits' | 'isSettled' | 'locate' | 'primes'>;
+  /** How long a lost owner may go unnoticed beyond its lease, in milliseconds (P3). */
+  readonly noticeMs: number;
+  readonly telemetry: SessionTelemetry;
+  reportFailure(cause: unknown): void;
+}
+
+/** A GET gets its response head after this time, before its owner is known. */
+const earlyStreamMs = 1_000;
+
+/** The pause between two checks whether clients still wait. */
+const pauseMs = 50;
+
+/** All requests that this instance forwards. */
+export class ForwardedRequests {
+  readonly #options: ForwardedRequestsOptions;
+  readonly #host: ForwardingHost;
+  readonly #requests = new Set<ForwardedRequest>();
+  #isClosed = false;
+
+  constructor(options: ForwardedRequestsOptions) {
+    this.#options = options;
+    const { limits, noticeMs, ask } = options;
+    this.#host = {
+      ask,
+      // A lost owner may seem to live for a lease.
+      waitMs: Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs),
+      earlyStreamMs,
+      isClosed: () => this.#isClosed,
+    };
+  }
+
+  /** The instances that requests wait for. */
+  get owners(): readonly string[] {
+    return [...this.#requests].map(({ owner }) => owner).filter((owner) => owner !== undefined);
+  }
+
+  /** A handle for a session whose owner is not known here. */
+  handleOf(lookup: SessionLookup): SessionHandle {
+    return {
+      post: (post, reply) => this.#forward(lookup, { kind: 'post', ...post }, reply),
+      listen: (after, reply) => this.#forward(lookup, { kind: 'listen', after }, reply),
+      remove: (reply) => this.#forward(lookup, { kind: 'remove' }, reply),
+    };
+  }
+
+  /**
+   * Opens a session at the instance that is its home, or here if that instance is lost or does not want it.
+   * @param open opens the session here
+   */
+  openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
+    const { server, principal } = lookup;
+    const here: SessionHandle = { post: (_, to) => open(to), listen: () => undefined, remove: () => undefined };
+    const opens = { server: server.name, digest: server.digest, principal };
+    const operation = { kind: 'post', messages: [initialize], isBatch: false, opens } as const;
+    this.#run(lookup.key, operation, reply, {
+      ...postsOnly,
+      mayRepeat: true,
+      locate: async (failed) => (failed === undefined ? { instance: home, epoch: 0 } : { here }),
+    });
+  }
+
+  /**
+   * Passes a POST to the instance where its client is connected.
+   * @param find the instance; undefined if there is none. Rejects with `StoreUnavailable` if that cannot be known.
+   */
+  postTo(find: () => Promise<string | undefined>, lookup: SessionLookup, post: ClientPost, reply: Reply): void {
+    const locate = async (failed: FailedAttempt | undefined): Promise<SessionLocation> => {
+      try {
+        const instance = failed?.why === 'moved' ? undefined : await find();
+        if (instance !== undefined) return { instance, epoch: 0 };
+        return (await this.#options.directory.isSettled()) ? { fault: 'unknown_session' } : 'later';
+      } catch (cause) {
+        if (cause instanceof StoreUnavailable) return 'later';
+        throw cause;
+      }
+    };
+    this.#run(lookup.key, { kind: 'post', ...post }, reply, { ...postsOnly, mayRepeat: false, locate });
+  }
+
+  /** An instance was lost. Requests that wait for it must not wait any longer. */
+  ownerLost(instance: string): void {
+    for (const request of [...this.#requests]) if (request.owner === instance) request.ownerLost();
+  }
+
+  /** Ends the requests that have waited since `since`. See `ForwardedRequest.endUnreachable`. */
+  endUnreachable(since: number): void {
+    for (const request of [...this.#requests]) request.endUnreachable(since);
+  }
+
+  /**
+   * Releases the clients (P9). A client with an event id can continue elsewhere and is released at once. The others are
+   * released with their answer, or at the deadline.
+   */
+  async leave(deadline: Promise<void>): Promise<void> {
+    await Promise.race([deadline, this.#isQuiet()]);
+    for (const request of [...this.#requests]) {
+      request.detach();
+      request.close();
+    }
+  }
+
+  /** Stops the lookups of requests that still wait. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
+    const { directory, limits } = this.#options;
+    const lookup = { ...client, forwarded: reply.request.forwarded };
+    // A stream would keep this instance from stopping. Its client finds another one by itself.
+    const passesOn = operation.kind !== 'listen';
+    const { primesStreams } = sessionRevision(client.version ?? assumedRevision);
+    this.#run(client.key, operation, reply, {
+      mayRepeat: true,
+      retryMsOfPriming: primesStreams ? limits.reconnectDelayMs : undefined,
+      admit: () => directory.admits(lookup),
+      locate: (failed) => directory.locate(lookup, failed, passesOn),
+      replay: (after, to) => this.#replay(lookup, after, to),
+    });
+  }
+
+  /** Runs a request that another instance may have to answer. */
+  #run(key: string, operation: ClientOperation, reply: Reply, route: OwnerRoute): void {
+    const request = new ForwardedRequest(key, operation, reply, route, this.#host);
+    this.#requests.add(request);
+    const fail = (cause: unknown): void => {
+      // A client that is gone stops the log reads with an abort. Any other failure is reported.
+      if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
+      this.#options.reportFailure(cause);
+      request.fail(cause instanceof OtherRecordVersion ? 'instances_differ' : 'internal');
+    };
+    detach(
+      'cluster',
+      request
+        .run()
+        .catch(fail)
+        .finally(() => this.#requests.delete(request)),
+    );
+  }
+
+  async #replay({ key, server }: SessionLookup, after: EventId, to: ClientReply): Promise<EventId | 'complete'> {
+    const { store, limits, directory, telemetry } = this.#options;
+    let outcome: ResumeOutcome = 'complete';
+    const onWritten = (count: number): void => {
+      outcome = 'resumed';
+      telemetry.delivered.replayed.add(count);
+    };
+    const onSlowReader = (): void =>
+      telemetry.emit({ type: 'session-client-cut', name: sessionName(key, server.name) });
+    const options = { log: store.log, key, primes: directory.primes(key), onWritten, onSlowReader, ...limits };
+    const reached = await replay(options, after, to);
+    // otherwise the owner continues the stream and reports it
+    if (reached === 'complete') telemetry.emit({ type: 'stream-resumed', server: server.name, outcome });
+    return reached;
+  }
+
+  /** Resolves when no client waits for another instance. */
+  async #isQuiet(): Promise<void> {
+    while (this.#requests.size > 0 && !this.#isClosed) {
+      // Requests still arrive, and are passed on: the stream of one may get its first event id later.
+      for (const request of [...this.#requests]) request.detach();
+      await delay(pauseMs);
+    }
+  }
+}
+
+/** The part of a route that only streams and known sessions need. */
+const postsOnly: Pick<OwnerRoute, 'admit' | 'replay' | 'retryMsOfPriming'> = {
+  admit: async () => 'yes',
+  replay: async () => 'complete',
+  retryMsOfPriming: undefined,
+};
+
+const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';

@@ -1,0 +1,89 @@
+import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { type Message, readBody } from '../../../core/protocol/message/message.ts';
+import { parseEventId } from '../../../core/protocol/wire/event-id.ts';
+import { faultAnswer, type Reply } from '../../../core/reply/reply.ts';
+import type { SessionHandle } from '../../../core/session/session-handle.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { HeldBytes } from '../../../core/util/held-bytes.ts';
+import type { PeerReply, PeerRequest, RemoteOpening } from '../peers/peer-request.ts';
+
+/** Options of `OwnerEndpoint`. */
+export interface OwnerEndpointOptions {
+  /** The session if this instance has it. */
+  findHere(key: string): SessionHandle | undefined;
+  /** True while a session that cannot be used is being opened, taken over or ended here. */
+  isChanging(key: string): boolean;
+  /** Takes over a session that nobody owns, if possible. Never rejects. */
+  adopt(key: string, forwarded: ForwardedHeaders | undefined): Promise<void>;
+  /** A function that opens a session under this key; undefined if it cannot be opened here. */
+  openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined;
+}
+
+/** The most bytes of requests that wait for takeovers at once (P8). Each may have 4 MiB. */
+const maxWaitingBytes = 64 * 1024 * 1024;
+
+/** Serves the clients of other instances with the sessions of this one. */
+export class OwnerEndpoint {
+  readonly #options: OwnerEndpointOptions;
+  /** The requests that wait for takeovers (P8). */
+  readonly #held = new HeldBytes();
+  /** The takeovers that requests have asked for, by session. */
+  readonly #adoptions = new Map<string, Promise<void>>();
+
+  constructor(options: OwnerEndpointOptions) {
+    this.#options = options;
+  }
+
+  serve(request: PeerRequest, body: Buffer, reply: PeerReply): void {
+    const adoption = this.#adoptionFor(request);
+    if (adoption === undefined) return this.#serve(request, body, reply);
+    if (this.#held.bytes + body.length > maxWaitingBytes) return reply.answer(faultAnswer('server_busy', null));
+    this.#held.bytes += body.length;
+    const served = adoption.then(() => {
+      this.#held.bytes -= body.length;
+      if (!reply.isGone) this.#serve(request, body, reply);
+    });
+    detach('cluster', served, () => reply.answer(faultAnswer('internal', null)));
+  }
+
+  /** The takeover that the request waits for: one that it asks for, or one for a request before it. */
+  #adoptionFor({ key, adopts, request }: PeerRequest): Promise<void> | undefined {
+    const running = this.#adoptions.get(key);
+    if (running !== undefined || adopts !== true || this.#options.findHere(key) !== undefined) return running;
+    const adoption = this.#options.adopt(key, request.forwarded);
+    this.#adoptions.set(key, adoption);
+    detach(
+      'cluster',
+      adoption.then(() => this.#adoptions.delete(key)),
+    );
+    return adoption;
+  }
+
+  #serve(request: PeerRequest, body: Buffer, reply: PeerReply): void {
+    const { key, kind } = request;
+    if (kind === 'post' && request.opens !== undefined) return this.#open(key, request.opens, body, reply);
+    const session = this.#options.findHere(key);
+    if (session === undefined) return reply.deny(this.#options.isChanging(key) ? 'ending' : 'moved');
+    if (kind === 'remove') return session.remove(reply);
+    if (kind === 'listen')
+      return session.listen(request.after === undefined ? undefined : parseEventId(request.after), reply);
+    const { isBatch = false, again = false, group } = request;
+    session.post({ messages: readMessages(body), isBatch, again, ...(group && { group }) }, reply);
+  }
+
+  #open(key: string, opening: RemoteOpening, body: Buffer, reply: PeerReply): void {
+    const [initialize] = readMessages(body);
+    const open = initialize && this.#options.openerOf(key, opening, initialize);
+    if (open === undefined) reply.deny('moved');
+    else open(reply);
+  }
+}
+
+/** Reads the messages that an ingress has already validated. A post of a group may have none. */
+function readMessages(body: Buffer): readonly Message[] {
+  if (body.length === 0) return [];
+  const read = readBody(body, Number.POSITIVE_INFINITY);
+  const messages = (read.ok ? read.messages : []).flatMap((each) => (each.ok ? [each.message] : []));
+  if (!read.ok || messages.length < read.messages.length) throw new Error('an instance passed on what is no message');
+  return messages;
+}

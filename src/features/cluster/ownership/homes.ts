@@ -1,0 +1,59 @@
+import { keyOfGroupSession } from '../../../core/session/session-key.ts';
+import type { Values } from '../../../core/store/shared/values.ts';
+import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import type { Lease } from './lease.ts';
+
+/** Options of `Homes`. */
+export interface HomesOptions {
+  readonly values: Values;
+  readonly lease: Pick<Lease, 'name'>;
+  /** How long a home is remembered after the last session that was opened there, in milliseconds. */
+  readonly ttlMs: number;
+  /** False if an instance is lost, or its state cannot be known. */
+  isAlive(instance: string): Promise<boolean>;
+}
+
+/**
+ * Where the clients of an affinity come back to: the instance that has opened their last session, and has its process
+ * (docs/decisions/0105). A wrong or missing home costs only the state, so an unavailable store delays nobody.
+ */
+export class Homes {
+  readonly #options: HomesOptions;
+
+  constructor(options: HomesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The other instance that is the home; undefined if this instance is, or if there is none. Rejects with
+   * `StoreUnavailable` if that cannot be known.
+   */
+  async find(home: readonly string[]): Promise<string | undefined> {
+    const { values, lease, isAlive } = this.#options;
+    const found = (await values.get('owner', keyOf(home)))?.toString();
+    return found !== undefined && found !== lease.name && (await isAlive(found)) ? found : undefined;
+  }
+
+  /** As `find`; undefined also if that cannot be known. */
+  async findIfKnown(home: readonly string[]): Promise<string | undefined> {
+    try {
+      return await this.find(home);
+    } catch (cause) {
+      if (cause instanceof StoreUnavailable) return undefined;
+      throw cause;
+    }
+  }
+
+  /** This instance is the home from now on. */
+  async claim(home: readonly string[]): Promise<void> {
+    const { values, lease, ttlMs } = this.#options;
+    try {
+      await values.set('owner', keyOf(home), Buffer.from(lease.name), ttlMs);
+    } catch (cause) {
+      if (!(cause instanceof StoreUnavailable)) throw cause;
+    }
+  }
+}
+
+/** No id of a task leads to this key. */
+const keyOf = (home: readonly string[]): string => `home ${keyOfGroupSession(home)}`;

@@ -1,0 +1,234 @@
+import type { IncomingMessage } from 'node:http';
+import { hostname } from 'node:os';
+import type { HttpContext } from '../../core/http/http-context.ts';
+import type { ConsoleParts, ConsoleServer, StatusPage } from '../../core/ops/console-hook.ts';
+import type { FailureDetails } from '../../core/ops/health/server-failure.ts';
+import type { ServerStatus } from '../../core/ops/health/server-health.ts';
+import { newestLegacy, newestModern } from '../../core/protocol/known-revisions.ts';
+import { ownsOrShares, type Principal } from '../../core/protocol/principal.ts';
+import type { Revision } from '../../core/protocol/revisions.ts';
+import { type SessionName, sessionName } from '../../core/session/session-events.ts';
+import { keyFromId } from '../../core/session/session-key.ts';
+import { detach } from '../../core/util/boundary.ts';
+import { docsPage } from '../../core/util/docs-page.ts';
+import { redactCredentials } from '../../core/util/text/redact-credentials.ts';
+import { type AccessPolicy, denyAll, makeStartToken, requireScope, requireStartToken } from './access-policy.ts';
+import { addConsoleRoutes } from './console-routes.ts';
+import { OperatorActions } from './operator-actions.ts';
+import { readAssets } from './page-assets.ts';
+import { PageSubscriptions } from './page-subscriptions.ts';
+import { PlaygroundSessions } from './playground/playground-sessions.ts';
+import type { ConsoleRecord } from './record/console-record.ts';
+import { redactStart } from './record/redacted-content.ts';
+import { OtherSessions } from './sessions/other-sessions.ts';
+import { KnownInstances } from './snapshot/known-instances.ts';
+import { ProcessMemory } from './snapshot/process-memory.ts';
+import type { ServerHealthView } from './snapshot/snapshot.ts';
+import { type ServerState, SnapshotBuilder } from './snapshot/snapshot-builder.ts';
+
+/** The header with the credentials of the playground for the endpoint. `Authorization` has those for the admin port. */
+const authorizationHeader = 'x-gangway-authorization';
+
+/** The address at which clients reach a server. */
+interface EndpointAddress {
+  readonly path: string;
+  /** A host name that the endpoint accepts. */
+  readonly host: string;
+}
+
+/** The time that a page may reconnect later than the delay says, for a changed network or a reopened tunnel. */
+const awayMarginMs = 10_000;
+
+/** Creates the status page of a gateway (docs/decisions/0044). */
+export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): StatusPage {
+  const { logger, version, maxSessions, base, changes, readiness, drain } = parts;
+  const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
+  const memory = new ProcessMemory(parts.usageOf, onFailed);
+  const startToken = makeStartToken();
+  const access = accessPolicyOf(parts, startToken);
+  const findServer = (server: string): ConsoleServer | undefined => parts.servers().find(({ name }) => name === server);
+  const name = `${hostname()}:${process.pid}`;
+  const snapshots = new SnapshotBuilder({
+    record,
+    version,
+    maxSessions,
+    readiness,
+    name,
+    sessionCount: parts.sessionCount,
+    sessions: parts.sessions,
+    openStreams: parts.openStreams,
+    store: parts.store,
+    servers() {
+      const calls = new Map(parts.servers().map((server) => [server.name, server.callsInFlight]));
+      return parts
+        .health()
+        .map((status) => serverStateOf(status, parts.failureDetails(status.server), calls.get(status.server)));
+    },
+    memoryOf: (pids, maxAgeMs) => memory.of(pids, maxAgeMs),
+  });
+  record.start(
+    () => {
+      snapshots.observe();
+      return snapshots.gauges();
+    },
+    () => readiness() === 'draining',
+  );
+  const instances = new KnownInstances({
+    name,
+    changes,
+    onFailed,
+    summary: () => snapshots.summary(),
+    onDraining: (instance) => record.events.addDrain(instance),
+  });
+  const own = (search: string, limit: number) => snapshots.ownSessions(search, limit);
+  const otherSessions = new OtherSessions({ name, changes, own, onFailed });
+  const { tap, events } = record;
+  const subscriptions = new PageSubscriptions({
+    tap,
+    events,
+    snapshot: (query) =>
+      snapshots.snapshot(query, {
+        instances: instances.list(),
+        sessions: query.isEverywhere ? otherSessions.find(query.search) : [],
+      }),
+    session: (watched) => snapshots.session(watched),
+    instanceOf: ({ server, session = '' }) =>
+      otherSessions
+        .find(session)
+        .find(({ sessions }) => sessions.some((other) => other.server === server && other.session === session))
+        ?.instance,
+  });
+  const findSession = ({ server, session }: SessionName) =>
+    parts.sessions().find(({ name }) => name.server === server && name.session === session);
+  const playgroundSessions = new PlaygroundSessions({
+    awayMs: parts.retryMs + awayMarginMs,
+    onGone: (name, sender) => {
+      const session = findSession(name);
+      if (session !== undefined && ownsOrShares(session.principal, sender, session.server.authorizesClients))
+        detach('admin', session.end('client_gone'));
+    },
+  });
+  const actions = new OperatorActions({
+    logger,
+    drain() {
+      record.recordDrain();
+      drain();
+    },
+    endSession(server, session) {
+      const found = findSession({ server, session });
+      detach('admin', found?.end('operator'));
+      return found !== undefined;
+    },
+    restartServer(server) {
+      const found = findServer(server);
+      found?.renewUnused();
+      return found && record.backends.restart(server);
+    },
+  });
+  const relay = (name: string, context: HttpContext): boolean => {
+    const { incoming, outgoing } = context;
+    const server = findServer(name);
+    if (server === undefined) return false;
+    const id = incoming.headers['mcp-session-id'];
+    if (typeof id === 'string') {
+      const key = keyFromId(id);
+      // A request of the modern era has no session, whatever its headers say.
+      const senderOf = (): Principal | undefined =>
+        context.sessionKey === key && context.fault === undefined ? context.sender.principal : undefined;
+      playgroundSessions.trackRequest(sessionName(key, name), outgoing, senderOf);
+    }
+    relayToEndpoint(incoming, { path: server.path, host: new URL(base).host });
+    parts.playground(context);
+    return true;
+  };
+  const about = () => ({
+    servers: parts.servers().map(({ name, path, takesTokens }) => ({ name, url: base + path, takesTokens })),
+    needsToken: parts.operators !== undefined,
+    revisions: { legacy: shownOf(newestLegacy), modern: shownOf(newestModern) },
+    inspects: record.inspects,
+    docs: { page: docsPage('status-page.md'), troubleshooting: docsPage('troubleshooting.md') },
+  });
+  const urlAt = (adminUrl: string): string | undefined => (access === denyAll ? undefined : `${adminUrl}/`);
+  return {
+    urlAt,
+    secretUrlAt(adminUrl) {
+      const url = urlAt(adminUrl);
+      // With authentication, operators need a key or token instead of the start token.
+      return url === undefined || parts.operators !== undefined ? url : `${url}#${startToken}`;
+    },
+    has: (path) => path === '/' || /^\/(?:page|status)\//.test(path),
+    addRoutes(app) {
+      const { history } = record;
+      addConsoleRoutes(app, { readAssets, access, subscriptions, history, actions, about, relay });
+    },
+    async close() {
+      record.stop();
+      subscriptions.close();
+      playgroundSessions.close();
+      await Promise.all([instances.close(), otherSessions.close()]);
+    },
+  };
+}
+
+/** The state of a server, with the calls that modern clients have in flight. */
+function serverStateOf(status: ServerStatus, details: FailureDetails | undefined, sharedCalls = 0): ServerState {
+  const { server: name, transport, era = 'unknown', members } = status;
+  return {
+    name,
+    transport,
+    era,
+    members,
+    sharedCalls,
+    health: healthOf(status, details),
+    isProbed: status.probe !== undefined,
+  };
+}
+
+/** How much of the output of a failed server is shown (P8). */
+const maxOutputLines = 5;
+const maxOutputLine = 500;
+
+/** The health of a server: the result of the last probe, else of the last start. */
+function healthOf({ last, probe }: ServerStatus, details: FailureDetails | undefined): ServerHealthView {
+  const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
+  return {
+    state: probe ?? found ?? 'unknown',
+    ...(last?.state === 'failed' &&
+      (details === undefined ? { why: last.why, help: last.help } : shownDetails(details))),
+    at: last?.at.getTime(),
+  };
+}
+
+const shownDetails = ({ detail, help, output }: FailureDetails): Omit<ServerHealthView, 'state'> => ({
+  why: redactCredentials(detail),
+  help,
+  output: output.slice(-maxOutputLines).map((line) => redactStart(line, maxOutputLine)),
+});
+
+/**
+ * With authentication, operators need a key or token on every address: servers, and clients through tools, can reach a
+ * loopback port too (docs/decisions/0044). Without authentication, the page needs the token of the printed URL and is
+ * available on this machine only.
+ */
+function accessPolicyOf({ operators, isOnLoopback }: ConsoleParts, startToken: string): AccessPolicy {
+  if (operators !== undefined) return requireScope(operators);
+  return isOnLoopback ? requireStartToken(startToken) : denyAll;
+}
+
+/** The part of a revision that the page needs. */
+const shownOf = ({ name, headers }: Revision): Pick<Revision, 'name' | 'headers'> => ({ name, headers });
+
+/**
+ * Turns a request of the playground into a request to the endpoint at this path. The endpoint authenticates it and
+ * treats it like that of any client. The admin port has checked the Origin, which would mean nothing to the endpoint.
+ */
+function relayToEndpoint(incoming: IncomingMessage, { path, host }: EndpointAddress): void {
+  const { headers } = incoming;
+  const authorization = headers[authorizationHeader];
+  delete headers[authorizationHeader];
+  delete headers.origin;
+  delete headers.authorization;
+  if (typeof authorization === 'string') headers.authorization = authorization;
+  headers.host = host;
+  incoming.url = path;
+}

@@ -1,0 +1,266 @@
+import type { Backend, BackendEvents, OpenOptions } from '../../../core/backend/backend.ts';
+import type { CallAnswer } from '../../../core/call/call-answer.ts';
+import { ChangeFeed, type SubscribeOutcome } from '../modern/changes/change-feed.ts';
+import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { findRange, scalarAt, valueAt } from '../../../core/protocol/json/splice.ts';
+import { createMessage, type Message, memberValue, requestId, withId } from '../../../core/protocol/message/message.ts';
+import { isDroppedForModern, isUnknownToModern } from '../../../core/protocol/methods/methods.ts';
+import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';
+import { type LogLevel, readLogLevel } from '../../../core/protocol/modern/log-levels.ts';
+import { listChanges, type SubscriptionFilter } from '../../../core/protocol/modern/subscription-filter.ts';
+import {
+  type LegacyClient,
+  readLegacyClient,
+  withEnvelope,
+} from '../translate/legacy-on-modern/legacy-client.ts';
+import { asLegacyResponse } from '../translate/legacy-on-modern/legacy-response.ts';
+import { toInitializeResult } from '../translate/legacy-on-modern/opening.ts';
+import { HeldBytes } from '../../../core/util/held-bytes.ts';
+import { HeldOutput } from './held-output.ts';
+import type { ModernServerAccess } from './server-side.ts';
+import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';
+
+export interface TranslatorOptions {
+  readonly server: ModernServerAccess;
+  /** True if each request has a connection of its own. */
+  readonly isOverHttp: boolean;
+  /** The most bytes of requests that may be sent again, and of answers to questions (P8). */
+  readonly maxQueuedBytes: number;
+}
+
+/** The declared capabilities of a server that matter here. */
+interface Capabilities {
+  readonly logs: boolean;
+  readonly announcesResources: boolean;
+  /** The lists whose changes the server announces. */
+  readonly changes: SubscriptionFilter;
+}
+
+const noCapabilities: Capabilities = { logs: false, announcesResources: false, changes: {} };
+
+function capabilitiesIn(opening: Message): Capabilities {
+  const text = valueAt(opening.text, ['result', 'capabilities']) ?? Buffer.from('{}');
+  const changes = listChanges.filter(([, list]) => scalarAt(text, [list, 'listChanged']) === true);
+  return {
+    logs: typeof findRange(text, ['logging']) === 'object',
+    announcesResources: scalarAt(text, ['resources', 'subscribe']) === true,
+    changes: Object.fromEntries(changes.map(([flag]) => [flag, true as const])),
+  };
+}
+
+/**
+ * A modern server as the backend of one legacy session (docs/design.md, D8, docs/decisions/0025).
+ *
+ * Each request gets the envelope that the modern era wants. Requests that the modern era does not have are answered
+ * here, or replaced by those that it has instead. The translator keeps only state that a session's record restores for
+ * any backend: `initialize`, the log level, the subscriptions.
+ */
+export class Translator implements Backend {
+  readonly pid = undefined;
+  readonly #options: TranslatorOptions;
+  readonly #events: BackendEvents;
+  readonly #newestHeaders: NonNullable<OpenOptions['headers']>;
+  readonly #output: HeldOutput;
+  readonly #feed: ChangeFeed;
+  readonly #host: TranslatedCallHost;
+  /** A placeholder until `initialize`. */
+  #client: LegacyClient = { revision: '', infoText: undefined, capabilitiesText: '{}' };
+  #capabilities = noCapabilities;
+  #logLevel: LogLevel | undefined;
+  readonly #calls = new Map<RequestId, TranslatedCall>();
+  /** The calls that wait for the client's answers, by the questions' ids. */
+  readonly #questions = new Map<RequestId, TranslatedCall>();
+  #lastQuestion = 0;
+  readonly #held = new HeldBytes();
+  #isEnded = false;
+
+  constructor(options: TranslatorOptions, events: BackendEvents, { headers }: OpenOptions = {}) {
+    this.#options = options;
+    this.#events = events;
+    this.#newestHeaders = headers ?? (() => ({}));
+    this.#output = new HeldOutput(events);
+    this.#feed = new ChangeFeed({
+      listen: (filter, answer) => this.#listen(filter, answer),
+      onChange: (notification) => this.#output.notify(notification),
+      isUnordered: options.isOverHttp,
+    });
+    this.#host = {
+      server: options.server,
+      output: this.#output,
+      openQuestion: (call) => {
+        this.#lastQuestion += 1;
+        this.#questions.set(this.#lastQuestion, call);
+        return this.#lastQuestion;
+      },
+      reserveBytes: (bytes) => this.#reserveBytes(bytes),
+      closeQuestion: (id) => {
+        this.#questions.delete(id);
+      },
+      onOver: (call, reason) => this.#handleCallEnd(call, reason),
+    };
+  }
+
+  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+    if (this.#isEnded) return 'ended';
+    if (message.kind === 'request') return this.#handleRequest(message, headers);
+    if (message.kind === 'notification') return this.#notify(message, headers);
+    const { id } = message;
+    if (id != null) this.#questions.get(id)?.settle(id, message);
+    return 'sent';
+  }
+
+  pause(): void {
+    this.#output.pause();
+  }
+
+  resume(): void {
+    this.#output.resume();
+  }
+
+  async close(): Promise<void> {
+    this.#end('closed', 'The session has ended.');
+  }
+
+  #handleRequest(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+    const { method } = request;
+    const { logs, announcesResources } = this.#capabilities;
+    if (method === 'initialize') this.#initialize(request, headers);
+    else if (method === 'ping') this.#respondEmpty(request);
+    else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
+    else if (method === 'resources/subscribe' && announcesResources) this.#subscribe(request);
+    else if (method === 'resources/unsubscribe' && announcesResources) this.#unsubscribe(request);
+    else if (isUnknownToModern(method)) this.#output.abandon(requestId(request), 'method_of_other_era');
+    else return this.#forward(request, headers);
+    return 'sent';
+  }
+
+  #forward(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+    const id = requestId(request);
+    const logLevel = this.#logLevel;
+    const init = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
+    if (!this.#reserveBytes(init.request.text.length)) return 'full';
+    const call = new TranslatedCall(this.#host, init);
+    this.#calls.set(id, call);
+    this.#feed.flush(); // earlier subscriptions must get the changes that this call makes
+    call.start();
+    return 'sent';
+  }
+
+  #handleCallEnd(call: TranslatedCall, reason: Reason | undefined): void {
+    this.#calls.delete(call.id);
+    this.#held.bytes -= call.heldBytes;
+    // The backend that restores the session finds out the era again.
+    if (reason === 'server_not_modern') this.#endSoon('The server no longer supports the modern era.');
+  }
+
+  #notify(notification: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+    const { method, cancels } = notification;
+    if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
+    else if (method === 'notifications/initialized') this.#feed.openLists(this.#capabilities.changes);
+    else if (method !== 'notifications/cancelled' && !isDroppedForModern(method)) {
+      // A modern server may drop a notification without an envelope.
+      const enveloped = this.#enveloped(notification, undefined);
+      return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
+    }
+    return 'sent';
+  }
+
+  #cancel(id: RequestId, reason: unknown): void {
+    this.#calls.get(id)?.cancel(typeof reason === 'string' ? reason : undefined);
+  }
+
+  /** Opens the session. `server/discover` is sent each time, since the server may have been restarted. */
+  #initialize(request: Message, headers: ForwardedHeaders | undefined): void {
+    this.#client = readLegacyClient(request);
+    this.#discover(requestId(request), headers, false);
+  }
+
+  /** Answers `initialize`, whose id this is. The server's revision is known once it has started for the first request. */
+  #discover(id: RequestId, headers: ForwardedHeaders | undefined, isRepeat: boolean): void {
+    const discover = this.#ownRequest('server/discover', {});
+    const answer: CallAnswer = {
+      message: () => false,
+      response: (response) => {
+        if (!isRepeat && revisionToRetry(response) !== undefined) return this.#discover(id, headers, true);
+        const { revision } = this.#client;
+        const opening = toInitializeResult(response, id, revision, this.#options.server.name);
+        this.#capabilities = capabilitiesIn(opening);
+        this.#output.respond(id, opening);
+      },
+      fault: (reason) => {
+        this.#output.abandon(id, reason);
+        this.#endSoon(entryOf(reason).message);
+      },
+    };
+    this.#options.server.request(discover, undefined, answer, headers);
+  }
+
+  #setLevel(request: Message): void {
+    const level = readLogLevel(memberValue(request, 'params', 'level'));
+    if (level === undefined) return this.#output.abandon(requestId(request), 'bad_log_level');
+    this.#logLevel = level;
+    this.#respondEmpty(request);
+  }
+
+  #subscribe(request: Message): void {
+    const uri = memberValue(request, 'params', 'uri');
+    if (typeof uri !== 'string') return this.#output.abandon(requestId(request), 'bad_uri');
+    this.#feed.subscribe(uri, (outcome) => this.#answerSubscriber(request, outcome));
+  }
+
+  #answerSubscriber(request: Message, outcome: SubscribeOutcome): void {
+    const id = requestId(request);
+    if (outcome === 'subscribed') this.#respondEmpty(request);
+    else if ('reason' in outcome) this.#output.abandon(id, outcome.reason);
+    else this.#output.respond(id, withId(asLegacyResponse(outcome.error, request.method as string), id));
+  }
+
+  #unsubscribe(request: Message): void {
+    const uri = memberValue(request, 'params', 'uri');
+    if (typeof uri !== 'string') return this.#output.abandon(requestId(request), 'bad_uri');
+    this.#feed.unsubscribe(uri);
+    this.#respondEmpty(request);
+  }
+
+  /** Answers with an empty result. Official clients accept no other result where the legacy era has an empty one. */
+  #respondEmpty(request: Message): void {
+    const id = requestId(request);
+    this.#output.respond(id, createMessage({ id, result: {} }));
+  }
+
+  #listen(filter: SubscriptionFilter, answer: CallAnswer): () => void {
+    const request = this.#ownRequest('subscriptions/listen', { notifications: filter });
+    return this.#options.server.request(request, undefined, answer, this.#newestHeaders());
+  }
+
+  /** Returns a request of the translator's own, with the client's envelope. */
+  #ownRequest(method: string, params: object): Message {
+    return this.#enveloped(createMessage({ id: 0, method, params }), undefined);
+  }
+
+  #enveloped(request: Message, logLevel: LogLevel | undefined): Message {
+    return withEnvelope(request, this.#client, this.#options.server.revision, logLevel);
+  }
+
+  #reserveBytes(bytes: number): boolean {
+    const isFull = this.#held.bytes + bytes > this.#options.maxQueuedBytes;
+    if (!isFull) this.#held.bytes += bytes;
+    return !isFull;
+  }
+
+  /** Ends the backend after the queued output was reported. */
+  #endSoon(detail: string): void {
+    queueMicrotask(() => this.#end('failed', detail));
+  }
+
+  #end(reason: 'closed' | 'failed', detail: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#output.close();
+    this.#feed.close();
+    for (const call of this.#calls.values()) call.cancel();
+    this.#options.server.release();
+    queueMicrotask(() => this.#events.onEnd({ reason, detail })); // never inside a call into the backend
+  }
+}

@@ -1,0 +1,184 @@
+import type { BackendEnd, RequestIds } from '../../../core/backend/backend.ts';
+import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
+import type { RequestId } from '../../../core/protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
+import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json/splice.ts';
+import {
+  changedMessage,
+  type Message,
+  memberRange,
+  protocolVersionKey,
+  readGatewayMessage,
+  withId,
+} from '../../../core/protocol/message/message.ts';
+import { methodOf } from '../../../core/protocol/methods/methods.ts';
+import { clientCapabilitiesKey } from '../../../core/protocol/modern/envelope.ts';
+import type { Principal } from '../../../core/protocol/principal.ts';
+
+/** Options of the cache of one server. */
+export interface ListCacheOptions {
+  /** False to keep no lists. */
+  readonly isOn: boolean;
+  /** How long lists of a legacy server may be kept, in milliseconds; 0 to keep none. A modern server says so itself. */
+  readonly legacyTtlMs: number;
+}
+
+/** The client of a request. */
+export interface ListClient {
+  readonly principal: Principal;
+  readonly forwarded?: ForwardedHeaders | undefined;
+}
+
+/** A larger list is not kept, and neither are more lists or bytes in all (P8): a client can ask for many pages. */
+const maxListBytes = 1024 * 1024;
+const maxTotalBytes = 16 * 1024 * 1024;
+const maxLists = 1_000;
+/** No list is kept longer than this, whatever its server says. */
+const maxTtlMs = 60 * 60 * 1000;
+
+/** A list of one client. */
+interface KeptList {
+  readonly response: Message;
+  readonly expiresAt: number;
+}
+
+/**
+ * Keeps the lists of one server for its modern clients, for as long as the server allows (2026-07-28,
+ * server/utilities/caching). Each user has lists of its own, even where the server calls them public: a server cannot
+ * know who uses the gateway (P11). All lists are dropped when one of them changes, and when a process ends by itself.
+ */
+export class ListCache {
+  readonly #options: ListCacheOptions;
+  readonly #kept = new Map<string, KeptList>();
+  #bytes = 0;
+  /** Incremented when all lists are dropped: a list that was requested before that is not kept. */
+  #generation = 0;
+
+  constructor(options: ListCacheOptions) {
+    this.#options = options;
+  }
+
+  /** Finds the kept answer to a request, with the time that is left of it. */
+  find(request: Message, client: ListClient): Message | undefined {
+    if (!this.#isOn || !isKept(request)) return undefined;
+    const key = keyOf(request, client);
+    const kept = key === undefined ? undefined : this.#kept.get(key);
+    if (kept === undefined || key === undefined) return undefined;
+    const leftMs = Math.floor(kept.expiresAt - performance.now());
+    if (leftMs > 0) return withTtl(withId(kept.response, request.id as RequestId), leftMs);
+    this.#drop(key, kept);
+    return undefined;
+  }
+
+  /**
+   * Returns a function that takes the response to a list request before it is sent, keeps it if it may be kept, and
+   * returns what the client gets. Undefined for other requests.
+   */
+  observe(request: Message, client: ListClient, isLegacy: boolean): ((response: Message) => Message) | undefined {
+    if (!this.#isOn || !isKept(request)) return undefined;
+    if (isLegacy && this.#options.legacyTtlMs === 0) return undefined;
+    const key = keyOf(request, client);
+    if (key === undefined) return undefined;
+    const generation = this.#generation;
+    return (response) => {
+      if (response.isError || generation !== this.#generation) return response;
+      const answer = isLegacy ? withTtl(response, this.#options.legacyTtlMs) : response;
+      this.#keep(key, answer);
+      return answer;
+    };
+  }
+
+  /** Drops all lists: one of them has changed, or the server is another one. */
+  clear(): void {
+    this.#generation += 1;
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+
+  /**
+   * The interceptor of the server's backends that drops the lists when one of them shows that they may have changed.
+   * @param isLegacy true for backends of legacy sessions, which are watched only if their lists are kept
+   */
+  watch(isLegacy = false): readonly CreateInterceptor[] {
+    if (!this.#isOn || (isLegacy && this.#options.legacyTtlMs === 0)) return [];
+    return [() => new ListWatch(this)];
+  }
+
+  get #isOn(): boolean {
+    return this.#options.isOn;
+  }
+
+  #keep(key: string, response: Message): void {
+    const { text } = response;
+    if (text.length > maxListBytes) return; // nothing is looked for in it either (P8)
+    const ttlMs = scalarAt(text, ['result', 'ttlMs']);
+    const type = scalarAt(text, ['result', 'resultType']);
+    if (typeof ttlMs !== 'number' || !(ttlMs > 0) || type !== 'complete') return;
+    const before = this.#kept.get(key);
+    if (before !== undefined) this.#drop(key, before);
+    for (const [oldest, kept] of this.#kept) {
+      if (this.#kept.size < maxLists && this.#bytes + text.length <= maxTotalBytes) break;
+      this.#drop(oldest, kept);
+    }
+    const own = readGatewayMessage(Buffer.from(text));
+    this.#kept.set(key, { response: own, expiresAt: performance.now() + Math.min(ttlMs, maxTtlMs) });
+    this.#bytes += text.length;
+  }
+
+  #drop(key: string, { response }: KeptList): void {
+    this.#kept.delete(key);
+    this.#bytes -= response.text.length;
+  }
+}
+
+/** Notes the changes of lists and the end of one backend. */
+class ListWatch extends Interceptor {
+  readonly #cache: ListCache;
+
+  constructor(cache: ListCache) {
+    super();
+    this.#cache = cache;
+  }
+
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+    if (messages.some(isListChange)) this.#cache.clear();
+    this.passMessages(messages, relatedRequests);
+  }
+
+  override onOver(end: BackendEnd): void {
+    if (end.reason !== 'closed') this.#cache.clear();
+  }
+}
+
+/** True for a request for a list that is kept: it is the same until its change is announced, and needs no process. */
+const isKept = ({ method }: Message): boolean => methodOf(method).list?.changed !== undefined;
+
+/** True for a notification that a list has changed. */
+export const isListChange = ({ kind, method }: Message): boolean =>
+  kind === 'notification' && methodOf(method).changedLists !== undefined;
+
+/** A longer key is not kept (P8): the client chooses its cursor and its capabilities. */
+const maxKeyLength = 4_096;
+
+/** What a list depends on; undefined if the request has parameters whose effect is not known. */
+function keyOf(request: Message, { principal, forwarded = noHeaders }: ListClient): string | undefined {
+  const params = request.memberRanges.params?.keys ?? [];
+  if (params.some((key) => key !== 'cursor' && key !== '_meta')) return undefined;
+  const textOf = (level: 'params' | 'meta', key: string): string | undefined => {
+    const range = memberRange(request, level, key);
+    return range && request.text.toString('utf8', range.start, range.end);
+  };
+  const { issuer, subject, client, credentials } = principal;
+  const user = [issuer, subject, client, credentials, readForwardedCredentials(forwarded)];
+  const form = [textOf('meta', protocolVersionKey), textOf('meta', clientCapabilitiesKey), textOf('params', 'cursor')];
+  const key = JSON.stringify([request.method, user, form]);
+  return key.length > maxKeyLength ? undefined : key;
+}
+
+/** The response with another time to live. A list that is too large to be kept has none. */
+function withTtl(response: Message, ttlMs: number): Message {
+  if (response.text.length > maxListBytes) return response;
+  const range = findRange(response.text, ['result', 'ttlMs']);
+  if (typeof range !== 'object') return response;
+  return changedMessage(response, replaceParts(response.text, [{ ...range, by: String(ttlMs) }]), {});
+}

@@ -1,0 +1,272 @@
+// src/features/eras/modern: serves clients of the modern era at servers of the modern era. It finds eras and shares processes and changes.
+import type { Answer } from '../../../core/call/answer.ts';
+import type { CallAnswer } from '../../../core/call/call-answer.ts';
+import type { Reason } from '../../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
+import { type Message, memberValue } from '../../../core/protocol/message/message.ts';
+import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
+import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
+import type { Principal } from '../../../core/protocol/principal.ts';
+import { anonymous, isSameUser } from '../../../core/protocol/principal.ts';
+import type { Era } from '../../../core/protocol/revisions.ts';
+import type { ProcessCapacity } from '../../../core/quota/process-capacity.ts';
+import type { Isolation } from '../../../core/server/isolation.ts';
+import type { Changes } from '../../../core/store/shared/changes.ts';
+import type { Values } from '../../../core/store/shared/values.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
+import type { SharedProcessLimits } from './process/shared-process-limits.ts';
+import { TaskDirectory } from './process/task-directory.ts';
+import type { TaskRequester } from './process/task-owners.ts';
+import type { Tenant, TenantHost } from './process/tenant.ts';
+import { Tenants } from './process/tenants.ts';
+import { type ParamFault, ToolHeaders } from './process/tool-headers.ts';
+import { type EraEvidence, ServerEra, type ServerEraOptions } from './server-era.ts';
+import { SessionAccess } from './session-access.ts';
+
+export interface ModernServerOptions extends ServerEraOptions {
+  readonly limits: SharedProcessLimits;
+  /** Announces changes between instances; undefined if there is only one instance. */
+  readonly changes?: Changes | undefined;
+  /** Shares the owners of tasks between instances that reach one server; undefined if there is only one instance. */
+  readonly values?: Values | undefined;
+  /** Which clients share a process or a connection; `shared` by default. */
+  readonly isolation?: Isolation;
+  /** True while all clients are known to be one user. */
+  readonly isOfOneUser?: () => boolean;
+  /** Counts the processes of users; absent where no quota applies. */
+  readonly room?: ProcessCapacity | undefined;
+  /** An unused process is ended after this many milliseconds, unless all clients share it. */
+  readonly idleMs?: number;
+}
+
+/** The owner of a session. */
+export interface SessionOwner {
+  readonly principal: Principal;
+}
+
+/** The origin of a client's request: who sends it, and its headers. */
+export interface ClientOrigin extends TaskRequester {
+  /** The headers of the client's request that are forwarded to the server. */
+  readonly forwarded?: ForwardedHeaders | undefined;
+}
+
+/**
+ * One configured server as its modern clients see it. It finds out the era at the first request and remembers it.
+ * Requests go to the processes that clients share as `isolation` says.
+ */
+export class ModernServer {
+  readonly #options: ModernServerOptions;
+  readonly #isolation: Isolation;
+  readonly #tenants: Tenants;
+  /** The known tools where each request has a process of its own; all those processes have the same tools. */
+  readonly #commonTools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
+  /** What is known of the era. */
+  readonly serverEra: ServerEra;
+  #revisions: readonly string[] = modernRevisions;
+
+  constructor(options: ModernServerOptions) {
+    this.#options = options;
+    const { server, version, limits, emit, changes, isolation = 'shared', room, isOfOneUser } = options;
+    const { idleMs = Number.POSITIVE_INFINITY } = options;
+    this.serverEra = new ServerEra(options);
+    this.#isolation = isolation;
+    const host: TenantHost = {
+      server,
+      version,
+      limits,
+      emit,
+      isOfOneUser: () => isolation !== 'shared' || isOfOneUser?.() === true,
+      directory: this.#createDirectory(),
+      revision: () => this.revision,
+      onReady: (revisions) => {
+        this.#revisions = revisions;
+      },
+      onNotModern: () => this.serverEra.forget(),
+    };
+    this.#tenants = new Tenants({ host, isolation, changes: server.isRemote ? undefined : changes, room, idleMs });
+  }
+
+  #createDirectory(): TaskDirectory | undefined {
+    const { server, values, limits, emit } = this.#options;
+    // The tasks of a local process end with it, and no other instance has that process.
+    if (values === undefined || !server.isRemote) return undefined;
+    return new TaskDirectory({
+      topic: `${server.digest} ${server.name}`,
+      values,
+      maxMs: limits.requestTotalMs,
+      onFailed: (cause) => emit({ type: 'shared-server-failed', server: server.name, cause }),
+    });
+  }
+
+  get name(): string {
+    return this.#options.server.name;
+  }
+
+  /** The revisions of this era that the server and the gateway serve. */
+  get revisions(): readonly string[] {
+    return this.#revisions;
+  }
+
+  /** The newest revision of this era that the server and the gateway serve. */
+  get revision(): string {
+    return this.#revisions.at(-1) as string;
+  }
+
+  /** The era; undefined while it is unknown. */
+  get era(): Era | undefined {
+    return this.serverEra.era;
+  }
+
+  /** The clients' calls and subscription streams in flight. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    return this.#tenants.inFlight;
+  }
+
+  /** True if all clients share one process. */
+  get isShared(): boolean {
+    return this.#tenants.common !== undefined;
+  }
+
+  /** Starts the shared process ahead of the first request, if the server is configured as modern. */
+  start(): void {
+    if (this.#options.era === 'modern') this.#tenants.common?.start();
+  }
+
+  /** As `ServerEra.find`. */
+  findEra(headers?: ForwardedHeaders, evidence?: EraEvidence, isProbe = false): Promise<Era | Reason> {
+    return this.serverEra.find(headers, evidence, isProbe);
+  }
+
+  /** Checks the mirrored parameters of a `tools/call`. */
+  checkParams(call: Message, headers: RequestHeaders, origin: ClientOrigin): ParamFault | Promise<ParamFault> {
+    const { principal, forwarded } = origin;
+    if (this.#isolation === 'request') {
+      return this.#commonTools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
+    }
+    const tenant = this.#tenants.findOrCreate(principal, false);
+    // `request` reports why there is no process.
+    return typeof tenant === 'string' ? undefined : tenant.checkParams(call, headers, forwarded);
+  }
+
+  /** Sends a client's request to the server. */
+  request(request: Message, logLevel: LogLevel | undefined, answer: Answer, origin: ClientOrigin): void {
+    const { server, emit } = this.#options;
+    const { principal, forwarded } = origin;
+    const cancel = this.#request(request, logLevel, answer, principal, {
+      headers: forwarded,
+      requester: principal === anonymous || isSameUser(principal, anonymous) ? undefined : origin,
+    });
+    answer.onCancelled((why) => {
+      cancel();
+      if (why === 'slow') emit({ type: 'client-cut', server: server.name });
+    });
+  }
+
+  /** The access of one legacy session to the server. The caller releases it when the session is over. */
+  forSession({ principal }: SessionOwner): SessionAccess {
+    const isPerRequest = this.#isolation === 'request';
+    return new SessionAccess({
+      name: this.name,
+      revision: () => this.revision,
+      acquireTenant: () => {
+        const tenant = isPerRequest
+          ? this.#tenants.createDedicated(principal, true)
+          : this.#tenants.findOrCreate(principal, true);
+        if (typeof tenant !== 'string') tenant.users += 1;
+        return tenant;
+      },
+      releaseTenant: (tenant) => {
+        tenant.users -= 1;
+        tenant.usedAt = performance.now();
+        if (isPerRequest) detach('shared_process', this.#tenants.end(tenant));
+      },
+    });
+  }
+
+  /** As `request`, for a health probe, which no client waits for. Only where all clients share a process. */
+  probe(request: Message, answer: CallAnswer): CancelRequest {
+    return this.#request(request, undefined, answer, anonymous, { isOfSession: true, isOfProbe: true });
+  }
+
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
+  notify(notification: Message, { principal, forwarded }: ClientOrigin): Reason | undefined {
+    if (this.#isolation === 'request') {
+      // Each request has a process of its own, and a notification has no request.
+      this.reportUnplaced(notification.text);
+      return undefined;
+    }
+    const tenant = this.#tenants.findOrCreate(principal, false);
+    return typeof tenant === 'string' ? tenant : tenant.notify(notification, forwarded);
+  }
+
+  /** Reports a client's notification that has no process to go to. */
+  reportUnplaced(text: Buffer): void {
+    this.#options.emit({ type: 'shared-message-dropped', server: this.name, reason: 'unplaced', text });
+  }
+
+  /** Ends the server in order (P9); sessions are served until they have ended. Resolves when no process is left. */
+  async drain(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
+    await Promise.all([this.#tenants.drain(graceMs, sessionsEnded), this.serverEra.close()]);
+  }
+
+  #request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: CallAnswer,
+    principal: Principal,
+    origin: RequestOrigin,
+  ): CancelRequest {
+    const isPerRequest = this.#isolation === 'request';
+    const tenant = isPerRequest
+      ? this.#tenants.createDedicated(principal, false, this.#commonTools)
+      : this.#tenants.findOrCreate(principal, false);
+    if (typeof tenant === 'string') {
+      answer.fault(tenant);
+      return () => undefined;
+    }
+    return isPerRequest
+      ? this.#requestOnce(tenant, request, logLevel, answer, origin)
+      : tenant.request(request, logLevel, answer, origin);
+  }
+
+  /** Sends a request to a process of its own and ends that process with the request. */
+  #requestOnce(
+    tenant: Tenant,
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: CallAnswer,
+    origin: RequestOrigin,
+  ): CancelRequest {
+    const end = (): void => detach('shared_process', this.#tenants.end(tenant));
+    const once: CallAnswer = {
+      message: (notification) => answer.message(notification),
+      response(response, status) {
+        answer.response(response, status);
+        end();
+      },
+      fault(reason, data) {
+        answer.fault(reason, data);
+        end();
+      },
+      awaitsStart: () => answer.awaitsStart?.(),
+      started: () => answer.started?.(),
+    };
+    const cancel = tenant.request(request, logLevel, once, origin);
+    return (reason) => {
+      cancel(reason);
+      end();
+    };
+  }
+
+  async #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
+    const tenant = this.#tenants.createDedicated(anonymous, false, this.#commonTools);
+    if (typeof tenant === 'string') return undefined;
+    try {
+      return await tenant.listTools(cursor, headers);
+    } finally {
+      detach('shared_process', this.#tenants.end(tenant));
+    }
+  }
+}

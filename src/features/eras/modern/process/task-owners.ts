@@ -1,0 +1,206 @@
+import type { Reason } from '../../../../core/protocol/faults.ts';
+import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
+import { memberIndex } from '../../../../core/protocol/json/object-members.ts';
+import { parseBounded } from '../../../../core/protocol/json/scalar.ts';
+import { scanList, scanObject } from '../../../../core/protocol/json/scan.ts';
+import { findRange, replaceParts, valueAt } from '../../../../core/protocol/json/splice.ts';
+import { changedMessage, type Message, memberRange } from '../../../../core/protocol/message/message.ts';
+import { clientCapabilitiesKey } from '../../../../core/protocol/modern/envelope.ts';
+import type { Principal } from '../../../../core/protocol/principal.ts';
+
+/** The sender of a request, where the gateway knows its users. */
+export interface TaskRequester {
+  readonly principal: Principal;
+  /** The scopes of the request's credentials; absent if they allow everything. */
+  readonly scopes?: ReadonlySet<string> | undefined;
+  /** The scopes that the request needs; absent for none. */
+  readonly needs?: readonly string[] | undefined;
+}
+
+/** The owner of a task. */
+export interface TaskOwnership {
+  /** The owner's `principalKey`. */
+  readonly owner: string;
+  readonly needs: readonly string[];
+  /** The server may work on the task until then, on the monotonic clock in milliseconds. */
+  readonly untilMs: number;
+}
+
+/** How many tasks are remembered, of one owner and of all (P8). The oldest task beyond is unknown to everybody. */
+const maxTasksPerOwner = 1_000;
+const maxTasks = 50_000;
+/** A task with a longer id is not remembered (P8). */
+const maxIdLength = 1_024;
+
+/** Prefix of the task extension's methods, each about one task (2026-07-28, io.modelcontextprotocol/tasks). */
+const taskMethodPrefix = 'tasks/';
+
+/**
+ * How many tasks of one subscription are read, and how many bytes of their list (P8). A longer list counts as empty.
+ */
+const maxFilterIds = 500;
+const maxFilterBytes = 256 * 1_024;
+
+const listedTasks = ['params', 'notifications', 'taskIds'];
+
+/**
+ * Knows the owners of one server's tasks (P11). A task is only for the user who began it, but the server does not know
+ * its users. So the gateway remembers who began a task, and with which scopes. For everybody else, and for an unknown
+ * id, there is no task.
+ */
+export class TaskOwners {
+  readonly #byId = new Map<string, TaskOwnership>();
+  readonly #counts = new Map<string, number>();
+
+  /** Returns why a request must not reach the server: it is about a task that its sender does not own, or about none. */
+  refusal(request: Message, requester: TaskRequester): Reason | undefined {
+    const { method } = request;
+    if (method?.startsWith(taskMethodPrefix) !== true) return undefined;
+    return this.ownsNamedTask(request, requester) ? undefined : 'unknown_task';
+  }
+
+  /** True if a message names a task that this sender owns. */
+  ownsNamedTask(message: Message, requester: TaskRequester): boolean {
+    return this.#isOwn(stringAt(message.text, memberRange(message, 'params', 'taskId')), requester);
+  }
+
+  /** True if the sender began the task, and the credentials allow what the task needed. */
+  #isOwn(taskId: string | undefined, { principal, scopes }: TaskRequester): boolean {
+    const owned = taskId === undefined ? undefined : this.#byId.get(taskId);
+    return owned !== undefined && owned.owner === principalKey(principal) && coversAll(scopes, owned.needs);
+  }
+
+  /**
+   * Returns a subscription without the tasks that its client does not own: the answer is that of a server that does not
+   * know them.
+   * @param request the request as the server is to get it
+   */
+  withOwnTasks(request: Message, requester: TaskRequester): Message {
+    const { text } = request;
+    const range = findRange(text, listedTasks);
+    if (typeof range !== 'object') return request;
+    const listed = text.subarray(range.start, range.end);
+    const own = readIds(listed).filter((id) => this.#isOwn(id, requester));
+    return changedMessage(request, replaceParts(text, [{ ...range, by: JSON.stringify(own) }]), {});
+  }
+
+  /**
+   * Records the task that a response says was begun, for the sender of the request.
+   * @param maxMs the longest time that a task may take, whatever its server says
+   */
+  recordTask(response: Buffer, requester: TaskRequester, maxMs: number): void {
+    const task = readCreatedTask(response, requester, maxMs);
+    if (task !== undefined) this.set(task.taskId, task.owned);
+  }
+
+  /** True if the task's owner is known here. */
+  has(taskId: string): boolean {
+    return this.#byId.has(taskId);
+  }
+
+  /** Sets the owner of a task. */
+  set(taskId: string, owned: TaskOwnership): void {
+    this.#forget(taskId);
+    const { owner } = owned;
+    const count = this.#counts.get(owner) ?? 0;
+    if (count >= maxTasksPerOwner) this.#forgetOldest((other) => other.owner === owner);
+    else if (this.#byId.size >= maxTasks) this.#forgetOldest(() => true);
+    this.#byId.set(taskId, owned);
+    this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
+  }
+
+  /** True if the server may still work on one of the tasks. */
+  areUnfinished(nowMs: number): boolean {
+    for (const { untilMs } of this.#byId.values()) if (untilMs > nowMs) return true;
+    return false;
+  }
+
+  /** Forgets all tasks: their process has ended. */
+  clear(): void {
+    this.#byId.clear();
+    this.#counts.clear();
+  }
+
+  #forgetOldest(matches: (owned: TaskOwnership) => boolean): void {
+    for (const [taskId, owned] of this.#byId) if (matches(owned)) return this.#forget(taskId);
+  }
+
+  #forget(taskId: string): void {
+    const owned = this.#byId.get(taskId);
+    if (owned === undefined) return;
+    this.#byId.delete(taskId);
+    const count = (this.#counts.get(owned.owner) ?? 0) - 1;
+    if (count > 0) this.#counts.set(owned.owner, count);
+    else this.#counts.delete(owned.owner);
+  }
+}
+
+/**
+ * Returns the task that a response says was begun, owned by the sender of the request; undefined for any other
+ * response.
+ * @param maxMs the longest time that a task may take, whatever its server says
+ */
+export function readCreatedTask(
+  response: Buffer,
+  { principal, needs = [] }: TaskRequester,
+  maxMs: number,
+): { readonly taskId: string; readonly owned: TaskOwnership } | undefined {
+  const result = valueAt(response, ['result']);
+  const members = result && scanObject(result);
+  if (result === undefined || members === undefined || members === 'duplicate_key') return undefined;
+  const rangeOf = (key: string): ByteRange | undefined => {
+    const index = memberIndex(members, key);
+    if (index < 0) return undefined;
+    return { start: members.starts[index] as number, end: members.ends[index] as number };
+  };
+  if (stringAt(result, rangeOf('resultType')) !== 'task') return undefined;
+  const taskId = stringAt(result, rangeOf('taskId'));
+  if (taskId === undefined) return undefined;
+  const ttl = rangeOf('ttlMs');
+  const ttlMs =
+    ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
+  const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
+  return { taskId, owned: { owner: principalKey(principal), needs, untilMs } };
+}
+
+/** Returns the tasks that a request names: the one that it is about, or those that a subscription is for. */
+export function readTaskIds(request: Message): readonly string[] {
+  const { method, text } = request;
+  if (method?.startsWith(taskMethodPrefix) === true) {
+    const id = stringAt(text, memberRange(request, 'params', 'taskId'));
+    return id === undefined ? [] : [id];
+  }
+  const listed = method === 'subscriptions/listen' ? valueAt(text, listedTasks) : undefined;
+  return listed === undefined ? [] : readIds(listed);
+}
+
+function readIds(listed: Buffer): readonly string[] {
+  const ranges = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
+  const ids = ranges.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
+  return ids.filter((id) => id !== undefined);
+}
+
+/** True if the client declares support for tasks: only its requests may begin one. */
+export function knowsTasks(request: Message): boolean {
+  const range = memberRange(request, 'meta', clientCapabilitiesKey);
+  return range !== undefined && request.text.subarray(range.start, range.end).includes('tasks');
+}
+
+/** Returns one text for each principal and mark of credentials. The lengths keep the parts apart. */
+export const principalKey = ({ issuer, subject, client, credentials = '' }: Principal): string =>
+  `${issuer.length} ${subject.length} ${client.length} ${issuer}${subject}${client}${credentials}`;
+
+/** Returns a string of at most `maxIdLength` characters; undefined for anything else. */
+function stringAt(text: Buffer, range: ByteRange | undefined): string | undefined {
+  if (range === undefined || text[range.start] !== quote || range.end - range.start > longestEscaped) return undefined;
+  const value = parseBounded(text.subarray(range.start, range.end), longestEscaped) as string;
+  return value.length <= maxIdLength ? value : undefined;
+}
+
+const quote = 0x22;
+/** Each character may be written as an escape of six bytes. */
+const longestEscaped = 6 * maxIdLength + 2;
+
+/** True if the allowed scopes cover all needed ones; undefined allows everything. */
+const coversAll = (allowed: ReadonlySet<string> | undefined, needed: readonly string[]): boolean =>
+  allowed === undefined || needed.every((scope) => allowed.has(scope));

@@ -1,0 +1,232 @@
+import type { CallAnswer } from '../../../../core/call/call-answer.ts';
+import type { Reason } from '../../../../core/protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
+import { type Message, memberValue } from '../../../../core/protocol/message/message.ts';
+import { revisionToRetry } from '../../../../core/protocol/modern/discovery.ts';
+import { ownRequest } from '../../../../core/protocol/modern/envelope.ts';
+import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
+import type { RequestHeaders } from '../../../../core/protocol/modern/mirrored-headers.ts';
+import type { SessionPermit } from '../../../../core/quota/session-permit.ts';
+import type { Server } from '../../../../core/server/server.ts';
+import type { Changes } from '../../../../core/store/shared/changes.ts';
+import type { Emit } from '../../../../core/util/telemetry/emit.ts';
+import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
+import { SharedChanges } from '../changes/shared-changes.ts';
+import type { SharedServerEvent } from '../../../../core/server/shared-server-events.ts';
+import type { CancelRequest, RequestOrigin } from './shared-calls.ts';
+import type { SharedProcessLimits } from './shared-process-limits.ts';
+import { SharedServer } from './shared-server.ts';
+import type { TaskDirectory } from './task-directory.ts';
+import { type ParamFault, ToolHeaders } from './tool-headers.ts';
+
+/** The parts that all tenants of a server share. */
+export interface TenantHost {
+  readonly server: Server;
+  /** The gateway's own version. */
+  readonly version: string;
+  readonly limits: SharedProcessLimits;
+  readonly emit: Emit<SharedServerEvent>;
+  /** True while all clients of a tenant are known to be one user. */
+  readonly isOfOneUser: () => boolean;
+  /** The owners of the server's tasks, where other instances reach the same server; absent where none does. */
+  readonly directory?: TaskDirectory | undefined;
+  /** The newest revision of the modern era that the server and the gateway serve. */
+  readonly revision: () => string;
+  /** A process is ready and serves these revisions. */
+  onReady(revisions: readonly string[]): void;
+  /** A process did not answer like a modern server. */
+  onNotModern(): void;
+}
+
+/** The parts of one tenant. */
+export interface TenantParts {
+  /** Announces changes between instances; undefined where nothing is announced. */
+  readonly changes: Changes | undefined;
+  /** The tenant's name, the same on all instances and different from every other tenant's. */
+  readonly topic: string;
+  /** Counts the tenant's processes against a quota; undefined where no quota applies. */
+  readonly permit: SessionPermit | undefined;
+  /** Settles when the tenant that this one replaces has ended. */
+  readonly after?: Promise<unknown> | undefined;
+  /** The known tools; absent if the tenant keeps its own. */
+  readonly tools?: ToolHeaders | undefined;
+}
+
+/** A call waits no longer than this for the gateway's own `tools/list`. */
+const listTimeoutMs = 10_000;
+
+/**
+ * The clients that share one process of a modern server, with that process, its subscriptions, its tools and its tasks
+ * (docs/decisions/0164). Nothing of it reaches clients of another tenant.
+ */
+export class Tenant {
+  /** The number of sessions that use the tenant. */
+  users = 0;
+  /** When the tenant was last seen in use, on the monotonic clock in milliseconds. */
+  usedAt = performance.now();
+  readonly #host: TenantHost;
+  readonly #permit: SessionPermit | undefined;
+  readonly #shared: SharedServer;
+  readonly #tools: ToolHeaders;
+  /** Undefined where there is only one instance, or where all instances reach the same server. */
+  readonly #changes: SharedChanges | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(host: TenantHost, { changes, topic, permit, after, tools }: TenantParts) {
+    const { server, version, limits, emit, isOfOneUser } = host;
+    this.#host = host;
+    this.#permit = permit;
+    this.#tools = tools ?? new ToolHeaders({ list: (cursor, headers) => this.listTools(cursor, headers) });
+    const forgetTools = (): void => {
+      if (tools === undefined) this.#tools.forget();
+    };
+    this.#shared = new SharedServer({
+      server: permit === undefined ? server : countStarts(server, permit),
+      version,
+      limits,
+      emit,
+      isOfOneUser,
+      after,
+      onReady: (revisions) => {
+        host.onReady(revisions);
+        forgetTools();
+        this.#changes?.processReady();
+      },
+      onLost: () => this.#changes?.processLost(),
+      onNotModern: host.onNotModern,
+      onTools: (response, headers) => this.#tools.learn(response, headers),
+      onToolsChanged: forgetTools,
+    });
+    if (changes === undefined) return;
+    this.#changes = new SharedChanges({
+      changes,
+      topic,
+      listen: (notifications, answer) =>
+        this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
+          isOfProbe: true,
+        }),
+      onTruncated: () => emit({ type: 'filters-truncated', server: server.name }),
+    });
+  }
+
+  /** The clients' calls and subscription streams in flight. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    return this.#shared.inFlight;
+  }
+
+  /** True if the tenant must not be ended. */
+  get isInUse(): boolean {
+    return this.users > 0 || this.#shared.isBusy;
+  }
+
+  /** True if the process runs or is being started. */
+  get isRunning(): boolean {
+    return this.#shared.isRunning;
+  }
+
+  /** True once the tenant is ending: it takes no more requests. */
+  get isEnding(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** Starts the process ahead of the first request. */
+  start(): void {
+    this.#changes?.join();
+    this.#shared.start();
+  }
+
+  /** As `SharedServer.request`; a subscription gets the changes of all instances. */
+  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: RequestOrigin): CancelRequest {
+    const { directory } = this.#host;
+    const { requester } = origin;
+    if (directory === undefined || requester === undefined) return this.#request(request, logLevel, answer, origin);
+    return directory.request(request, answer, requester, this.#shared.tasks, (target) =>
+      this.#request(request, logLevel, target, origin),
+    );
+  }
+
+  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: RequestOrigin): CancelRequest {
+    const changes = this.#changes;
+    changes?.join();
+    if (changes === undefined || request.method !== 'subscriptions/listen')
+      return this.#shared.request(request, logLevel, answer, origin);
+    const send = (target: CallAnswer): CancelRequest => this.#shared.request(request, logLevel, target, origin);
+    // A session's calls must not overtake its subscription, and go to the process of this instance.
+    return changes.listen(request, answer, origin.isOfSession !== true, send);
+  }
+
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
+  notify(notification: Message, forwarded?: ForwardedHeaders): Reason | undefined {
+    return this.#shared.notify(notification, forwarded);
+  }
+
+  /** Checks the mirrored parameters of a `tools/call`. */
+  checkParams(call: Message, headers: RequestHeaders, forwarded?: ForwardedHeaders): ParamFault | Promise<ParamFault> {
+    return this.#tools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
+  }
+
+  /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
+  listTools(
+    cursor: string | undefined,
+    headers: ForwardedHeaders = noHeaders,
+    isRepeat = false,
+  ): Promise<Buffer | undefined> {
+    const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
+    return new Promise((resolve) => {
+      const settle = (text?: Buffer): void => {
+        limit.clear();
+        resolve(text);
+      };
+      const limit = new TimeLimit(() => {
+        cancel();
+        settle();
+      }, listTimeoutMs);
+      const repeat = (): void => {
+        limit.clear();
+        resolve(this.listTools(cursor, headers, true));
+      };
+      const answer: CallAnswer = {
+        message: () => false,
+        response(response) {
+          // The server has started for this request, which then names a revision that it may not serve.
+          if (isRepeat || revisionToRetry(response) === undefined) settle(response.text);
+          else repeat();
+        },
+        fault: () => settle(),
+      };
+      const cancel = this.#shared.request(request, undefined, answer, { headers });
+    });
+  }
+
+  /**
+   * Ends the tenant in order (P9); sessions are served until they have ended. Resolves when no process is left.
+   * Idempotent: a later call does not change the grace of the first one.
+   */
+  end(graceMs = 0, sessionsEnded?: Promise<unknown>): Promise<void> {
+    this.#ending ??= this.#end(graceMs, sessionsEnded);
+    return this.#ending;
+  }
+
+  async #end(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
+    this.#changes?.drain();
+    await this.#shared.drain(graceMs, sessionsEnded);
+    this.#permit?.ending();
+    this.#permit?.ended();
+    await this.#changes?.close();
+  }
+
+  #ownRequest(method: string, params: Readonly<Record<string, unknown>>): Message {
+    const { version, revision } = this.#host;
+    return ownRequest(nextOwnId(), method, params, { version, protocolVersion: revision() });
+  }
+}
+
+/** Returns the server with each start of a process counted. */
+const countStarts = (server: Server, permit: SessionPermit): Server => ({
+  ...server,
+  open: (events, opening) => {
+    permit.started();
+    return server.open(events, opening);
+  },
+});

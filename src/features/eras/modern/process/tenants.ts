@@ -1,0 +1,155 @@
+import type { Reason } from '../../../../core/protocol/faults.ts';
+import type { Principal } from '../../../../core/protocol/principal.ts';
+import type { ProcessCapacity } from '../../../../core/quota/process-capacity.ts';
+import type { Isolation } from '../../../../core/server/isolation.ts';
+import type { Changes } from '../../../../core/store/shared/changes.ts';
+import { principalKey } from './task-owners.ts';
+import { Tenant, type TenantHost } from './tenant.ts';
+import type { ToolHeaders } from './tool-headers.ts';
+
+export interface TenantsOptions {
+  readonly host: TenantHost;
+  readonly isolation: Isolation;
+  /** Announces changes between instances; undefined if there is only one instance. */
+  readonly changes: Changes | undefined;
+  /** Counts the processes of users; absent where no quota applies. */
+  readonly room?: ProcessCapacity | undefined;
+  /** An unused process is ended after this many milliseconds. */
+  readonly idleMs: number;
+}
+
+/** The longest interval between two searches for unused tenants, in milliseconds. */
+const maxSweepMs = 30_000;
+
+/**
+ * How long a tenant without a process is kept, in milliseconds: it remembers how often its process has ended lately.
+ */
+const withoutProcessMs = 60_000;
+
+/**
+ * Chooses the process of a modern server for each request (docs/decisions/0164). Depending on the isolation that is the
+ * process of all clients, of the user, or of the request alone. A user's process is started at the first use and ended
+ * when it is unused.
+ */
+export class Tenants {
+  readonly #options: TenantsOptions;
+  /** The tenant of all clients; undefined where users are isolated. */
+  readonly #common: Tenant | undefined;
+  readonly #byKey = new Map<string, Tenant>();
+  /** Requests of one user mostly carry the same object: looking that up costs less than building its key. */
+  readonly #byPrincipal = new WeakMap<Principal, Tenant>();
+  /** Ending tenants, by their keys: a successor waits for them. */
+  readonly #ending = new Map<string, Promise<void>>();
+  /** All tenants that may have a process, including ending ones. */
+  readonly #all = new Set<Tenant>();
+  #sweep: NodeJS.Timeout | undefined;
+  #isDraining = false;
+
+  constructor(options: TenantsOptions) {
+    this.#options = options;
+    const { host, isolation, changes } = options;
+    if (isolation !== 'shared') return;
+    const topic = `modern ${host.server.digest} ${host.server.name}`;
+    this.#common = new Tenant(host, { changes, topic, permit: undefined });
+    this.#all.add(this.#common);
+  }
+
+  /** The tenant of all clients; undefined where users are isolated. */
+  get common(): Tenant | undefined {
+    return this.#common;
+  }
+
+  /** The clients' calls and subscription streams in flight, at all tenants. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    if (this.#common !== undefined) return this.#common.inFlight;
+    let [calls, streams] = [0, 0];
+    for (const { inFlight } of this.#all) {
+      calls += inFlight.calls;
+      streams += inFlight.streams;
+    }
+    return { calls, streams };
+  }
+
+  /**
+   * Returns the tenant of this user, created if there is none; or the reason why there may be none.
+   * @param isOfSession true if the request is of a session, which was admitted before
+   */
+  findOrCreate(principal: Principal, isOfSession: boolean): Tenant | Reason {
+    if (this.#common !== undefined) return this.#common;
+    const found = this.#byPrincipal.get(principal);
+    if (found?.isEnding === false) return found;
+    const key = principalKey(principal);
+    const tenant = this.#byKey.get(key) ?? this.#create(principal, isOfSession, key);
+    if (typeof tenant !== 'string') this.#byPrincipal.set(principal, tenant);
+    return tenant;
+  }
+
+  /**
+   * Creates a tenant for a single request or session, which ends it; or returns the reason why there may be none.
+   * @param tools the tools that tenants of this kind share
+   */
+  createDedicated(principal: Principal, isOfSession: boolean, tools?: ToolHeaders): Tenant | Reason {
+    return this.#create(principal, isOfSession, undefined, tools);
+  }
+
+  /** Ends a tenant that `apart` made. Resolves when its process is gone. */
+  async end(tenant: Tenant): Promise<void> {
+    await tenant.end();
+    this.#all.delete(tenant);
+  }
+
+  /** Ends all tenants in order (P9); sessions are served until they have ended. Resolves when no process is left. */
+  async drain(graceMs: number, sessionsEnded: Promise<unknown> = Promise.resolve()): Promise<void> {
+    this.#isDraining = true;
+    clearInterval(this.#sweep);
+    const ended = (tenant: Tenant): Promise<void> => tenant.end(graceMs, sessionsEnded);
+    await Promise.all([...Array.from(this.#all, ended), ...this.#ending.values()]);
+    // A session may have created another tenant meanwhile.
+    await Promise.all(Array.from(this.#all, (tenant) => tenant.end()));
+    this.#all.clear();
+  }
+
+  #create(principal: Principal, isOfSession: boolean, key?: string, tools?: ToolHeaders): Tenant | Reason {
+    const { host, room, changes } = this.#options;
+    if (this.#isDraining && !isOfSession) return 'draining';
+    const { isRemote, sharesProcess, name, digest } = host.server;
+    const use = { server: { isRemote }, principal };
+    const isAdmitted = isOfSession && sharesProcess !== true;
+    const permit = room?.acquireProcess(use, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
+    if (typeof permit === 'string') return permit;
+    const tenant = new Tenant(host, {
+      topic: `modern ${digest} ${name} ${key}`,
+      permit,
+      tools,
+      changes: key === undefined ? undefined : changes,
+      after: key === undefined ? undefined : this.#ending.get(key),
+    });
+    this.#all.add(tenant);
+    if (key === undefined) return tenant;
+    this.#byKey.set(key, tenant);
+    this.#sweep ??= setInterval(() => this.#endUnused(), this.#sweepMs).unref();
+    return tenant;
+  }
+
+  get #sweepMs(): number {
+    return Math.min(maxSweepMs, Math.ceil(this.#options.idleMs / 4));
+  }
+
+  #endUnused(): void {
+    const { idleMs } = this.#options;
+    const now = performance.now();
+    for (const [key, tenant] of this.#byKey) {
+      if (tenant.isInUse) tenant.usedAt = now;
+      const keptMs = tenant.isRunning ? idleMs : Math.min(idleMs, withoutProcessMs);
+      if (now - tenant.usedAt < keptMs) continue;
+      this.#byKey.delete(key);
+      const ending = this.end(tenant).finally(() => {
+        if (this.#ending.get(key) === ending) this.#ending.delete(key);
+      });
+      this.#ending.set(key, ending);
+    }
+    if (this.#byKey.size > 0) return;
+    clearInterval(this.#sweep);
+    this.#sweep = undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import type { CallAnswer } from '../../../core/call/call-answer.ts';
+import type { Reason } from '../../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
+import type { CancelRequest } from './process/shared-calls.ts';
+import type { Tenant } from './process/tenant.ts';
+
+export interface SessionAccessOptions {
+  readonly name: string;
+  /** The newest revision of the modern era that the server and the gateway serve. */
+  readonly revision: () => string;
+  /** Takes the tenant whose process the session uses, and keeps it from being ended; or returns why there is none. */
+  acquireTenant(): Tenant | Reason;
+  /** The session no longer uses the tenant. */
+  releaseTenant(tenant: Tenant): void;
+}
+
+/**
+ * The access of one legacy session to a modern server. Its requests go to the process that its user shares, or to a
+ * process of its own. The session holds the tenant from its first request until `release`.
+ */
+export class SessionAccess {
+  readonly name: string;
+  readonly #options: SessionAccessOptions;
+  #tenant: Tenant | undefined;
+  #hasLeft = false;
+
+  constructor(options: SessionAccessOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** The newest revision of the modern era that the server and the gateway serve. */
+  get revision(): string {
+    return this.#options.revision();
+  }
+
+  /** As `ModernServerAccess.request` in `era/`. */
+  request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: CallAnswer,
+    headers?: ForwardedHeaders,
+  ): CancelRequest {
+    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#options.acquireTenant());
+    if (typeof tenant === 'string') {
+      answer.fault(tenant);
+      return () => undefined;
+    }
+    this.#tenant = tenant;
+    return tenant.request(request, logLevel, answer, { headers, isOfSession: true });
+  }
+
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
+  notify(notification: Message, headers?: ForwardedHeaders): Reason | undefined {
+    return this.#tenant === undefined ? 'server_busy' : this.#tenant.notify(notification, headers);
+  }
+
+  /** The session has ended or hibernates: it no longer needs the server. */
+  release(): void {
+    this.#hasLeft = true;
+    if (this.#tenant !== undefined) this.#options.releaseTenant(this.#tenant);
+    this.#tenant = undefined;
+  }
+}

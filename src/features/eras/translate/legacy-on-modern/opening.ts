@@ -1,0 +1,33 @@
+import type { RequestId } from '../../../../core/protocol/faults.ts';
+import { valueAt } from '../../../../core/protocol/json/splice.ts';
+import { type Message, readGatewayMessage, withId } from '../../../../core/protocol/message/message.ts';
+import { withoutUntranslated } from './legacy-client.ts';
+
+/** The key of `_meta` under which a server identifies itself (2026-07-28, server/discover). */
+export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
+
+/**
+ * Converts a modern server's answer to `server/discover` into the answer to a legacy client's `initialize`: its
+ * identity, capabilities and instructions. The legacy era has a place for all its capabilities except tasks.
+ * @param discovered the server's response; an error passes unchanged, except for the id
+ * @param id the id of `initialize`
+ * @param revision the revision of the session
+ * @param serverName the name of a server that does not identify itself
+ */
+export function toInitializeResult(discovered: Message, id: RequestId, revision: string, serverName: string): Message {
+  const result = valueAt(discovered.text, ['result']);
+  if (result === undefined) return withId(discovered, id);
+  const capabilities = valueAt(discovered.text, ['result', 'capabilities']);
+  const serverInfo = valueAt(discovered.text, ['result', '_meta', serverInfoKey]);
+  const instructions = valueAt(discovered.text, ['result', 'instructions']);
+  const members = [
+    `"protocolVersion":${JSON.stringify(revision)}`,
+    `"capabilities":${isObject(capabilities) ? withoutUntranslated(capabilities) : '{}'}`,
+    `"serverInfo":${isObject(serverInfo) ? serverInfo : JSON.stringify({ name: serverName, version: 'unknown' })}`,
+    ...(instructions?.[0] === 0x22 ? [`"instructions":${instructions}`] : []),
+  ];
+  const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${members.join()}}}`;
+  return readGatewayMessage(Buffer.from(text));
+}
+
+const isObject = (text: Buffer | undefined): text is Buffer => text?.[0] === 0x7b;

@@ -1,0 +1,47 @@
+import { valueAt } from '../../../../core/protocol/json/splice.ts';
+import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
+import { withoutUntranslated } from '../legacy-on-modern/legacy-client.ts';
+import { serverInfoKey } from '../legacy-on-modern/opening.ts';
+import { noCaching } from './modern-response.ts';
+
+/** The contents of a legacy server's answer to `initialize`, as JSON text. */
+export interface InitializedServer {
+  readonly capabilitiesText: string;
+  /** Undefined if the server did not identify itself. */
+  readonly serverInfoText: string | undefined;
+  readonly instructionsText: string | undefined;
+}
+
+/** Reads a legacy server's answer to `initialize`. An error counts as a server without capabilities. */
+export function readInitialized(response: Buffer): InitializedServer {
+  const capabilities = valueAt(response, ['result', 'capabilities']);
+  const serverInfo = valueAt(response, ['result', 'serverInfo']);
+  const instructions = valueAt(response, ['result', 'instructions']);
+  return {
+    capabilitiesText: capabilities?.[0] === openBrace ? withoutUntranslated(capabilities).toString() : '{}',
+    serverInfoText: serverInfo?.[0] === openBrace ? serverInfo.toString() : undefined,
+    instructionsText: instructions?.[0] === quote ? instructions.toString() : undefined,
+  };
+}
+
+/**
+ * Creates the answer to `server/discover` for a legacy server from its answer to `initialize` (2026-07-28,
+ * server/discover).
+ * @param idText the id of the request, as JSON text
+ * @param versions the revisions in which clients can use the server here
+ */
+export function toDiscovery(opened: InitializedServer, idText: string, versions: readonly string[]): Message {
+  const { capabilitiesText, serverInfoText, instructionsText } = opened;
+  const members = [
+    '"resultType":"complete"',
+    ...noCaching.map(([key, value]) => `"${key}":${value}`),
+    `"supportedVersions":${JSON.stringify(versions)}`,
+    `"capabilities":${capabilitiesText}`,
+    ...(instructionsText === undefined ? [] : [`"instructions":${instructionsText}`]),
+    ...(serverInfoText === undefined ? [] : [`"_meta":{"${serverInfoKey}":${serverInfoText}}`]),
+  ];
+  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{${members.join()}}}`));
+}
+
+const openBrace = 0x7b;
+const quote = 0x22;

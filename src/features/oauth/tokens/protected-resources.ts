@@ -1,0 +1,70 @@
+import { proofAlgorithms } from '../../../core/auth/proof-algorithms.ts';
+import { requestedScope } from '../../../core/auth/scopes/scope-names.ts';
+
+/** RFC 9728, section 3. */
+const wellKnown = '/.well-known/oauth-protected-resource';
+
+/** An endpoint as a protected resource of OAuth. */
+export interface ProtectedResource {
+  /**
+   * The identifier: the URL at which clients reach the endpoint (2026-07-28, basic/authorization, "Canonical Server
+   * URI").
+   */
+  readonly url: string;
+  /** The URL of the resource's metadata (RFC 9728, section 3.1). */
+  readonly metadataUrl: string;
+  /** The paths at which the gateway serves the metadata. */
+  readonly metadataPaths: readonly string[];
+}
+
+/**
+ * Describes the resource at a path of the gateway. `publicUrl` is the URL before all paths, without a slash at the end.
+ */
+export function protectedResourceAt(publicUrl: string, path: string): ProtectedResource {
+  const { origin, pathname } = new URL(publicUrl + path);
+  const metadataPath = wellKnown + pathname;
+  return {
+    url: publicUrl + path,
+    metadataUrl: origin + metadataPath,
+    // A proxy that removes a prefix from paths may also remove it from this path.
+    metadataPaths: [...new Set([metadataPath, wellKnown + path])],
+  };
+}
+
+/** The additional metadata path of a gateway's single server (basic/authorization, "Protected Resource Metadata"). */
+export const rootMetadataPath = wellKnown;
+
+/**
+ * Returns the paths of a resource's metadata for a gateway whose URL for clients may be unknown. A proxy that removes a
+ * prefix from paths may also remove it from this path.
+ */
+export const metadataPathsOf = (path: string, publicUrl: string | undefined): readonly string[] =>
+  publicUrl === undefined ? [wellKnown + path] : protectedResourceAt(publicUrl, path).metadataPaths;
+
+/** The contents of a resource's metadata beside the resource's own URL. */
+export interface ResourceMetadataOptions {
+  /** The trusted issuers. */
+  readonly issuers: readonly string[];
+  /** The scopes that every request needs. A challenge asks for further scopes of single tools when they are needed. */
+  readonly scopes: readonly string[];
+  /** The text that clients put before the names of scopes; see `requestedScope`. */
+  readonly scopePrefix?: string | undefined;
+  /** Whether tokens may or must be bound to a key (RFC 9449). */
+  readonly dpop?: 'off' | 'accept' | 'require';
+  /** True if tokens may be bound to client certificates (RFC 8705). */
+  readonly acceptsCertificates?: boolean;
+}
+
+/** Makes the metadata of a resource (RFC 9728, section 2). */
+export const resourceMetadata = (
+  { url }: ProtectedResource,
+  { issuers, scopes, scopePrefix, dpop = 'off', acceptsCertificates = false }: ResourceMetadataOptions,
+): object => ({
+  resource: url,
+  authorization_servers: issuers,
+  ...(scopes.length > 0 && { scopes_supported: scopes.map((scope) => requestedScope(scope, scopePrefix)) }),
+  bearer_methods_supported: ['header'],
+  ...(dpop !== 'off' && { dpop_signing_alg_values_supported: proofAlgorithms }),
+  ...(dpop === 'require' && { dpop_bound_access_tokens_required: true }),
+  ...(acceptsCertificates && { tls_client_certificate_bound_access_tokens: true }),
+});

@@ -1,0 +1,129 @@
+import type { ConnectionOptions } from 'node:tls';
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { backoff } from '../../../core/util/timing/backoff.ts';
+import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
+
+/** A client of one server, given by its address or found by sentinels, or of a cluster. */
+export type RedisClient = Redis | Cluster;
+
+/** Certificates for `rediss` URLs, as PEM text. Without `ca`, Node.js' own certificate authorities apply. */
+export interface RedisTls {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  /** The name in the server's certificate if it differs from the host name. */
+  readonly servername?: string;
+}
+
+/** The address and the credentials of Redis. */
+export interface ConnectOptions {
+  readonly url: string;
+  readonly tls?: RedisTls;
+  /** The user of the sentinels themselves, if they require one. */
+  readonly sentinelUsername?: string;
+  readonly sentinelPassword?: string;
+}
+
+const connectTimeoutMs = 5_000;
+/** How often a cluster's slots are read again. They are also read after each command that could not be delivered. */
+const slotsRefreshMs = 5_000;
+
+/**
+ * Returns a function that makes connections. The URL is parsed here, so a wrong one throws at the start.
+ *
+ * No command waits in a queue for a connection, and none is sent twice. When a connection is lost, each command without
+ * an answer is rejected. The caller then has to find out whether the command was executed (docs/design.md, D11). A
+ * connection reconnects for ever.
+ *
+ * @param maxReconnectMs the longest wait before the next attempt to connect
+ */
+export function createConnector(
+  options: ConnectOptions,
+  maxReconnectMs: number,
+): (commandTimeoutMs: number | undefined) => RedisClient {
+  const target = parseRedisUrl(options.url);
+  // The delay is capped and spread, so that a hundred gateways do not reconnect at the same moment.
+  const pauseAfter = backoff({ firstMs: 50, maxMs: maxReconnectMs, spread: [0.5, 1] });
+  return (commandTimeoutMs) => {
+    const common = commonOptions(target, options.tls, commandTimeoutMs, pauseAfter);
+    if (target.kind === 'cluster') return connectCluster(target, common, pauseAfter);
+    if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, pauseAfter) });
+    return new Redis({ ...common, ...target.hosts[0] });
+  };
+}
+
+/** Returns the milliseconds to wait after an attempt. */
+type PauseAfter = (attempt: number) => number;
+
+function commonOptions(
+  { isTls, username, password, db }: RedisTarget,
+  tls: RedisTls = {},
+  commandTimeout: number | undefined,
+  pauseAfter: PauseAfter,
+) {
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(isTls && { tls: tlsOptions(tls) }),
+    // A connection without an answer for this long is closed: TCP itself may take a quarter of an hour to notice a
+    // loss.
+    ...(commandTimeout !== undefined && { commandTimeout, socketTimeout: commandTimeout * 2 }),
+    db,
+    protocol: 2,
+    connectTimeout: connectTimeoutMs,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0, // a lost connection rejects every command without an answer
+    retryStrategy: pauseAfter,
+    disableClientInfo: true, // Redis below 7.2 answers it with an error
+  } satisfies RedisOptions;
+}
+
+function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: ConnectOptions, pauseAfter: PauseAfter) {
+  const { sentinelUsername, sentinelPassword, tls = {} } = options;
+  return {
+    sentinels: hosts.map((host) => ({ ...host })),
+    name: masterName,
+    role: 'master' as const,
+    sentinelRetryStrategy: pauseAfter,
+    sentinelCommandTimeout: connectTimeoutMs,
+    ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(tls) }),
+    ...(sentinelUsername !== undefined && { sentinelUsername }),
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+  } satisfies RedisOptions;
+}
+
+function connectCluster(
+  { hosts }: RedisTarget,
+  common: ReturnType<typeof commonOptions>,
+  pauseAfter: PauseAfter,
+): Cluster {
+  const { retryStrategy: _, enableOfflineQueue: __, ...nodeOptions } = common;
+  const options = {
+    redisOptions: nodeOptions,
+    clusterRetryStrategy: pauseAfter,
+    // A command waits only for a node that is connecting, and no longer than the time-out; see `commands.ts`.
+    enableOfflineQueue: true,
+    // Zero turns off the retries of commands whose outcome is unknown. MOVED and ASK are followed: such a node has not
+    // executed the command.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshInterval: slotsRefreshMs,
+    slotsRefreshTimeout: connectTimeoutMs,
+    // The certificate has the name that the cluster announces, so the name must not be resolved here.
+    ...(nodeOptions.tls !== undefined && { dnsLookup: keepAddress }),
+  } satisfies ClusterOptions;
+  return new Cluster(
+    hosts.map((host) => ({ ...host })),
+    options,
+  );
+}
+
+const keepAddress: NonNullable<ClusterOptions['dnsLookup']> = (address, done) => done(null, address);
+
+const tlsOptions = ({ ca, cert, key, servername }: RedisTls): ConnectionOptions => ({
+  ...(ca !== undefined && { ca }),
+  ...(cert !== undefined && { cert }),
+  ...(key !== undefined && { key }),
+  ...(servername !== undefined && { servername }),
+});

@@ -1,0 +1,125 @@
+import { Cluster, type Redis } from 'ioredis';
+import { within } from '../../../core/util/timing/within.ts';
+import { failUnreachable } from '../../../core/store/store-unavailable.ts';
+import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
+import { replyErrorCode, withoutArguments } from '../connection/reply-error.ts';
+import { createKeys } from '../keys.ts';
+
+/** The Redis to inspect. */
+export interface InspectOptions extends ConnectOptions {
+  readonly prefix: string;
+  /** The time within which a command must be answered. */
+  readonly commandTimeoutMs: number;
+}
+
+/** The properties of a Redis that an operator wants to know. */
+export interface RedisFindings {
+  /** The version that Redis reports; undefined if this user may not run INFO. */
+  readonly version: string | undefined;
+  /** The median time of a few PINGs. */
+  readonly latencyMs: number;
+  /** The policy for full memory: `noeviction`, or one that evicts keys. Undefined if this user may not run INFO. */
+  readonly memoryPolicy: string | undefined;
+  /** How many instances hold a lease under this prefix now. */
+  readonly instances: number;
+  /** Where the others reach each of them, as far as they have published that. */
+  readonly addresses: readonly string[];
+}
+
+const connectTimeoutMs = 5_000;
+const pings = 5;
+const maxReconnectMs = 1_000;
+
+/** How many rounds the search for instances takes at most: a Redis that others also use may have millions of keys. */
+const maxScans = 100;
+const keysPerScan = 1_000;
+
+/** Inspects a Redis without changing anything. Rejects with the client's error if Redis cannot be used. */
+export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
+  inspect(options, async (client, nodes, infos) => ({
+    version: infos[0]?.get('valkey_version') ?? infos[0]?.get('redis_version'),
+    latencyMs: await measureLatencyMs(client),
+    memoryPolicy: evictionPolicy(infos),
+    instances: await countInstances(client, nodes, options.prefix),
+    addresses: await addressesOf(client, options.prefix),
+  }));
+
+/** Finds only `RedisFindings.memoryPolicy`, which is cheap. Rejects like `inspectRedis`. */
+export const memoryPolicyOf = (options: Omit<InspectOptions, 'prefix'>): Promise<string | undefined> =>
+  inspect(options, async (_client, _nodes, infos) => evictionPolicy(infos));
+
+type Infos = readonly ReadonlyMap<string, string>[];
+
+async function inspect<T>(
+  options: Omit<InspectOptions, 'prefix'>,
+  read: (client: RedisClient, nodes: readonly Redis[], infos: Infos) => Promise<T>,
+): Promise<T> {
+  const client = createConnector(options, maxReconnectMs)(options.commandTimeoutMs);
+  try {
+    await waitUntilReady(client);
+    const nodes: readonly Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
+    return await read(client, nodes, await Promise.all(nodes.map(readInfo)));
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** Returns the policy of a node that evicts keys if there is one, else that of any node. */
+function evictionPolicy(infos: Infos): string | undefined {
+  const policies = infos.map((info) => info.get('maxmemory_policy')).filter((policy) => policy !== undefined);
+  return policies.find((policy) => policy !== 'noeviction') ?? policies[0];
+}
+
+function waitUntilReady(client: RedisClient): Promise<void> {
+  const isReady = new Promise<void>((resolve, reject) => {
+    client.once('ready', resolve);
+    // The first fault is the reason. The client itself would retry for ever.
+    client.on('error', (cause: Error) => reject(withoutArguments(cause)));
+  });
+  return within(isReady, connectTimeoutMs, failUnreachable);
+}
+
+async function readInfo(node: Redis): Promise<ReadonlyMap<string, string>> {
+  try {
+    const lines = (await node.info()).split('\r\n').map((line) => line.split(':', 2));
+    return new Map(lines.filter((parts): parts is [string, string] => parts.length === 2));
+  } catch (error) {
+    if (replyErrorCode(error) === 'NOPERM') return new Map();
+    throw error;
+  }
+}
+
+async function measureLatencyMs(client: RedisClient): Promise<number> {
+  const times: number[] = [];
+  for (let n = 0; n < pings; n++) {
+    const startedAt = performance.now();
+    await client.ping();
+    times.push(performance.now() - startedAt);
+  }
+  const median = times.sort((a, b) => a - b)[Math.floor(pings / 2)] as number;
+  return Math.round(median * 100) / 100;
+}
+
+async function addressesOf(client: RedisClient, prefix: string): Promise<readonly string[]> {
+  const { addresses, lease } = createKeys(prefix);
+  const all = Object.entries(await client.hgetall(addresses));
+  const states = await Promise.all(all.map(([name]) => client.get(lease(name))));
+  return all.flatMap(([, address], index) => (states[index] === 'alive' ? [address] : []));
+}
+
+async function countInstances(client: RedisClient, nodes: readonly Redis[], prefix: string): Promise<number> {
+  const { allLeases } = createKeys(prefix);
+  const leases = new Set<string>();
+  for (const node of nodes) {
+    let cursor = '0';
+    for (let scans = 0; scans < maxScans; scans++) {
+      const [next, keys] = await node.scan(cursor, 'MATCH', allLeases, 'COUNT', keysPerScan);
+      for (const key of keys) leases.add(key);
+      cursor = next;
+      if (cursor === '0') break;
+    }
+  }
+  // One GET for each lease, since the leases of a cluster are in different slots.
+  const states = await Promise.all([...leases].map((lease) => client.get(lease)));
+  return states.filter((state) => state === 'alive').length;
+}

@@ -1,0 +1,147 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { contain, detach, reportFault } from '../../../core/util/boundary.ts';
+import { type Changes, maxChangeBytes } from '../../../core/store/shared/changes.ts';
+import { ChangeSubscribers } from '../../../core/store/shared/followers.ts';
+import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { textOf } from '../codec.ts';
+import type { BlockingReader } from '../connection/blocking-reader.ts';
+import type { RedisAccess } from '../redis-access.ts';
+import type { ScriptReply } from '../script.ts';
+
+/** How many changes are kept for readers that lag, at most 64 MiB. A reader that lags further misses changes (P8). */
+const maxKept = 1_024;
+
+const readAtOnce = 64;
+const waitMs = 5_000;
+const pauseMs = 250;
+
+/** The last entry that a reader has read, and that entry's number. */
+interface ReadPosition {
+  readonly id: string;
+  readonly number: number;
+}
+
+const beginning: ReadPosition = { id: '0-0', number: 0 };
+
+/**
+ * Makes changes on one Redis Stream for all topics. An instance reads the stream only while it has subscribers. The
+ * changes are numbered, so a reader notices missed ones. These were dropped before it read them, or lost with the
+ * store's data.
+ */
+export function createRedisChanges(
+  { run, runScript, keys, lifetimes }: RedisAccess,
+  reader: BlockingReader,
+): Changes & { close(): void } {
+  const subscribers = new ChangeSubscribers();
+  let position: ReadPosition | undefined;
+  let isReading = false;
+  let isClosed = false;
+
+  const readTail = async (): Promise<ReadPosition> => {
+    const [last] = await run((client) => client.xrevrangeBuffer(keys.changes, '+', '-', 'COUNT', 1));
+    return last === undefined ? beginning : parse(last as unknown as Entry);
+  };
+
+  const deliver = (entry: Entry): void => {
+    const change = parse(entry);
+    if (change.number !== (position ?? beginning).number + 1) subscribers.notifyMissed();
+    position = change;
+    subscribers.notify(change.topic, change.text);
+  };
+
+  /** Skips an entry that cannot be parsed. Otherwise it would be the next one for ever. */
+  const skip = ([id]: Entry): void => {
+    position = { ...(position ?? beginning), id: textOf(id) };
+    subscribers.notifyMissed();
+  };
+
+  /**
+   * Moves the position back to the stream's tail if the stream is shorter after a fault: the store has lost entries.
+   */
+  const checkPosition = async (): Promise<void> => {
+    const tail = await readTail();
+    if (position === undefined || isBefore(position.id, tail.id) || position.id === tail.id) return;
+    position = tail;
+    subscribers.notifyMissed();
+  };
+
+  const readBatch = async (): Promise<void> => {
+    const after = (position as ReadPosition).id;
+    const reply = await reader.run(waitMs, (client, leftMs) =>
+      client.xreadBuffer('COUNT', readAtOnce, 'BLOCK', leftMs, 'STREAMS', keys.changes, after),
+    );
+    for (const entry of (reply?.[0]?.[1] ?? []) as unknown as Entry[]) {
+      contain(
+        'store',
+        () => deliver(entry),
+        () => skip(entry),
+      );
+    }
+  };
+
+  /** Reads as long as there are subscribers, and retries after a fault. */
+  const readLoop = async (): Promise<void> => {
+    isReading = true;
+    for (let hasFailed = false; !subscribers.isEmpty && !isClosed; ) {
+      try {
+        if (hasFailed) await checkPosition();
+        hasFailed = false;
+        await readBatch();
+      } catch (cause) {
+        hasFailed = true;
+        // The connections report an outage themselves.
+        if (!(cause instanceof StoreUnavailable)) reportFault('store', cause);
+        await delay(pauseMs, undefined, { ref: false });
+      }
+    }
+    isReading = false;
+  };
+
+  return {
+    async publish(topic, text) {
+      // A text beyond the limit is sent cut, but still too long: each receiver then notifies its listeners of a loss.
+      const sent = text.length > maxChangeBytes ? text.subarray(0, maxChangeBytes + 1) : text;
+      await runScript('announce', [keys.changes], [maxKept, lifetimes.changesMs, keys.topic(topic), sent]);
+    },
+
+    async subscribe(topic, listener) {
+      const tail = await readTail();
+      // The reader may lag: changes from before the subscription are not for this listener.
+      let { number: after } = tail;
+      const unsubscribe = subscribers.add(keys.topic(topic), {
+        onChange(text) {
+          if ((position as ReadPosition).number > after) listener.onChange(text);
+        },
+        onMissed() {
+          after = 0; // the numbers may have started again
+          listener.onMissed();
+        },
+      });
+      if (!isReading) {
+        position = tail;
+        detach('store', readLoop());
+      }
+      return unsubscribe;
+    },
+
+    close() {
+      isClosed = true;
+      subscribers.clear();
+      reader.close();
+    },
+  };
+}
+
+/** An entry of the stream: the id, and a flat list of fields and values. */
+type Entry = readonly [ScriptReply, readonly ScriptReply[]];
+
+function parse([id, fields]: Entry): ReadPosition & { readonly topic: string; readonly text: Buffer } {
+  const [, number, , topic, , text] = fields;
+  return { id: textOf(id), number: Number(textOf(number)), topic: textOf(topic), text: text as Buffer };
+}
+
+function isBefore(a: string, b: string): boolean {
+  const [aMs = '', aSeq = ''] = a.split('-');
+  const [bMs = '', bSeq = ''] = b.split('-');
+  return aMs === bMs ? BigInt(aSeq) < BigInt(bSeq) : BigInt(aMs) < BigInt(bMs);
+}

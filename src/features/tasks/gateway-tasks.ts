@@ -1,0 +1,428 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { parseOwn } from '../../core/protocol/json/scalar.ts';
+import { scanObject } from '../../core/protocol/json/scan.ts';
+import type { Principal } from '../../core/protocol/principal.ts';
+import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';
+import type { Changes } from '../../core/store/shared/changes.ts';
+import type { Values } from '../../core/store/shared/values.ts';
+import { StoreUnavailable, tryStore } from '../../core/store/store-unavailable.ts';
+import { detach } from '../../core/util/boundary.ts';
+import { errorOf, RunningTask, type TaskCall } from './running-task.ts';
+import { formatTask, inStatus, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
+
+/** This instance among those that share the store. */
+export interface TaskInstances {
+  /** The name of this instance now. */
+  current(): string;
+  /** False if an instance is lost. */
+  isAlive(instance: string): Promise<boolean>;
+}
+
+export interface GatewayTasksOptions {
+  readonly values: Values;
+  readonly changes: Changes;
+  readonly instances: TaskInstances;
+  /** How long a task is kept after its end, in milliseconds. */
+  readonly ttlMs: number;
+  /** The longest time that a call may take, in milliseconds. */
+  readonly maxRunMs: number;
+  /** The longest result. */
+  readonly maxTextBytes: number;
+  /** A task was made, or has ended. */
+  onTask(event: { readonly server: string; readonly what: 'created' | 'completed' | 'failed' | 'cancelled' }): void;
+  /** A fault of the gateway itself. */
+  onFailed(cause: unknown): void;
+}
+
+/** Whose a task is: the client and the server that it was made for. Nobody else can see the task (P11). */
+export interface TaskClient {
+  readonly principal: Principal;
+  /** The mark of the client's own credentials for the server; empty for none. */
+  readonly credentials: string;
+  readonly server: string;
+}
+
+/** The ids of tasks of the gateway begin with this, so that the server is asked about its own ones. */
+const idPrefix = 'gangway-';
+
+/** True for the id of a task that the gateway may have made. */
+export const isGatewayTask = (id: unknown): id is string => typeof id === 'string' && id.startsWith(idPrefix);
+
+/** Unfinished and kept tasks of one client, those that it watches, and all bytes that the tasks of this instance take (P8). */
+const maxTasksOfAsker = 1_000;
+const maxBytesOfAsker = 16 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
+
+/** How often a watched task is looked at, in milliseconds, if nothing is announced. */
+const watchMs = 5_000;
+
+/** What a task takes beside its texts. */
+const emptyTaskBytes = 2 * 1024;
+
+/** A task of this instance that is not forgotten yet. */
+interface KeptTask {
+  readonly asker: string;
+  bytes: number;
+}
+
+/**
+ * The tasks that the gateway makes of calls (SEP-2663). The instance that runs a call owns its task and stores its
+ * states; every instance reads them, and passes answers and cancellations on to the owner. An end is stored once: who
+ * comes first decides, so a task ends once, and the same for everybody.
+ */
+export class GatewayTasks {
+  readonly #options: GatewayTasksOptions;
+  readonly #running = new Map<string, RunningTask>();
+  readonly #kept = new Map<string, KeptTask>();
+  readonly #ofAsker = new Map<string, { count: number; bytes: number }>();
+  #bytes = 0;
+  /** The tasks whose state is being stored, and whether it has changed since. */
+  readonly #storing = new Map<RunningTask, boolean>();
+  /** How many tasks each client watches here. */
+  readonly #watchers = new Map<string, number>();
+  /** The name under which this instance listens for answers and cancellations, and how to stop. */
+  #listening: { readonly name: string; readonly done: Promise<(() => void) | undefined> } | undefined;
+  #isClosed = false;
+
+  constructor(options: GatewayTasksOptions) {
+    this.#options = options;
+  }
+
+  /** The number of calls that run as tasks here. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Makes a task of a call. Resolves once the task can be found on every instance. Resolves with undefined if the call
+   * stays a call: there is no room, the store is away, or the task is no longer wanted.
+   * @param isWanted false once the call is answered, or its client has left
+   */
+  async begin(of: TaskClient, call: TaskCall, isWanted: () => boolean): Promise<RunningTask | undefined> {
+    const asker = digestOf(of);
+    const requestBytes = call.request?.text.length ?? 0;
+    const isFull = (this.#ofAsker.get(asker)?.count ?? 0) >= maxTasksOfAsker;
+    if (this.#isClosed || isFull || !this.#hasRoom(asker, emptyTaskBytes + requestBytes)) return undefined;
+    const { instances, ttlMs, maxRunMs, maxTextBytes } = this.#options;
+    const id = idPrefix + randomBytes(18).toString('base64url');
+    const owner = instances.current();
+    const now = Date.now();
+    const times = { createdAt: now, updatedAt: now, ttlMs: maxRunMs + ttlMs };
+    const facts: TaskFacts = { status: 'working', owner, asker, server: of.server, ...times };
+    const task = new RunningTask(id, facts, call, {
+      maxTextBytes,
+      store: () => detach('request', this.#storeState(task)),
+      end: (record) => detach('request', this.#end(id, record)),
+    });
+    this.#note(id, asker, emptyTaskBytes + requestBytes);
+    this.#running.set(id, task);
+    const isStored = (await this.#listen(owner)) && (await this.#set(id, task.record));
+    if (isStored && isWanted()) {
+      this.#options.onTask({ server: of.server, what: 'created' });
+      return task;
+    }
+    // Nobody was told of it.
+    task.isOver = true;
+    this.#forget(id);
+    if (isStored) await this.#write(() => this.#options.values.set('task', id, nothing, 1));
+    return undefined;
+  }
+
+  /** Finds a task of this client. Undefined if there is none. Rejects with `StoreUnavailable`. */
+  async find(id: string, of: TaskClient): Promise<TaskRecord | undefined> {
+    const { values } = this.#options;
+    const [state, found] = await Promise.all([values.get('task', id), values.get('task', endOf(id))]);
+    // The end may have been stored between the two, with a state that says so and has no result.
+    const isEnded = state !== undefined && state.length > 0 && !isOpen(parseTask(state).facts);
+    const end = found ?? (isEnded ? await values.get('task', endOf(id)) : undefined);
+    const stored = end ?? state;
+    if (stored === undefined || stored.length === 0 || (isEnded && end === undefined)) return undefined;
+    const record = parseTask(stored);
+    if (record.facts.asker !== digestOf(of)) return undefined;
+    if (end !== undefined || (await this.#isRunning(id, record.facts.owner))) return record;
+    return this.#endLost(id, record);
+  }
+
+  /** Passes answers to a task of this client. False if there is no such task. Rejects with `StoreUnavailable`. */
+  async answer(id: string, of: TaskClient, answers: ReadonlyMap<string, Buffer>): Promise<boolean> {
+    const record = await this.find(id, of);
+    if (record === undefined) return false;
+    if (record.facts.status !== 'input_required') return true;
+    const running = this.#running.get(id);
+    if (running !== undefined) {
+      running.answer(answers);
+      return true;
+    }
+    const { values } = this.#options;
+    const leftMs = Math.max(1, record.facts.createdAt + record.facts.ttlMs - Date.now());
+    const open = keysOf(record.text);
+    const taken = [...answers].filter(([key]) => open.has(key));
+    await Promise.all(taken.map(([key, text]) => values.keep('task', answerOf(id, key), text, leftMs)));
+    await this.#tell(record.facts.owner, { id, answered: taken.map(([key]) => key) });
+    return true;
+  }
+
+  /** Cancels a task of this client. False if there is no such task. Rejects with `StoreUnavailable`. */
+  async cancel(id: string, of: TaskClient): Promise<boolean> {
+    const record = await this.find(id, of);
+    if (record === undefined) return false;
+    const running = this.#running.get(id);
+    if (running !== undefined) running.cancel();
+    else if (isOpen(record.facts)) {
+      await this.#keepEnd(id, { facts: inStatus(record.facts, 'cancelled'), text: nothing });
+      await this.#tell(record.facts.owner, { id, cancelled: true });
+    }
+    return true;
+  }
+
+  /** How many more tasks a client may watch at this instance (P8). */
+  roomToWatch(of: TaskClient): number {
+    return maxTasksOfAsker - (this.#watchers.get(digestOf(of)) ?? 0);
+  }
+
+  /**
+   * Tells of a task of this client: its state now, and each later one up to its end. Resolves with the function that
+   * stops it. Rejects with `StoreUnavailable`.
+   */
+  async watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void): Promise<() => void> {
+    const asker = digestOf(of);
+    this.#watchers.set(asker, (this.#watchers.get(asker) ?? 0) + 1);
+    let told: string | undefined;
+    let isLooking = false;
+    let isMissed = false;
+    let isStopped = false;
+    let unsubscribe: (() => void) | undefined;
+    const look = async (): Promise<void> => {
+      isMissed = isLooking;
+      if (isLooking || isStopped) return;
+      isLooking = true;
+      try {
+        const record = await this.find(id, of);
+        const state = record && `${JSON.stringify(record.facts)} ${record.text.length}`;
+        if (record === undefined || state === told || isStopped) return;
+        told = state;
+        tell(record);
+        if (!isOpen(record.facts)) stop();
+      } finally {
+        isLooking = false;
+        if (isMissed) lookNow();
+      }
+    };
+    const lookNow = (): void => detach('request', this.#write(look));
+    // An instance that is lost announces nothing.
+    const timer = setInterval(lookNow, watchMs).unref();
+    const stop = (): void => {
+      if (isStopped) return;
+      isStopped = true;
+      clearInterval(timer);
+      unsubscribe?.();
+      const left = (this.#watchers.get(asker) ?? 1) - 1;
+      if (left === 0) this.#watchers.delete(asker);
+      else this.#watchers.set(asker, left);
+    };
+    try {
+      unsubscribe = await this.#options.changes.subscribe(newsOf(id), { onChange: lookNow, onMissed: lookNow });
+    } catch (cause) {
+      stop();
+      throw cause;
+    }
+    if (isStopped) unsubscribe();
+    lookNow();
+    return stop;
+  }
+
+  /** Stops listening. Tasks whose calls still run are lost, and are found to be so. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    (await this.#listening?.done)?.();
+  }
+
+  /** True if the call of a task still runs somewhere. */
+  async #isRunning(id: string, owner: string): Promise<boolean> {
+    if (this.#running.has(id)) return true;
+    const { instances } = this.#options;
+    return owner !== instances.current() && (await instances.isAlive(owner));
+  }
+
+  /** Ends a task whose instance is gone. Another instance may have done so, or the owner itself. */
+  #endLost(id: string, { facts }: TaskRecord): Promise<TaskRecord> {
+    return this.#keepEnd(id, { facts: inStatus(facts, 'failed'), text: errorOf('outcome_unknown') });
+  }
+
+  async #end(id: string, record: TaskRecord): Promise<void> {
+    const asker = this.#kept.get(id)?.asker;
+    const { text } = record;
+    const isTooMuch = asker !== undefined && !this.#hasRoom(asker, text.length);
+    const failed = { facts: inStatus(record.facts, 'failed'), text: errorOf('event_too_large') };
+    const kept = isTooMuch ? failed : record;
+    if (asker !== undefined) this.#resize(id, emptyTaskBytes + kept.text.length);
+    const { ttlMs } = this.#options;
+    setTimeout(() => this.#forget(id), ttlMs).unref();
+    // Until the end is stored, the task counts as running: nobody may take it for lost.
+    const keep = () => retryWhileUnavailable(() => this.#keepEnd(id, kept), AbortSignal.timeout(ttlMs));
+    await this.#write(keep);
+    this.#running.delete(id);
+  }
+
+  /** Stores the newest state, after the one that is being stored. */
+  async #storeState(task: RunningTask): Promise<void> {
+    if (this.#storing.has(task)) {
+      this.#storing.set(task, true);
+      return;
+    }
+    do {
+      this.#storing.set(task, false);
+      await this.#set(task.id, task.record);
+    } while (this.#storing.get(task) === true && !task.isOver);
+    this.#storing.delete(task);
+  }
+
+  /** Stores an end, and returns the end that counts. */
+  async #keepEnd(id: string, { facts, text }: TaskRecord): Promise<TaskRecord> {
+    const { values, ttlMs, onTask } = this.#options;
+    const updatedAt = Date.now();
+    const mark = randomBytes(9).toString('base64url');
+    const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs, mark };
+    const candidate = formatTask({ facts: ended, text });
+    const kept = await values.keep('task', endOf(id), candidate, ttlMs);
+    if (kept.equals(candidate))
+      onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
+    // A state that outlives the end would look like a lost task.
+    await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
+    await this.#announce(id);
+    return parseTask(kept);
+  }
+
+  #set(id: string, record: TaskRecord): Promise<boolean> {
+    const { createdAt, ttlMs } = record.facts;
+    const leftMs = Math.max(1, createdAt + ttlMs - Date.now());
+    return this.#write(async () => {
+      await this.#options.values.set('task', id, formatTask(record), leftMs);
+      await this.#announce(id);
+    });
+  }
+
+  /** Tells those who watch a task that it has changed. */
+  #announce(id: string): Promise<void> {
+    return this.#options.changes.publish(newsOf(id), nothing);
+  }
+
+  /** False if the store is away. */
+  #write(write: () => Promise<unknown>): Promise<boolean> {
+    return tryStore(write, (cause) => this.#options.onFailed(cause));
+  }
+
+  /** Listens for what other instances take for the tasks of this one. */
+  async #listen(name: string): Promise<boolean> {
+    if (this.#listening?.name !== name) {
+      const earlier = this.#listening;
+      const listener = { onChange: (text: Buffer) => this.#hear(text), onMissed: () => this.#catchUp() };
+      const subscribed = this.#options.changes.subscribe(topicOf(name), listener).catch((cause: unknown) => {
+        if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
+        return undefined;
+      });
+      this.#listening = { name, done: subscribed };
+      if (earlier !== undefined)
+        detach(
+          'request',
+          earlier.done.then((stop) => stop?.()),
+        );
+    }
+    const isSubscribed = (await this.#listening?.done) !== undefined;
+    if (!isSubscribed) this.#listening = undefined;
+    return isSubscribed;
+  }
+
+  #hear(text: Buffer): void {
+    const { id, answered, cancelled } = parseOwn(text) as News;
+    const task = this.#running.get(id);
+    if (task === undefined) return;
+    if (cancelled === true) task.cancel();
+    else if (answered !== undefined) detach('request', this.#collect(task, answered));
+  }
+
+  /** News may have been missed: looks at what is stored for each task that runs here. */
+  #catchUp(): void {
+    for (const task of this.#running.values()) {
+      detach(
+        'request',
+        this.#write(async () => {
+          if ((await this.#options.values.get('task', endOf(task.id))) !== undefined) task.cancel();
+          else await this.#collect(task, [...keysOf(task.record.text)]);
+        }),
+      );
+    }
+  }
+
+  async #collect(task: RunningTask, keys: readonly string[]): Promise<void> {
+    const { values } = this.#options;
+    const found = await Promise.all(keys.map((key) => values.get('task', answerOf(task.id, key))));
+    const pairs = keys.map((key, index) => [key, found[index]] as const);
+    task.answer(new Map(pairs.filter((pair): pair is [string, Buffer] => pair[1] !== undefined)));
+  }
+
+  async #tell(owner: string, news: News): Promise<void> {
+    await this.#options.changes.publish(topicOf(owner), Buffer.from(JSON.stringify(news)));
+  }
+
+  #hasRoom(asker: string, bytes: number): boolean {
+    const used = this.#ofAsker.get(asker)?.bytes ?? 0;
+    return used + bytes <= maxBytesOfAsker && this.#bytes + bytes <= maxBytes;
+  }
+
+  #note(id: string, asker: string, bytes: number): void {
+    const all = this.#ofAsker.get(asker) ?? { count: 0, bytes: 0 };
+    this.#ofAsker.set(asker, all);
+    this.#kept.set(id, { asker, bytes });
+    all.count += 1;
+    all.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  #resize(id: string, bytes: number): void {
+    const kept = this.#kept.get(id);
+    const all = kept && this.#ofAsker.get(kept.asker);
+    if (kept === undefined || all === undefined) return;
+    all.bytes += bytes - kept.bytes;
+    this.#bytes += bytes - kept.bytes;
+    kept.bytes = bytes;
+  }
+
+  #forget(id: string): void {
+    this.#running.delete(id);
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    this.#resize(id, 0);
+    this.#kept.delete(id);
+    const all = this.#ofAsker.get(kept.asker);
+    if (all !== undefined && --all.count === 0) this.#ofAsker.delete(kept.asker);
+  }
+}
+
+/** What an instance tells the owner of a task. */
+interface News {
+  readonly id: string;
+  /** The keys of the questions whose answers are stored. */
+  readonly answered?: readonly string[];
+  readonly cancelled?: true;
+}
+
+const nothing = Buffer.alloc(0);
+const endOf = (id: string): string => `${id} end`;
+const answerOf = (id: string, key: string): string => `${id} answer ${key}`;
+const newsOf = (id: string): string => `task ${id}`;
+const topicOf = (instance: string): string => `tasks of ${instance}`;
+const isOpen = ({ status }: TaskFacts): boolean => status === 'working' || status === 'input_required';
+
+/** The keys of the questions of a task. */
+function keysOf(questions: Buffer): ReadonlySet<string> {
+  const members = questions.length === 0 ? undefined : scanObject(questions);
+  return new Set(typeof members === 'object' ? members.keys : []);
+}
+
+const digestOf = ({ principal, credentials, server }: TaskClient): string => {
+  const { issuer, subject, client } = principal;
+  return createHash('sha256')
+    .update(JSON.stringify([issuer, subject, client, credentials, server]))
+    .digest('base64url');
+};

@@ -1,0 +1,287 @@
+import type { Reason, RequestId } from '../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
+import { PageWalk } from '../../core/protocol/list-page.ts';
+import { putMembers } from '../../core/protocol/message/edit-members.ts';
+import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
+import {
+  cancelled,
+  changedMessage,
+  createMessage,
+  type Message,
+  memberRange,
+  memberValue,
+  withId,
+} from '../../core/protocol/message/message.ts';
+import type { ListMethod } from '../../core/protocol/methods/methods.ts';
+import { detach } from '../../core/util/boundary.ts';
+import { TimeLimit } from '../../core/util/timing/time-limit.ts';
+import { hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
+import { LateLists, type UserAbsences } from './absences.ts';
+import type { Member } from './member.ts';
+import {
+  type Cursors,
+  emptyPage,
+  type MemberPage,
+  mergePages,
+  type PageReading,
+  readCursor,
+  readPage,
+  resourceLists,
+  writeCursor,
+} from './view-lists.ts';
+import type { NameTroubles } from './view-names.ts';
+
+/** What the lists of a view need. */
+export interface FanOutOptions {
+  readonly members: readonly Member[];
+  readonly reading: PageReading;
+  /** How long a list waits for a server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** The servers that lists do not wait for now. */
+  readonly absences: UserAbsences;
+  /** Answers a request of the client. Never called within `FanOut`'s methods. */
+  respond(response: Message): void;
+  /** More URIs can be routed. */
+  onLearned(): void;
+  /** A list has names that clients cannot use. */
+  onNameTroubles(troubles: NameTroubles): void;
+  /** A server is missing in an answer. */
+  onUnavailable(member: Member, reason: 'down' | 'silent'): void;
+  /** A server that was left out of a list answers again. */
+  onReturned(member: Member): void;
+}
+
+/** A request of the view: its response, or undefined if the server does not answer in time. */
+interface Asked {
+  readonly outcome: Promise<Message | undefined>;
+  cancel(why: string): void;
+}
+
+/** The answers to a list request of the client. */
+interface Gathered {
+  readonly id: RequestId;
+  readonly list: ListMethod;
+  readonly cursors: Cursors | undefined;
+  /** The servers that were asked, and their responses. */
+  readonly ready: readonly Member[];
+  readonly responses: readonly (Message | undefined)[];
+  /** The servers that were not asked. */
+  readonly missing: readonly Member[];
+}
+
+/** Pages that the view reads by itself of one list (P8). */
+const maxPages = 20;
+
+/** Sends one request of a client to several servers, and merges their answers. */
+export class FanOut {
+  readonly #options: FanOutOptions;
+  /** Cancels the requests of the client that several servers have. */
+  readonly #open = new Map<RequestId, () => void>();
+  #learning: Promise<void> | undefined;
+  readonly #late: LateLists;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+    this.#late = new LateLists(options);
+  }
+
+  /** Answers a list request with the lists of all servers that are ready. It does not wait for those that were silent. */
+  list(request: Message, list: ListMethod, headers: ForwardedHeaders | undefined): void {
+    const { members, absences, onUnavailable } = this.#options;
+    const id = request.id as RequestId;
+    const cursor = memberRange(request, 'params', 'cursor') && memberValue(request, 'params', 'cursor');
+    const cursors = cursor === undefined || cursor === null ? undefined : readCursor(cursor);
+    if (cursor != null && cursors === undefined) return this.#refuse(id, 'bad_cursor');
+    const asked = members.filter((each) => (cursors === undefined ? each.mayHave(list) : cursors.has(each.name)));
+    const up = asked.filter((each) => each.isReady);
+    const prompt = up.filter(({ name }) => !absences.has(name, 'lists'));
+    const ready = prompt.length > 0 ? prompt : up;
+    const silent = up.filter((each) => !ready.includes(each));
+    const down = (cursors === undefined ? members : asked).filter((each) => !each.isReady);
+    for (const member of down) onUnavailable(member, 'down');
+    for (const member of silent) {
+      onUnavailable(member, 'silent');
+      this.#late.ask(member, this.#pageRequest(request, cursors, member), headers);
+    }
+    const missing = members.filter((each) => down.includes(each) || silent.includes(each));
+    const pages = ready.map((member) => this.ask(member, this.#pageRequest(request, cursors, member), headers, list));
+    this.#open.set(id, () => {
+      for (const { cancel } of pages) cancel('The client has cancelled the request.');
+    });
+    const merged = Promise.all(pages.map(({ outcome }) => outcome)).then((responses) =>
+      this.#merge({ id, list, cursors, ready, missing, responses }),
+    );
+    detach('backend', merged);
+  }
+
+  /** Answers a list request, once all servers have answered. What is large is done in turns of its own (P8). */
+  async #merge({ id, list, cursors, ready, missing, responses }: Gathered): Promise<void> {
+    const found: (MemberPage | undefined)[] = [];
+    // In the order of the servers, so that the first one of two gets a URI.
+    for (const [index, response] of responses.entries()) {
+      if (!this.#open.has(id)) return; // cancelled
+      const page = this.#read(response, list, ready[index] as Member, cursors);
+      found.push(page instanceof Promise ? await page : page);
+    }
+    const failed = ready.filter((_, index) => found[index] === undefined);
+    const next = new Map(
+      ready.flatMap(({ name }, index) => {
+        const nextCursor = found[index]?.nextCursor;
+        return nextCursor === undefined ? [] : [[name, nextCursor] as const];
+      }),
+    );
+    const unavailable = [...missing, ...failed].map(({ name }) => name);
+    const read = found.filter((page) => page !== undefined);
+    const isFailed = read.length === 0 && failed.length > 0;
+    const respond = (): true => {
+      if (!this.#open.delete(id)) return true; // cancelled
+      const text = isFailed ? undefined : mergePages(JSON.stringify(id), list, read, writeCursor(next), unavailable);
+      this.#options.respond(
+        text === undefined
+          ? createFaultResponse('view_unavailable', id)
+          : changedMessage(createMessage({ id, result: {} }), text, {}),
+      );
+      return true;
+    };
+    const bytes = responses.reduce((sum, response) => sum + (response?.text.length ?? 0), 0);
+    if (hasRoomFor(bytes)) respond();
+    else await inOwnTurns(respond);
+  }
+
+  /** Sends a request to several servers, and answers it when all of them have: with a result if one has. */
+  broadcast(request: Message, targets: readonly Member[], headers: ForwardedHeaders | undefined): void {
+    const id = request.id as RequestId;
+    const sent = targets.map((member) => this.ask(member, withId(request, this.newId()), headers));
+    this.#open.set(id, () => undefined);
+    const merged = Promise.all(sent.map(({ outcome }) => outcome)).then((responses) => {
+      if (!this.#open.delete(id)) return; // cancelled
+      const answered = responses.filter((response) => response !== undefined);
+      const best = answered.find(({ isError }) => !isError) ?? answered[0];
+      if (best !== undefined) this.#options.respond(withId(best, id));
+      else if (targets.length > 0) this.#options.respond(createFaultResponse('view_unavailable', id));
+      else this.#options.respond(createMessage({ id, result: {} }));
+    });
+    detach('backend', merged);
+  }
+
+  /** Cancels a request of the client that several servers have. False if there is none. */
+  cancel(id: RequestId): boolean {
+    const cancel = this.#open.get(id);
+    this.#open.delete(id);
+    cancel?.();
+    return cancel !== undefined;
+  }
+
+  /** Reads the resources and templates of all servers, so that URIs can be routed. */
+  learnUris(headers: ForwardedHeaders | undefined): Promise<void> {
+    this.#learning ??= this.#learnAll(headers).finally(() => {
+      this.#learning = undefined;
+    });
+    return this.#learning;
+  }
+
+  /**
+   * Sends a request of the view. The outcome is undefined if the server does not answer in time.
+   * @param awaited the list that is asked for: its answer is of use when it is late, too. With `all`, the request has no
+   *   time limit of the view: the client waits for this server's answer
+   */
+  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined, awaited?: ListMethod | 'all'): Asked {
+    const list = typeof awaited === 'object' ? awaited : undefined;
+    const id = request.id as RequestId;
+    let isLate = false;
+    let settle: (response: Message | undefined) => void = () => undefined;
+    const outcome = new Promise<Message | undefined>((resolve) => {
+      settle = resolve;
+    });
+    const cancel = (why: string): void => {
+      limit?.clear();
+      if (member.drop(id)) member.send(cancelled(id, why), undefined);
+      settle(undefined);
+    };
+    const handleTimeout = (): void => {
+      const { onUnavailable, absences } = this.#options;
+      if (list !== undefined && !member.declares(list.capability)) {
+        member.noteLacking(list);
+        return cancel('The server does not declare this list.');
+      }
+      onUnavailable(member, 'silent');
+      if (list !== undefined) absences.note(member.name, 'lists');
+      isLate = list !== undefined && this.#late.lacks(member);
+      if (!isLate) return cancel('The view does not wait for this server any longer.');
+      this.#late.expect(member);
+      settle(undefined);
+    };
+    const limit = awaited === 'all' ? undefined : new TimeLimit(handleTimeout, this.#options.timeoutMs);
+    const sent = member.send(request, headers, (response) => {
+      limit?.clear();
+      if (isLate) this.#late.settle(member, response);
+      else settle(response);
+    });
+    if (sent !== 'sent') cancel('');
+    return { outcome, cancel };
+  }
+
+  /** A new id for a request of the view. */
+  newId(): RequestId {
+    return nextOwnId();
+  }
+
+  #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {
+    const own = cursors?.get(member.name);
+    const renamed = withId(request, this.newId());
+    if (own === undefined) return renamed;
+    return changedMessage(renamed, putMembers(renamed, 'params', [['cursor', JSON.stringify(own)]]), {});
+  }
+
+  #read(
+    response: Message | undefined,
+    list: ListMethod,
+    member: Member,
+    cursors: Cursors | undefined,
+  ): MemberPage | undefined | Promise<MemberPage | undefined> {
+    const { reading, onNameTroubles } = this.#options;
+    if (response === undefined) return member.mayHave(list) ? undefined : emptyPage;
+    const note = (page: MemberPage | undefined): MemberPage | undefined => {
+      if (response.isError && page !== undefined) member.noteLacking(list);
+      if (page !== undefined && page.troubles.leftOut.length + page.troubles.refused.length > 0)
+        onNameTroubles(page.troubles);
+      return page;
+    };
+    const page = readPage(response, list, member.index, reading, cursors?.get(member.name));
+    return page instanceof Promise ? page.then(note) : note(page);
+  }
+
+  async #learnAll(headers: ForwardedHeaders | undefined): Promise<void> {
+    const { members, reading } = this.#options;
+    const ready = members.filter(({ isReady }) => isReady);
+    const asked = ready.flatMap((member) =>
+      resourceLists.filter((list) => member.mayHave(list)).map((list) => ({ member, list })),
+    );
+    const learned = ready.map(async (member) => {
+      const lists = asked.filter((each) => each.member === member);
+      await Promise.all(lists.map(({ list }) => this.#learn(member, list, headers)));
+      reading.routes.noteRead(member.index);
+      this.#options.onLearned();
+    });
+    await Promise.all(learned);
+    reading.routes.isWhole = true;
+  }
+
+  async #learn(member: Member, list: ListMethod, headers: ForwardedHeaders | undefined): Promise<void> {
+    const request = createMessage({ id: 0, method: list.name, params: {} });
+    const walk = new PageWalk();
+    let cursors: Cursors | undefined;
+    for (let page = 0; page < maxPages; page++) {
+      const response = await this.ask(member, this.#pageRequest(request, cursors, member), headers, list).outcome;
+      const next = walk.next((await this.#read(response, list, member, cursors))?.nextCursor);
+      this.#options.onLearned();
+      if (next === undefined) return;
+      cursors = new Map([[member.name, next]]);
+    }
+  }
+
+  #refuse(id: RequestId, reason: Reason): void {
+    queueMicrotask(() => this.#options.respond(createFaultResponse(reason, id)));
+  }
+}

@@ -1,0 +1,192 @@
+import type { RequestId } from '../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { errorCodeIn, scalarAt } from '../../core/protocol/json/splice.ts';
+import { keptUris, maxSubscriptions, refusalOfSubscription } from '../../core/protocol/kept-uris.ts';
+import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
+import { createMessage, type Message, withId } from '../../core/protocol/message/message.ts';
+import { methodOf } from '../../core/protocol/methods/methods.ts';
+import { contain, detach } from '../../core/util/boundary.ts';
+import { BoundedMap } from '../../core/util/bounded-map.ts';
+import type { Backend } from '../../core/backend/backend.ts';
+import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
+import type { FanOut } from './fan-out.ts';
+import type { Member } from './member.ts';
+import type { UriRoutes } from './uri-routes.ts';
+import { resourceLists } from './view-lists.ts';
+
+/** What the requests for resources need of their view. */
+export interface ResourceRequestsOptions {
+  readonly members: readonly Member[];
+  readonly routes: UriRoutes;
+  readonly fanOut: FanOut;
+  /** Passes a request to a server, or answers it if the server is not there. */
+  pass(
+    member: Member | undefined,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']>;
+  /** As `pass`, later than the client has sent the request. */
+  passLater(member: Member | undefined, message: Message, headers: ForwardedHeaders | undefined): void;
+  /** Answers a request in place of the servers. */
+  answer(response: Message): void;
+  refuse(message: Message): void;
+}
+
+/** How many requests wait until the lists of all servers are read (P8). Their bytes have a limit, too. */
+const maxUnrouted = 1_024;
+
+/** A request whose URI has no known server yet. */
+interface UnroutedRequest {
+  readonly uri: string;
+  readonly message: Message;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/** Passes the requests that name a resource to the server that has it. */
+export class ResourceRequests {
+  readonly #options: ResourceRequestsOptions;
+  readonly #unrouted = new WaitingRequests<UnroutedRequest>(maxUnrouted);
+  /** Cancels the reads for which one server after another is asked. */
+  readonly #trying = new Map<RequestId, () => void>();
+  /** The position of the server of each resource that the client has subscribed to. */
+  readonly #subscriptions = new BoundedMap<string, number>(maxSubscriptions, keptUris);
+
+  constructor(options: ResourceRequestsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Passes a request on. If no list has named its resource, the lists of all servers are read first.
+   * @param path the keys that lead to the URI
+   */
+  send(message: Message, path: readonly string[], headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    const { routes, fanOut, refuse, answer } = this.#options;
+    const uri = scalarAt(message.text, path);
+    if (typeof uri !== 'string') {
+      refuse(message);
+      return 'sent';
+    }
+    const refusal = message.method === 'resources/subscribe' && refusalOfSubscription(this.#subscriptions, uri);
+    if (refusal) {
+      answer(createFaultResponse(refusal, message.id as RequestId));
+      return 'sent';
+    }
+    if (routes.isNobodys(uri)) {
+      refuse(message);
+      return 'sent';
+    }
+    const having = this.#having(message);
+    const index = having.length === 1 ? having[0]?.index : this.#find(uri, message);
+    if (index !== undefined) {
+      const member = this.#noteSubscription(index, uri, message);
+      return this.#options.pass(member, message, headers);
+    }
+    if (routes.isWhole) {
+      this.#passUnknown(message, headers);
+      return 'sent';
+    }
+    const id = message.id as RequestId;
+    const unrouted = { uri, message, headers };
+    if (!this.#unrouted.hasRoomFor(id, unrouted)) return 'full';
+    this.#unrouted.set(id, unrouted);
+    const learned = fanOut.learnUris(headers).then(() =>
+      contain('backend', () => {
+        this.passKnown();
+        if (this.#unrouted.delete(id)) this.#passUnknown(message, headers);
+      }),
+    );
+    detach('backend', learned);
+    return 'sent';
+  }
+
+  /** The server of a URI; undefined if it is unknown, or while a server before it may have a template for the URI. */
+  #find(uri: string, { method }: Message): number | undefined {
+    const { routes, members } = this.#options;
+    const isOfExtension = methodOf(method).extension !== undefined;
+    if (routes.isWhole) return routes.findUri(uri, isOfExtension);
+    const ready = members.filter(({ isReady }) => isReady).map(({ index }) => index);
+    return routes.findSettled(uri, ready, isOfExtension);
+  }
+
+  /** Passes on the requests that wait for URIs which are known now: a silent server does not hold listed ones. */
+  passKnown(): void {
+    for (const [id, { uri, message, headers }] of this.#unrouted) {
+      const index = this.#find(uri, message);
+      if (index === undefined) continue;
+      this.#unrouted.delete(id);
+      this.#options.passLater(this.#noteSubscription(index, uri, message), message, headers);
+    }
+  }
+
+  /** Removes a request that its client has cancelled. False if no such request waits here. */
+  cancel(id: RequestId): boolean {
+    const cancel = this.#trying.get(id);
+    this.#trying.delete(id);
+    cancel?.();
+    return this.#unrouted.delete(id) || cancel !== undefined;
+  }
+
+  /** The subscriptions that a server had. */
+  subscriptionsAt(index: number): readonly Message[] {
+    return [...this.#subscriptions].flatMap(([uri, owner]) =>
+      owner === index ? [createMessage({ id: 0, method: 'resources/subscribe', params: { uri } })] : [],
+    );
+  }
+
+  /** The servers that may have what a request names. */
+  #having({ method }: Message): readonly Member[] {
+    const { members } = this.#options;
+    const { extension, capability = '' } = methodOf(method);
+    if (extension !== undefined) return members.filter((member) => member.declares(capability));
+    return members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
+  }
+
+  #noteSubscription(index: number, uri: string, message: Message): Member | undefined {
+    if (message.method === 'resources/subscribe') this.#subscriptions.set(uri, index);
+    if (message.method === 'resources/unsubscribe') this.#subscriptions.delete(uri);
+    return this.#options.members.find((member) => member.index === index);
+  }
+
+  #passUnknown(message: Message, headers: ForwardedHeaders | undefined): void {
+    const { effect, target } = methodOf(message.method);
+    const mayBeUnlisted = effect === 'reads' && target === 'uri';
+    if (!mayBeUnlisted) return this.#options.refuse(message);
+    const ready = this.#having(message).filter(({ isReady }) => isReady);
+    this.#try(message, ready, headers);
+  }
+
+  /**
+   * Reads a resource that no list names: a tool may have returned its URI. The next server is asked only when one says
+   * that it does not have the resource. A read may take long, so the client alone decides how long it waits.
+   */
+  #try(message: Message, [member, ...others]: readonly Member[], headers: ForwardedHeaders | undefined): void {
+    const { fanOut, refuse, answer } = this.#options;
+    if (member === undefined) return refuse(message);
+    const id = message.id as RequestId;
+    const { outcome, cancel } = fanOut.ask(member, withId(message, fanOut.newId()), headers, 'all');
+    const cancelTry = (): void => cancel('The client has cancelled the request.');
+    this.#trying.set(id, cancelTry);
+    const tried = outcome.then((response) => {
+      if (this.#trying.get(id) !== cancelTry) return; // cancelled
+      this.#trying.delete(id);
+      if (response === undefined) return answer(createFaultResponse('view_unavailable', id));
+      if (others.length > 0 && saysNotFound(response)) return this.#try(message, others, headers);
+      const uri = scalarAt(message.text, ['params', 'uri']);
+      if (!response.isError && typeof uri === 'string') this.#options.routes.noteReader(uri, member.index);
+      answer(withId(response, id));
+    });
+    detach('backend', tried);
+  }
+}
+
+/** The codes with which servers refuse a URI that they do not have. SDKs of Python use 0 for every failure of a read. */
+const notFoundCodes: ReadonlySet<number | undefined> = new Set([-32002, -32601, -32602, 0]);
+/** What messages of other errors say about such a URI. */
+const notFoundWords = /not found|not exist|no such|unknown|unsupported|not supported|invalid ur[il]|no resource/i;
+
+/** True for an error that says that the server does not have a resource. Another error is the answer to the read. */
+function saysNotFound({ isError, text }: Message): boolean {
+  if (!isError) return false;
+  const message = scalarAt(text, ['error', 'message']);
+  return notFoundCodes.has(errorCodeIn(text)) || (typeof message === 'string' && notFoundWords.test(message));
+}

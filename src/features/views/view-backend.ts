@@ -1,0 +1,413 @@
+// src/features/views: several servers behind one endpoint.
+import type { Reason, RequestId } from '../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json/splice.ts';
+import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
+import {
+  changedMessage,
+  createMessage,
+  detachedMessage,
+  type Message,
+  memberValue,
+  withId,
+} from '../../core/protocol/message/message.ts';
+import type { Method } from '../../core/protocol/methods/method.ts';
+import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
+import { type LogLevel, readLogLevel } from '../../core/protocol/modern/log-levels.ts';
+import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
+import { elicitationComplete, UrlElicitations } from '../../core/protocol/url-elicitations.ts';
+import { contain } from '../../core/util/boundary.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../../core/backend/backend.ts';
+import type { FilterRules } from '../../core/backend/filter-rules.ts';
+import { CookieJar } from '../../core/backend/cookie-jar.ts';
+import { Absences, type UserAbsences } from './absences.ts';
+import { FanOut } from './fan-out.ts';
+import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';
+import type { MemberCall } from './member-calls.ts';
+import { MemberMessages } from './member-messages.ts';
+import type { ViewIdentity } from './merge-handshakes.ts';
+import { ResourceRequests } from './resource-requests.ts';
+import { UriRoutes } from './uri-routes.ts';
+import { resourceLists } from './view-lists.ts';
+import { type NameTroubles, type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
+import { ViewStart } from './view-start.ts';
+
+/** Creates the opener of a view. */
+export function openView(options: ViewOptions): OpenBackend {
+  const absences = new Absences();
+  return (events, opening) => new ViewBackend(options, events, opening, absences.of(opening?.principal));
+}
+
+/** The notifications after which the URIs of a server may be others. */
+const uriChanges: ReadonlySet<string | undefined> = new Set(resourceLists.map(({ list }) => list.changed));
+
+/** While the view is paused, a server that has sent less than this goes on, so that another one's flood does not stop it. */
+const quietBytes = 64 * 1024;
+
+/**
+ * The servers of a view, as one backend of one session (docs/decisions/0101). Each request goes to the server that its
+ * name, URI or task leads to, and lists are merged. A server that is lost or silent affects only its own requests.
+ */
+class ViewBackend implements Backend, MemberListener {
+  readonly pid = undefined;
+  readonly #options: ViewOptions;
+  readonly #events: BackendEvents;
+  readonly #opening: OpenOptions | undefined;
+  readonly #names: ViewNames;
+  readonly #routes: UriRoutes;
+  readonly #memberMessages: MemberMessages;
+  /** The URL elicitations of the servers, by the position of the server. */
+  readonly #elicitations = new UrlElicitations<number>();
+  #members: readonly Member[] = [];
+  #fanOut: FanOut | undefined;
+  #resources: ResourceRequests | undefined;
+  #start: ViewStart | undefined;
+  /** The servers that this session does not wait for. */
+  readonly #absences: UserAbsences;
+  /** What a server that starts later has to be told. */
+  #isInitialized = false;
+  #logLevel: LogLevel | undefined;
+  #isPaused = false;
+  #isOver = false;
+
+  constructor(options: ViewOptions, events: BackendEvents, opening: OpenOptions | undefined, absences: UserAbsences) {
+    this.#absences = absences;
+    this.#options = options;
+    this.#events = events;
+    this.#opening = opening;
+    this.#names = new ViewNames(options.members);
+    this.#routes = new UriRoutes(options.members.map(({ name }) => name));
+    this.#memberMessages = new MemberMessages(options.members);
+  }
+
+  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    if (this.#isOver) return 'ended';
+    if (message.kind === 'response') this.#sendTo(this.#memberMessages.settle(message), headers);
+    else if (message.kind === 'notification') this.#notify(message, headers);
+    else if (message.method === 'initialize') this.#open(message);
+    else return this.#request(message, headers);
+    return 'sent';
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    const most = Math.max(...this.#members.map(({ receivedBytes }) => receivedBytes));
+    for (const member of this.#members) if (member.receivedBytes >= Math.min(quietBytes, most)) member.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    for (const member of this.#members) member.resume();
+  }
+
+  async close(how?: CloseOptions): Promise<void> {
+    const wasOver = this.#isOver;
+    this.#isOver = true;
+    this.#start?.close();
+    await closeMembers(this.#members, how);
+    if (!wasOver) this.#events.onEnd({ reason: 'closed', detail: 'The gateway closed the servers of the view.' });
+  }
+
+  onReady(member: Member): void {
+    const isLate = this.#start?.isOver === true;
+    this.#options.onReady(member.name);
+    this.#routes.forget(member.index);
+    this.#start?.noteReady(member);
+    if (!isLate) return;
+    for (const message of this.#replayFor(member)) member.send(message, undefined, () => undefined);
+    this.#announce(member);
+  }
+
+  onDown(member: Member, end: BackendEnd, isAtStart: boolean): void {
+    // Further starts of a server that stays away are no news.
+    if (member.failedStarts < 2) this.#options.onDown(member.name, end, isAtStart);
+    this.#start?.noteDown(member, end);
+  }
+
+  onCrashLoop(member: Member, pauseMs: number): void {
+    this.#options.onCrashLoop(member.name, pauseMs);
+  }
+
+  onMessage(
+    member: Member,
+    message: Message,
+    relatedRequests: RequestIds | undefined,
+    call: MemberCall | undefined,
+  ): void {
+    const { index } = member;
+    if (message.kind === 'response') {
+      this.#elicitations.note(index, message);
+      const taskId = call?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
+      if (typeof taskId === 'string') this.#routes.claimTask(taskId, index);
+      this.#events.onMessages([message], relatedRequests ?? []);
+    } else if (!this.#isOwn(member, message)) {
+      if (message.kind === 'request')
+        member.send(createFaultResponse('unknown_task', message.id as RequestId), undefined);
+    } else {
+      if (uriChanges.has(message.method)) this.#routes.forget(index);
+      if (message.method === 'notifications/tasks/status' && message.taskId !== undefined)
+        this.#routes.learn('taskId', message.taskId, index);
+      if (message.kind === 'request') this.#elicitations.note(index, message);
+      const related = relatedRequests ?? member.calls.relatedRequests(message);
+      this.#report(this.#memberMessages.forClient(message, index), related);
+    }
+    if (this.#isPaused && member.receivedBytes > quietBytes) member.pause();
+  }
+
+  /** False for a message about a call, task, question or resource of another server. The client does not get it (P2). */
+  #isOwn(member: Member, message: Message): boolean {
+    const { kind, method, text, progressToken, taskId } = message;
+    if (taskId !== undefined && !this.#routes.mayName(taskId, member.index)) return false;
+    if (kind !== 'notification') return true;
+    if (progressToken !== undefined) return member.mayReport(progressToken);
+    if (method === elicitationComplete) return (this.#elicitations.ownerOf(message) ?? member.index) === member.index;
+    if (method !== 'notifications/resources/updated') return true;
+    const uri = scalarAt(text, ['params', 'uri']);
+    return typeof uri !== 'string' || this.#routes.mayReport(uri, member.index);
+  }
+
+  onNoise(text: Buffer, more?: number): void {
+    this.#events.onNoise(text, more);
+  }
+
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    this.#events.onUnanswered(ids, reason, isFinal);
+  }
+
+  /** The lists of a server are available now. */
+  #announce(member: Member): void {
+    this.#routes.forget(member.index);
+    const changes = listMethods.filter((each) => member.mayHave(each)).map(({ list }) => list.changed);
+    for (const method of new Set(changes)) if (method !== undefined) this.#report(createMessage({ method }), []);
+  }
+
+  #report(message: Message, relatedRequests: RequestIds | undefined): void {
+    if (!this.#isOver) this.#events.onMessages([message], relatedRequests);
+  }
+
+  /** Answers a request in place of a server, outside of the call that brought it. */
+  #answer(response: Message): void {
+    queueMicrotask(() => contain('backend', () => this.#report(response, [])));
+  }
+
+  #refuse({ id }: Message, reason: Reason): void {
+    this.#answer(createFaultResponse(reason, id as RequestId));
+  }
+
+  /** Starts all servers at once. */
+  #open(initialize: Message): void {
+    const { identity, members, serverOf, timeoutMs, startTimeoutMs, cancelGraceMs } = this.#options;
+    const capabilities = valueAt(initialize.text, ['params', 'capabilities']);
+    const asksClients = capabilities !== undefined && readClientFeatures(capabilities).size > 0;
+    const calls = { isGroup: this.#opening?.isGroup === true, asksClients };
+    // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0101).
+    const shared = this.#opening && { ...this.#opening, resume: undefined };
+    this.#members = members.flatMap(({ name }, index) => {
+      const server = serverOf(name);
+      const pages = this.#routes.pagesOf(index);
+      // The cookies of one server are not for another one.
+      const opening = { ...shared, cookies: new CookieJar() };
+      const options = { name, index, opening, initialize, calls, startTimeoutMs, cancelGraceMs, pages, listener: this };
+      return server === undefined ? [] : [new Member({ ...options, server })];
+    });
+    this.#fanOut = new FanOut({
+      members: this.#members,
+      reading: { names: this.#names, routes: this.#routes, tools: this.#options.toolRules },
+      onNameTroubles: (troubles) => this.#options.onNameTroubles(troubles),
+      timeoutMs,
+      absences: this.#absences,
+      respond: (response) => contain('backend', () => this.#report(response, [])),
+      onLearned: () => this.#resources?.passKnown(),
+      onUnavailable: ({ name }, reason) => this.#options.onUnavailable(name, reason),
+      onReturned: (member) => contain('backend', () => this.#announce(member)),
+    });
+    this.#resources = new ResourceRequests({
+      members: this.#members,
+      routes: this.#routes,
+      fanOut: this.#fanOut,
+      pass: (member, message, headers) => this.#pass(member, message, headers),
+      passLater: (member, message, headers) => this.#settle(message, this.#pass(member, message, headers)),
+      answer: (response) => this.#answer(response),
+      refuse: (message) => this.#refuse(message, 'bad_uri'),
+    });
+    this.#start = new ViewStart({
+      initialize: detachedMessage(initialize),
+      identity,
+      members: this.#members,
+      absences: this.#absences,
+      timeoutMs,
+      onUnavailable: ({ name }) => this.#options.onUnavailable(name, 'down'),
+      onAnswer: (response) => this.#answer(response),
+      onFailed: (end) => {
+        this.#isOver = true;
+        this.#events.onEnd(end);
+      },
+    });
+  }
+
+  /** The messages that bring a server that starts now to the state of the session. */
+  #replayFor(member: Member): Message[] {
+    const level = member.declares('logging') ? this.#logLevel : undefined;
+    const setLevel = createMessage({ id: 0, method: 'logging/setLevel', params: { level } });
+    const requests = [
+      ...(level === undefined ? [] : [setLevel]),
+      ...(this.#resources?.subscriptionsAt(member.index) ?? []),
+    ];
+    const renamed = requests.map((request) => withId(request, this.#fanOut?.newId() ?? 0));
+    return [...(this.#isInitialized ? [createMessage({ method: 'notifications/initialized' })] : []), ...renamed];
+  }
+
+  #sendTo(routed: { readonly index: number; readonly message: Message } | undefined, headers?: ForwardedHeaders): void {
+    if (routed !== undefined) this.#member(routed.index)?.send(routed.message, headers);
+  }
+
+  #member(index: number): Member | undefined {
+    return this.#members.find((member) => member.index === index);
+  }
+
+  #notify(message: Message, headers: ForwardedHeaders | undefined): void {
+    const { method, cancels } = message;
+    if (cancels !== undefined) {
+      if (this.#fanOut?.cancel(cancels) || this.#resources?.cancel(cancels)) return;
+      const member = this.#members.find(({ calls }) => calls.has(cancels));
+      if (member === undefined) for (const each of this.#members) each.drop(cancels);
+      else member.cancel(message, headers);
+    } else if (method === 'notifications/progress') this.#sendTo(this.#memberMessages.progress(message), headers);
+    else {
+      if (method === 'notifications/initialized') this.#isInitialized = true;
+      const isForAll = method === 'notifications/initialized' || method === 'notifications/roots/list_changed';
+      if (isForAll || this.#members.length === 1) for (const member of this.#members) member.send(message, headers);
+    }
+  }
+
+  #request(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    const method = methodOf(message.method);
+    if (this.#lacks(method)) return this.#passUnknown(message, headers);
+    switch (method.inViews) {
+      case 'merge':
+        this.#fanOut?.list(message, method as ListMethod, headers);
+        return 'sent';
+      case 'target':
+        return this.#passToTarget(method, message, headers);
+      case 'all':
+        return this.#passToAll(method, message, headers);
+      case 'answer':
+        this.#answer(createMessage({ id: message.id, result: {} }));
+        return 'sent';
+      default:
+        return this.#passUnknown(message, headers);
+    }
+  }
+
+  /** True for a method of an extension that no server declares. */
+  #lacks({ capability }: Method): boolean {
+    return capability?.includes('/') === true && !this.#members.some((member) => member.declares(capability));
+  }
+
+  #passToTarget(
+    { target }: Method,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    if (target === 'name') return this.#named(message, ['params', 'name'], headers);
+    if (target === 'uri') return this.#resources?.send(message, ['params', 'uri'], headers) ?? 'sent';
+    if (target === 'ref') return this.#complete(message, headers);
+    const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
+    if (index !== undefined) return this.#pass(this.#member(index), message, headers);
+    this.#refuse(message, 'unknown_task');
+    return 'sent';
+  }
+
+  #passToAll(
+    { name, capability = '' }: Method,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    if (name === 'logging/setLevel')
+      this.#logLevel = readLogLevel(scalarAt(message.text, ['params', 'level'])) ?? this.#logLevel;
+    const having = this.#members.filter((member) => member.isReady && member.declares(capability));
+    this.#fanOut?.broadcast(message, having, headers);
+    return 'sent';
+  }
+
+  /** Passes a request that no rule leads to a server: only the server of a view with one can be meant. */
+  #passUnknown(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    if (this.#members.length === 1) return this.#pass(this.#members[0], message, headers);
+    this.#refuse(message, 'method_of_view');
+    return 'sent';
+  }
+
+  /** Passes a request to the server that a name leads to, under the server's own name. */
+  #named(
+    message: Message,
+    path: readonly string[],
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    const name = path.length === 2 ? memberValue(message, 'params', 'name') : scalarAt(message.text, path);
+    const found: ResolvedName | undefined = typeof name === 'string' ? this.#names.resolve(name) : undefined;
+    const range = found && findRange(message.text, path);
+    if (found === undefined || typeof range !== 'object') {
+      this.#refuse(message, methodOf(message.method).names === 'tool' ? 'unknown_tool' : 'unknown_prompt');
+      return 'sent';
+    }
+    if (found.own === name) return this.#pass(this.#member(found.index), message, headers);
+    const text = replaceParts(message.text, [{ ...range, by: JSON.stringify(found.own) }]);
+    return this.#pass(this.#member(found.index), changedMessage(message, text, {}), headers);
+  }
+
+  #complete(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    const type = scalarAt(message.text, ['params', 'ref', 'type']);
+    if (type === 'ref/resource') return this.#resources?.send(message, ['params', 'ref', 'uri'], headers) ?? 'sent';
+    return this.#named(message, ['params', 'ref', 'name'], headers);
+  }
+
+  #pass(
+    member: Member | undefined,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    const sent = member?.send(message, headers) ?? 'down';
+    if (sent !== 'down') return sent;
+    this.#refuse(message, 'view_unavailable');
+    return 'sent';
+  }
+
+  /** The outcome of sending a message later than the client has sent it. */
+  #settle({ id }: Message, sent: ReturnType<Backend['send']>): void {
+    if (sent === 'full') this.#events.onUnanswered([id as RequestId], 'server_busy', true);
+  }
+}
+
+/** Options of the backends of a view. */
+interface ViewOptions {
+  readonly identity: ViewIdentity;
+  readonly members: readonly ViewMember[];
+  /** Finds a server as it is now; undefined if there is no such server any more. */
+  readonly serverOf: (server: string) => MemberServer | undefined;
+  /** How long `initialize` and lists wait for a server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How long a server may take to start, in milliseconds. */
+  readonly startTimeoutMs: number;
+  /** How long a cancelled request of a server counts as running, in milliseconds. */
+  readonly cancelGraceMs: number;
+  /** The filters and changes that the view itself has for tools. */
+  readonly toolRules: FilterRules;
+  /** A list of the view has names that clients cannot use. */
+  onNameTroubles(troubles: NameTroubles): void;
+  /** A server is missing in an answer to a client. */
+  onUnavailable(server: string, reason: 'down' | 'silent'): void;
+  /** A server has started. */
+  onReady(server: string): void;
+  /** A server has ended by itself, or has not started (`isAtStart`). */
+  onDown(server: string, end: BackendEnd, isAtStart: boolean): void;
+  /** A server is lost again and again, and is not started for this time. */
+  onCrashLoop(server: string, pauseMs: number): void;
+}

@@ -1,0 +1,68 @@
+import { onTestFinished, vi } from 'vitest';
+import { Directory } from '../../../../src/features/cluster/ownership/directory.ts';
+import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
+import type { Server } from '../../../../src/core/server/server.ts';
+import type { Adoption } from '../../../../src/core/session/record/adoption.ts';
+import type { Session } from '../../../../src/core/session/session.ts';
+import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
+import type { SessionRecord } from '../../../../src/core/store/session-records.ts';
+import { aRecord } from '../../../contract/log-writer.ts';
+import { createMemoryClusterStore } from '../../../support/memory-cluster/memory-cluster-store.ts';
+
+export const leaseMs = 6_000;
+export const settledMs = leaseMs + 2_000;
+export const key = 'k';
+export const server = { name: 'everything', digest: 'digest-1' } as Server;
+export const principal = { issuer: '', subject: '', client: '' };
+export const visitor = { key, server, principal };
+
+/** A directory on the memory store, whose owner is `owner`; all conditions of a takeover hold but that it is lost. */
+export async function createDirectory(fields: Partial<SessionRecord> | 'no record' = {}) {
+  let nowMs = 0;
+  const store = createMemoryClusterStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, leaseMs }, () => nowMs);
+  onTestFinished(() => store.close());
+  await store.instances.join('owner');
+  if (fields !== 'no record') await store.sessions.create(key, aRecord({ owner: 'owner', ...fields }));
+  const state = {
+    isHeld: true,
+    dataAgeMs: settledMs,
+    name: 'me',
+    healthyForMs: settledMs,
+    hadBreak: true,
+    term: 1,
+    refresh: async () => undefined,
+  };
+  const may = { adopt: true, end: false, successor: undefined as string | undefined };
+  const ending = new Map<string, 'unknown_session'>();
+  const here = new Map<string, Session>();
+  const adopted: Adoption[] = [];
+  const handle = {} as SessionHandle;
+  const find = vi.spyOn(store.sessions, 'find');
+  const takeOver = vi.spyOn(store.sessions, 'takeOver');
+  const directory = new Directory({
+    store: { ...store, healthyForMs: () => state.healthyForMs },
+    lease: state as unknown as Lease,
+    leaseMs,
+    find: (of) => here.get(of),
+    handleOf: () => handle,
+    adopt(of, at, adoption) {
+      adopted.push(adoption);
+      const session = { isReady: true, server: at, principal, protocolVersion: '2025-11-25' } as unknown as Session;
+      here.set(of, session);
+      return session;
+    },
+    endingHere: (of) => ending.get(of),
+    hadBreak: () => state.hadBreak,
+    onTakeoverLimit: () => undefined,
+    currentServer: (name) => (name === server.name ? server : undefined),
+    formerServer: () => undefined,
+    mayAdopt: () => may.adopt,
+    isEnding: () => may.end,
+    findSuccessor: async () => may.successor,
+  });
+  /** The owner's lease lapses. */
+  const lose = (): void => {
+    nowMs += leaseMs;
+  };
+  return { directory, store, state, may, ending, here, adopted, handle, find, takeOver, lose };
+}

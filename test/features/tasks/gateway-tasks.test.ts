@@ -1,0 +1,250 @@
+import { describe, expect, it } from 'vitest';
+import { createMessage, type Message } from '../../../src/core/protocol/message/message.ts';
+import { anonymous } from '../../../src/core/protocol/principal.ts';
+import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
+import type { ChangeListener } from '../../../src/core/store/shared/changes.ts';
+import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
+import { GatewayTasks, type TaskClient } from '../../../src/features/tasks/gateway-tasks.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const ada: TaskClient = { principal: { ...anonymous, subject: 'ada' }, credentials: '', server: 's' };
+const bob: TaskClient = { ...ada, principal: { ...anonymous, subject: 'bob' } };
+const request = createMessage({ id: 1, method: 'tools/call', params: { name: 'x', arguments: {} } });
+const result = (value: object): Message => createMessage({ id: 1, result: { resultType: 'complete', ...value } });
+const asking = (...keys: string[]): Message =>
+  createMessage({
+    id: 1,
+    result: {
+      resultType: 'input_required',
+      inputRequests: Object.fromEntries(keys.map((key) => [key, { method: 'roots/list' }])),
+      requestState: 'sealed',
+    },
+  });
+
+/** Instances that share a store, in this process. */
+function createInstances(options: { readonly maxTextBytes?: number; readonly ttlMs?: number } = {}) {
+  const store = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
+  const lost = new Set<string>();
+  const listeners = new Map<string, ChangeListener>();
+  const state: {
+    isAway: boolean;
+    isDeaf: boolean;
+    onGet?: ((name: string) => Promise<undefined> | undefined) | undefined;
+  } = { isAway: false, isDeaf: false };
+  const orAway = <T>(work: () => Promise<T>): Promise<T> =>
+    state.isAway ? Promise.reject(new StoreUnavailable('unreachable')) : work();
+  const start = (name: string) => {
+    const told: string[] = [];
+    const tasks = new GatewayTasks({
+      values: {
+        get: (kind, name) => state.onGet?.(name) ?? orAway(() => store.values.get(kind, name)),
+        set: (...found) => orAway(() => store.values.set(...found)),
+        keep: (...found) => orAway(() => store.values.keep(...found)),
+      },
+      changes: {
+        publish: (topic, text) => (state.isDeaf ? Promise.resolve() : store.changes.publish(topic, text)),
+        subscribe(topic, listener) {
+          listeners.set(name, listener);
+          return store.changes.subscribe(topic, listener);
+        },
+      },
+      instances: { current: () => name, isAlive: async (instance) => !lost.has(instance) },
+      ttlMs: 60_000,
+      maxRunMs: 60_000,
+      maxTextBytes: 1_000_000,
+      onTask: ({ what }) => void told.push(what),
+      onFailed: (cause) => {
+        throw cause;
+      },
+      ...options,
+    });
+    const sent: Message[] = [];
+    let cancellations = 0;
+    const call = {
+      request: request as Message | undefined,
+      resend: (message: Message) => void sent.push(message),
+      cancel: () => {
+        cancellations += 1;
+      },
+    };
+    const begin = (client = ada) => tasks.begin(client, call, () => true);
+    return { tasks, call, begin, told, sent, cancellations: () => cancellations };
+  };
+  return {
+    start,
+    state,
+    lose: (name: string) => lost.add(name),
+    missAt: (name: string) => listeners.get(name)?.onMissed(),
+  };
+}
+
+const textOf = (record: { readonly text: Buffer } | undefined): unknown =>
+  JSON.parse(record?.text.toString() ?? 'null');
+
+describe('a task', () => {
+  it('has the state and the result of its call, on each instance, for its client alone', async () => {
+    const { start } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    const task = await a.begin();
+    const id = task?.id as string;
+    for (const { tasks } of [a, b]) expect((await tasks.find(id, ada))?.facts.status).toBe('working');
+    expect(await b.tasks.find(id, bob)).toBeUndefined();
+    expect(await b.tasks.find(id, { ...ada, server: 'other' })).toBeUndefined();
+    expect(await b.tasks.find(id, { ...ada, credentials: 'other' })).toBeUndefined();
+    task?.response(result({ n: 1 }));
+    const ended = await waitFor(async () =>
+      (await b.tasks.find(id, ada))?.facts.status === 'completed' ? true : undefined,
+    );
+    expect(ended).toBe(true);
+    expect(textOf(await b.tasks.find(id, ada))).toEqual({ resultType: 'complete', n: 1 });
+    expect(a.told).toEqual(['created', 'completed']);
+  });
+
+  it('that nobody wants any more is not made, and neither is one without a store', async () => {
+    const { start, state } = createInstances();
+    const a = start('a');
+    expect(await a.tasks.begin(ada, a.call, () => false)).toBeUndefined();
+    expect(a.tasks.running).toBe(0);
+    state.isAway = true;
+    expect(await a.begin()).toBeUndefined();
+    expect([a.told, a.tasks.running]).toEqual([[], 0]);
+  });
+
+  it('asks under new keys in each round, and sends its request again with all answers and the state', async () => {
+    const { start } = createInstances();
+    const a = start('a');
+    const task = await a.begin();
+    const id = task?.id as string;
+    const seen: string[] = [];
+    for (const round of [1, 2]) {
+      task?.response(asking('k', 'l'));
+      const keys = await waitFor(async () => {
+        const record = await a.tasks.find(id, ada);
+        return record?.facts.status === 'input_required' ? Object.keys(textOf(record) as object) : undefined;
+      });
+      seen.push(...keys);
+      await a.tasks.answer(id, ada, new Map([[keys[0] as string, Buffer.from('{"n":1}')]]));
+      expect(a.sent).toHaveLength(round - 1);
+      // A second answer to the same question is ignored.
+      await a.tasks.answer(id, ada, new Map([[keys[0] as string, Buffer.from('{"n":9}')]]));
+      await a.tasks.answer(id, ada, new Map([[keys[1] as string, Buffer.from('{"n":2}')]]));
+      const { params } = JSON.parse(a.sent.at(-1)?.text.toString() ?? '');
+      expect(params).toMatchObject({ requestState: 'sealed', inputResponses: { k: { n: 1 }, l: { n: 2 } }, name: 'x' });
+    }
+    expect(new Set(seen).size).toBe(4);
+  });
+
+  it('gets what another instance took for it, also if the announcement was missed', async () => {
+    const { start, state, missAt } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    const task = await a.begin();
+    const other = await a.begin();
+    task?.response(asking('k'));
+    await waitFor(async () =>
+      (await b.tasks.find(task?.id ?? '', ada))?.facts.status === 'input_required' ? true : undefined,
+    );
+    state.isDeaf = true;
+    await b.tasks.answer(task?.id ?? '', ada, new Map([['1-k', Buffer.from('{}')]]));
+    await b.tasks.cancel(other?.id ?? '', ada);
+    expect([a.sent.length, a.cancellations()]).toEqual([0, 0]);
+    missAt('a');
+    await waitFor(() => (a.sent.length === 1 && a.cancellations() === 1 ? true : undefined));
+  });
+
+  it('[P3] of a lost instance fails once, and the owner that comes back cannot change it', async () => {
+    const { start, lose } = createInstances();
+    const [a, b, c] = [start('a'), start('b'), start('c')];
+    const task = await a.begin();
+    const id = task?.id as string;
+    lose('a');
+    const found = await Promise.all([b.tasks.find(id, ada), c.tasks.find(id, ada)]);
+    expect(found[0]).toEqual(found[1]);
+    expect(textOf(found[0])).toMatchObject({ data: { reason: 'outcome_unknown' } });
+    task?.response(result({ n: 1 }));
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    expect(await b.tasks.find(id, ada)).toEqual(found[0]);
+    expect([...b.told, ...c.told]).toEqual(['failed']);
+    expect(a.told).toEqual(['created']);
+  });
+
+  it('has its result also if its end is stored while somebody asks', async () => {
+    const { start, state } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    const task = await a.begin();
+    state.onGet = (name) => {
+      if (!name.endsWith(' end')) return undefined;
+      state.onGet = undefined;
+      // The end is looked for before it is stored, and the state after that.
+      return Promise.resolve(undefined);
+    };
+    task?.response(result({ n: 1 }));
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    expect(textOf(await b.tasks.find(task?.id ?? '', ada))).toEqual({ resultType: 'complete', n: 1 });
+  });
+
+  it('[P7] that ends while the store is away is stored when it is back', async () => {
+    const { start, state } = createInstances();
+    const a = start('a');
+    const task = await a.begin();
+    state.isAway = true;
+    task?.response(result({ n: 1 }));
+    await expect(a.tasks.find(task?.id ?? '', ada)).rejects.toThrow(StoreUnavailable);
+    state.isAway = false;
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    expect((await a.tasks.find(task?.id ?? '', ada))?.facts.status).toBe('completed');
+  });
+});
+
+describe('[P8] the tasks of one client', () => {
+  it('are watched at most 1,000 times at one instance, until the watch or the task ends', async () => {
+    const { start } = createInstances();
+    const a = start('a');
+    const task = await a.begin();
+    const states: string[] = [];
+    const tell = ({ facts }: { readonly facts: { readonly status: string } }) => void states.push(facts.status);
+    const stops = await Promise.all([1, 2, 3].map(() => a.tasks.watch(task?.id ?? '', ada, tell)));
+    expect([a.tasks.roomToWatch(ada), a.tasks.roomToWatch(bob)]).toEqual([997, 1_000]);
+    stops[0]?.();
+    stops[0]?.();
+    expect(a.tasks.roomToWatch(ada)).toBe(998);
+    task?.response(result({}));
+    await waitFor(() => (a.tasks.roomToWatch(ada) === 1_000 ? true : undefined));
+    expect(states.filter((each) => each === 'completed')).toHaveLength(2);
+  });
+
+  it('are at most 1,000, and leave room for others', async () => {
+    const { start } = createInstances();
+    const a = start('a');
+    a.call.request = undefined;
+    const made = await Promise.all(Array.from({ length: 1_001 }, () => a.begin()));
+    expect(made.filter((task) => task !== undefined)).toHaveLength(1_000);
+    expect(await a.begin(bob)).toBeDefined();
+  });
+
+  it('have at most 16 MiB, and what does not fit fails with a reason', async () => {
+    const { start } = createInstances({ maxTextBytes: 8 * 1024 * 1024 });
+    const a = start('a');
+    const tasks = await Promise.all(Array.from({ length: 3 }, () => a.begin()));
+    const large = result({ text: 'x'.repeat(7 * 1024 * 1024) });
+    for (const task of tasks) task?.response(large);
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    const states = await Promise.all(
+      tasks.map(async (task) => (await a.tasks.find(task?.id ?? '', ada))?.facts.status),
+    );
+    expect(states).toEqual(['completed', 'completed', 'failed']);
+  });
+
+  it('are forgotten after their time', async () => {
+    const { start } = createInstances({ ttlMs: 20 });
+    const a = start('a');
+    a.call.request = undefined;
+    const made = await Promise.all(Array.from({ length: 1_000 }, () => a.begin()));
+    expect(await a.begin()).toBeUndefined();
+    made[0]?.response(result({}));
+    // A full table of tasks is no reason to lose a result.
+    expect((await a.tasks.find(made[0]?.id ?? '', ada))?.facts.status).not.toBe('failed');
+    expect(await waitFor(() => a.begin())).toBeDefined();
+    expect(a.told).not.toContain('failed');
+    expect(await a.tasks.find(made[0]?.id ?? '', ada)).toBeUndefined();
+  });
+});
