@@ -13,9 +13,9 @@ const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
  */
 const long = [
   'test/bench/{bench,command}.test.ts',
-  'test/features/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
+  'test/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
   'test/cluster/fault-{failover,link,owner,redis,redis-net,stall,storm}.test.ts',
-  'test/features/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',
+  'test/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',
   'test/conformance/{tasks,translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
@@ -26,8 +26,7 @@ const long = [
 
 /** The folders of `src`, and what else needs no built gateway. */
 const units = [
-  'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,multiplex,tasks,registry,era,http,ops,config,console,app}/**/*.test.ts',
-  'test/features/cluster/*/**/*.test.ts',
+  'test/{core,features,config,app,multiplex}/**/*.test.ts',
   'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
   'test/soak/{ledger,report,talker}.test.ts',
   'test/judges/judge.test.ts',
@@ -37,11 +36,11 @@ const units = [
 /** Those of them that start processes: programs, or Redis. The others fail if they start one. */
 const processes = [
   'test/app/{v8-flags,addresses/public-base-url,commands/completion}.test.ts',
-  'test/core/backend/{large-messages,noise-floods,odd-answers,socket/socket-backend,sse/tls,websocket/tls,stdio/**/*}.test.ts',
-  'test/cluster/link/local-transport.test.ts',
+  'test/core/backend/{large-messages,noise-floods,odd-answers,stdio/**/*}.test.ts',
+  'test/features/{remote/sse/tls,remote/socket/socket-backend,websocket/backend/tls,audit/line-file}.test.ts',
   'test/contract/{file,redis*}.test.ts',
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',
-  'test/core/ops/{audit/line-file,health/start-help}.test.ts',
+  'test/core/ops/health/start-help.test.ts',
   'test/core/protocol/regular-expressions.test.ts',
   'test/features/files/{damage,directory,disk-room,kills,sync}.test.ts',
   'test/support/{canaries,cluster,journal,log-checker,measures,net-proxy,redis-server,run}.test.ts',
@@ -105,7 +104,7 @@ const projects: TestProjectInlineConfiguration[] = [
       name: 'integration',
       include: [
         'test/{integration,hardening,fault,resume,conformance,bench,examples}/**/*.test.ts',
-        'test/features/cluster/*.test.ts',
+        'test/cluster/*.test.ts',
         'test/soak/stage.test.ts',
       ],
       exclude: [...configDefaults.exclude, ...long],

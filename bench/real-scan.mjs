@@ -18,7 +18,7 @@ const texts = readFileSync(file, 'utf8')
   .split('\n')
   .map((line) => Buffer.from(JSON.parse(line).text));
 
-const { maxServerDepth, readBody } = await importSource("export * from './src/protocol/message/message.ts';");
+const { maxServerDepth, readBody } = await importSource("export * from './src/core/protocol/message/message.ts';");
 
 const groups = new Map();
 for (const text of texts) {

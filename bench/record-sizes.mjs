@@ -49,7 +49,7 @@ const work = {
   'mcp-server-commands': [
     `git -C ${root} log -n 30`,
     `git -C ${root} show --stat HEAD`,
-    `cat ${root}/src/session/session.ts`,
+    `cat ${root}/src/core/session/session.ts`,
     `grep -rn StoreUnavailable ${root}/src`,
     `ls -la ${root}`,
   ].map((words) => ['run_process', { mode: 'shell', command_line: words }]),

@@ -16,8 +16,8 @@ import { parseArgs } from 'node:util';
 /** What will be packages of their own. */
 const packages = { 'console-lines': 'src/features/console/', 'scan-lines': 'src/core/protocol/json/' };
 
-/** `src`, and three below it. */
-const maxDepth = 4;
+/** `src/core` or `src/features`, and four below it: a room, and three folders in it. */
+const maxDepth = 5;
 
 const isCode = (path) => /\.(?:ts|lua|c|h)$/.test(path);
 const isText = (path) => isCode(path) || /\.(?:js|cjs|css|html)$/.test(path);

@@ -4,8 +4,8 @@ import { posix } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
 
 /**
- * The rooms of the source tree in the order of their imports (docs/design.md). A room imports the rooms with a lower
- * number; rooms of the same number do not know each other. Type imports count too: a wrong dependency begins with one.
+ * The rooms of the core in the order of their imports (docs/design.md). A room imports the rooms with a lower number;
+ * rooms of the same number do not know each other. Type imports count too: a wrong dependency begins with one.
  */
 const levelOf = new Map([
   ['util', 0],
@@ -14,37 +14,33 @@ const levelOf = new Map([
   ['backend', 2],
   ['reply', 2],
   ['store', 2],
-  ['call', 3],
-  ['server', 3],
-  ['quota', 4],
-  ['session', 4],
-  ['cluster', 5],
-  ['modern', 5],
-  ['tasks', 5],
+  ['keys', 3],
+  ['multiplex', 3],
+  ['call', 4],
+  ['server', 4],
+  ['quota', 5],
+  ['session', 5],
   ['registry', 6],
-  ['era', 7],
-  ['http', 8],
-  ['ops', 9],
-  ['config', 10],
-  ['console', 10],
-  ['app', 11],
-  ['main.ts', 12],
+  ['http', 7],
+  ['ops', 8],
 ]);
+
+/**
+ * What stands above the core, in the order of imports. A feature imports the core, and no other feature: features meet
+ * only through the core.
+ */
+const storeys = ['core', 'features', 'config', 'app', 'main.ts'];
 
 /** Folders that implement an interface of their room. Only `app` builds what is in them. */
-const implementations = [
-  ...['modern-http', 'socket', 'sse', 'stdio', 'streamable-http', 'view', 'websocket'].map(
-    (kind) => `src/core/backend/${kind}`,
-  ),
-  ...['memory', 'redis'].map((kind) => `src/core/store/${kind}`),
-];
+const implementations = ['src/core/backend/stdio', 'src/core/store/memory'];
 
-/** Files of implementations that read what is configured, and that `config` uses for it. */
-const usedByConfiguration = new Set([
-  'src/core/backend/stdio/launch/split-command.ts',
-  'src/features/views/view-names.ts',
-  'src/features/redis/connection/redis-url.ts',
-]);
+/** Who else may use an implementation: a feature that extends it, and `config` to read what is configured. */
+const mayUse = (from: string, to: string): boolean =>
+  (from.startsWith('src/features/files/') && to.startsWith('src/core/store/memory/')) ||
+  (from.startsWith('src/config/') && to === 'src/core/backend/stdio/launch/split-command.ts');
+
+/** Features that implement one interface of the core in several ways, none of which knows another. */
+const kinds = ['modern-http', 'socket', 'sse', 'streamable-http'].map((kind) => `src/features/remote/${kind}`);
 
 interface SourceFile {
   /** From the root of the project, with `/`: `src/core/http/endpoints/streamable-http.ts`. */
@@ -78,29 +74,35 @@ function faultsOf(files: readonly SourceFile[]): string[] {
 function brokenRule(from: string, to: string): string | undefined {
   if (to.startsWith('test/')) return 'src never imports from test';
   if (!to.startsWith('src/')) return undefined;
-  const [fromRoom = '', toRoom = ''] = [roomOf(from), roomOf(to)];
+  const [[, fromStorey = '', fromRoom = ''], [, toStorey = '', toRoom = '']] = [from.split('/'), to.split('/')];
+  const [fromHeight, toHeight] = [storeys.indexOf(fromStorey), storeys.indexOf(toStorey)];
+  if (fromHeight < 0) return `${fromStorey} is not a room of docs/design.md`;
+  if (toHeight < 0) return `${toStorey} is not a room of docs/design.md`;
+  if (toHeight > fromHeight) return `${toStorey} is above ${fromStorey}`;
+  if (fromStorey === 'features' && toStorey === 'features' && fromRoom !== toRoom)
+    return `${fromRoom} and ${toRoom} are features, which do not know each other`;
+  if (fromStorey === 'core') return brokenRuleOfCore(fromRoom, toRoom, from, to);
+  const folder = [...implementations, ...kinds].find((each) => to.startsWith(`${each}/`));
+  if (folder === undefined || from.startsWith(`${folder}/`) || fromHeight >= storeys.indexOf('app')) return undefined;
+  return mayUse(from, to) ? undefined : `only app builds what is in ${folder}`;
+}
+
+function brokenRuleOfCore(fromRoom: string, toRoom: string, from: string, to: string): string | undefined {
   const [fromLevel, toLevel] = [levelOf.get(fromRoom), levelOf.get(toRoom)];
   if (fromLevel === undefined) return `${fromRoom} is not a room of docs/design.md`;
   if (toLevel === undefined) return `${toRoom} is not a room of docs/design.md`;
   if (toLevel > fromLevel) return `${toRoom} is a later room than ${fromRoom}`;
-  if (toLevel === fromLevel && toRoom !== fromRoom) {
-    return `${fromRoom} and ${toRoom} do not know each other`;
-  }
-  const implementation = implementations.find((folder) => to.startsWith(`${folder}/`));
-  if (implementation === undefined || from.startsWith(`${implementation}/`)) return undefined;
-  if (fromRoom === 'app' || fromRoom === 'main.ts' || (fromRoom === 'config' && usedByConfiguration.has(to)))
-    return undefined;
-  return `only app builds what is in ${implementation}`;
+  if (toLevel === fromLevel && toRoom !== fromRoom) return `${fromRoom} and ${toRoom} do not know each other`;
+  const folder = implementations.find((each) => to.startsWith(`${each}/`));
+  return folder === undefined || from.startsWith(`${folder}/`) ? undefined : `only app builds what is in ${folder}`;
 }
-
-const roomOf = (path: string): string => path.split('/')[1] ?? '';
 
 function faultsOfText(path: string, code: string): string[] {
   const faults: string[] = [];
   const readsEnvironment = /\bprocess\s*(\.\s*env\b|\[\s*['"]env)|\benv\b[^;]*\bfrom\s*['"](node:)?process['"]/.test(
     code,
   );
-  if (readsEnvironment && roomOf(path) !== 'app' && roomOf(path) !== 'main.ts') {
+  if (readsEnvironment && !path.startsWith('src/app/') && path !== 'src/main.ts') {
     faults.push(`${path}: touches process.env; only app and main.ts do`);
   }
   return faults;
@@ -173,32 +175,70 @@ describe('the checker', () => {
   const check = (path: string, ...lines: string[]) => faultsOf([{ path, text: lines.join('\n') }]);
 
   it.each([
-    ['protocol imports store', 'src/protocol/a.ts', "import { b } from '../store/store.ts';", 'store is a later room'],
-    ['a type import', 'src/session/a.ts', "import type { B } from '../http/b.ts';", 'http is a later room'],
-    ['over several lines', 'src/http/a.ts', "import {\n  b,\n  c,\n} from '../ops/b.ts';", 'ops is a later room'],
-    ['an export from', 'src/ops/a.ts', "export * from '../app/b.ts';", 'app is a later room'],
-    ['an export of names from', 'src/ops/a.ts', "export { b } from '../app/b.ts';", 'app is a later room'],
-    ['a side effect', 'src/backend/a.ts', "import '../session/b.ts';", 'session is a later room'],
-    ['a dynamic import', 'src/store/a.ts', "const b = await import('../http/b.ts');", 'http is a later room'],
-    ['an import in a type', 'src/store/a.ts', "let b: import('../modern/b.ts').B;", 'modern is a later room'],
-    ['session imports modern', 'src/session/a.ts', "import { b } from '../modern/b.ts';", 'modern is a later room'],
+    [
+      'protocol imports store',
+      'src/core/protocol/a.ts',
+      "import { b } from '../store/store.ts';",
+      'store is a later room',
+    ],
+    ['a type import', 'src/core/session/a.ts', "import type { B } from '../http/b.ts';", 'http is a later room'],
+    ['over several lines', 'src/core/http/a.ts', "import {\n  b,\n  c,\n} from '../ops/b.ts';", 'ops is a later room'],
+    ['an export from', 'src/core/ops/a.ts', "export * from '../../app/b.ts';", 'app is above core'],
+    ['an export of names from', 'src/core/ops/a.ts', "export { b } from '../../app/b.ts';", 'app is above core'],
+    ['a side effect', 'src/core/backend/a.ts', "import '../session/b.ts';", 'session is a later room'],
+    ['a dynamic import', 'src/core/store/a.ts', "const b = await import('../http/b.ts');", 'http is a later room'],
+    ['an import in a type', 'src/core/store/a.ts', "let b: import('../call/b.ts').B;", 'call is a later room'],
     ['an unreadable import', 'src/app/a.ts', 'const b = await import(name);', 'not a literal'],
     ['a template import', 'src/app/a.ts', `const b = await import(\`../\${name}.ts\`);`, 'not a literal'],
-    ['store imports backend', 'src/store/a.ts', "import { b } from '../backend/b.ts';", 'do not know each other'],
-    ['backend imports store', 'src/backend/a.ts', "import { b } from '../store/b.ts';", 'do not know each other'],
-    ['session builds a store', 'src/session/a.ts', "import { b } from '../store/memory/b.ts';", 'only app builds'],
-    ['http builds a backend', 'src/http/a.ts', "import { b } from '../backend/stdio/b.ts';", 'only app builds'],
-    ['ops builds a store', 'src/ops/a.ts', "import { b } from '../store/redis/b.ts';", 'only app builds'],
-    ['a room builds its own', 'src/store/a.ts', "import { b } from './memory/b.ts';", 'only app builds'],
-    ['an implementation uses another', 'src/backend/sse/a.ts', "import { b } from '../stdio/b.ts';", 'only app builds'],
-    ['a room imports main', 'src/app/a.ts', "import { b } from '../main.ts';", 'main.ts is a later room'],
-    ['a new room', 'src/utils/a.ts', "import { b } from '../protocol/b.ts';", 'utils is not a room'],
+    ['store imports backend', 'src/core/store/a.ts', "import { b } from '../backend/b.ts';", 'do not know each other'],
+    ['backend imports store', 'src/core/backend/a.ts', "import { b } from '../store/b.ts';", 'do not know each other'],
+    ['session builds a store', 'src/core/session/a.ts', "import { b } from '../store/memory/b.ts';", 'only app builds'],
+    ['http builds a backend', 'src/core/http/a.ts', "import { b } from '../backend/stdio/b.ts';", 'only app builds'],
+    ['a room builds its own', 'src/core/store/a.ts', "import { b } from './memory/b.ts';", 'only app builds'],
+    [
+      'a feature builds a store',
+      'src/features/cards/a.ts',
+      "import { b } from '../../core/store/memory/b.ts';",
+      'only app',
+    ],
+    [
+      'a transport uses another',
+      'src/features/remote/sse/a.ts',
+      "import { b } from '../socket/b.ts';",
+      'only app builds',
+    ],
+    [
+      'the core imports a feature',
+      'src/core/http/a.ts',
+      "import { b } from '../../features/eras/b.ts';",
+      'features is above',
+    ],
+    [
+      'a feature imports another',
+      'src/features/views/a.ts',
+      "import { b } from '../eras/b.ts';",
+      'do not know each other',
+    ],
+    [
+      'a feature imports config',
+      'src/features/views/a.ts',
+      "import { b } from '../../config/b.ts';",
+      'config is above',
+    ],
+    ['a room imports main', 'src/app/a.ts', "import { b } from '../main.ts';", 'main.ts is above app'],
+    ['a new storey', 'src/utils/a.ts', "import { b } from '../core/protocol/b.ts';", 'utils is not a room'],
+    ['a new room', 'src/core/utils/a.ts', "import { b } from '../protocol/b.ts';", 'utils is not a room'],
     ['src imports test', 'src/app/a.ts', "import { b } from '../../test/b.ts';", 'src never imports from test'],
-    ['process.env', 'src/session/a.ts', 'const home = process.env.HOME;', 'touches process.env'],
-    ["process['env']", 'src/session/a.ts', "const home = process['env'];", 'touches process.env'],
-    ['env of node:process', 'src/http/a.ts', "import { env } from 'node:process';", 'touches process.env'],
-    ['after a comment in a string', 'src/store/a.ts', "const a = '/*';\nimport '../app/b.ts'; /* */", 'app is a later'],
-    ['after a quote in a regex', 'src/store/a.ts', "const a = /['\"]/;\nimport '../app/b.ts';", 'app is a later'],
+    ['process.env', 'src/core/session/a.ts', 'const home = process.env.HOME;', 'touches process.env'],
+    ["process['env']", 'src/core/session/a.ts', "const home = process['env'];", 'touches process.env'],
+    ['env of node:process', 'src/core/http/a.ts', "import { env } from 'node:process';", 'touches process.env'],
+    [
+      'after a comment in a string',
+      'src/core/store/a.ts',
+      "const a = '/*';\nimport '../../app/b.ts'; /* */",
+      'app is above',
+    ],
+    ['after a quote in a regex', 'src/core/store/a.ts', "const a = /['\"]/;\nimport '../../app/b.ts';", 'app is above'],
   ])('finds %s', (_, path, text, fault) => {
     expect(check(path, text)).toEqual([expect.stringContaining(fault)]);
     expect(check(path, text)[0]).toContain(path);
@@ -210,19 +250,21 @@ describe('the checker', () => {
       text: `import type { X } from './${imported}.ts';`,
     });
     expect(faultsOf([file('a', 'b'), file('b', 'c'), file('c', 'b')])).toEqual([
-      'import cycle: src/session/b.ts -> src/session/c.ts -> src/session/b.ts',
+      'import cycle: src/core/session/b.ts -> src/core/session/c.ts -> src/core/session/b.ts',
     ]);
   });
 
   it.each([
-    ['an earlier room', 'src/app/a.ts', "import { b } from '../protocol/b.ts';"],
-    ['its own room', 'src/backend/stdio/a.ts', "import { b } from './b.ts';"],
-    ['the interface of its room', 'src/store/memory/a.ts', "import type { Store } from '../store.ts';"],
-    ['modern what session has', 'src/modern/a.ts', "import { b } from '../session/b.ts';"],
-    ['an implementation, for app', 'src/app/a.ts', "import { b } from '../store/memory/b.ts';"],
+    ['an earlier room', 'src/core/http/a.ts', "import { b } from '../protocol/b.ts';"],
+    ['its own room', 'src/core/backend/stdio/a.ts', "import { b } from './b.ts';"],
+    ['the interface of its room', 'src/core/store/memory/a.ts', "import type { Store } from '../store.ts';"],
+    ['the core, for a feature', 'src/features/eras/a.ts', "import { b } from '../../core/session/b.ts';"],
+    ['its own feature', 'src/features/eras/modern/a.ts', "import { b } from '../keys/b.ts';"],
+    ['a feature, for config', 'src/config/a.ts', "import { b } from '../features/views/b.ts';"],
+    ['an implementation, for app', 'src/app/a.ts', "import { b } from '../core/store/memory/b.ts';"],
     ['an implementation, for main', 'src/main.ts', "import { b } from './core/backend/stdio/b.ts';"],
-    ['a package', 'src/http/a.ts', "import { Hono } from 'hono';"],
-    ['a comment', 'src/store/a.ts', "// import '../app/b.ts'; process.env\n/*\nimport '../app/b.ts';\n*/"],
+    ['a package', 'src/core/http/a.ts', "import { Hono } from 'hono';"],
+    ['a comment', 'src/core/store/a.ts', "// import '../../app/b.ts'; process.env\n/*\nimport '../../app/b.ts';\n*/"],
     ['the environment, for app', 'src/app/a.ts', 'const home = process.env.HOME;'],
   ])('lets pass %s', (_, path, text) => {
     expect(check(path, text)).toEqual([]);

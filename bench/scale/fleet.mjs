@@ -9,7 +9,7 @@ export const width = 64;
 /** Spreads over all sessions what is done with some of them; no divisor of a round number. */
 const stride = 7_919;
 
-/** Of a round of renewals: a sweep every 30 s in the quarter of an hour that a round takes (src/registry/record-renewal.ts). */
+/** Of a round of renewals: a sweep every 30 s in the quarter of an hour that a round takes (src/core/registry/record-renewal.ts). */
 const portionsOfRound = 30;
 
 /**

@@ -1,25 +1,27 @@
-import type { CredentialWatch } from '../core/auth/credential-watch.ts';
-import { metadataPathsOf, rootMetadataPath } from '../features/oauth/tokens/protected-resources.ts';
-import type { OriginRules } from '../core/auth/origin-rules.ts';
-import type { CallTelemetry } from '../core/call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import { parseDurationMs } from '../config/units.ts';
+import type { CredentialWatch } from '../core/auth/credential-watch.ts';
+import type { OriginRules } from '../core/auth/origin-rules.ts';
+import type { CallTelemetry } from '../core/call/call-events.ts';
 import type { ConnectionMeters } from '../core/http/connection-events.ts';
-import { LegacyMessagesEndpoint, LegacySseStream } from '../features/legacy-sse/legacy-sse.ts';
-import { ModernTasks } from '../features/tasks/modern-tasks.ts';
-import { addMetadataRoute } from '../features/oauth/oauth-metadata.ts';
 import { StreamableHttpEndpoint } from '../core/http/endpoints/streamable-http.ts';
-import { addRelayedMetadataRoute } from '../features/oauth/upstream/upstream-metadata.ts';
-import { webSocketOnly } from '../features/websocket/endpoint/websocket.ts';
 import { type AdmissionOptions, behindAdmission } from '../core/http/pipeline/admission.ts';
-import type { RequestTracing } from '../features/tracing/trace-requests.ts';
-import { MessagesEndpoint, publicPrefixOf } from '../features/legacy-sse/messages-endpoint.ts';
+import type { RequestTracing } from '../core/http/pipeline/traced-messages.ts';
 import { asHandler, Routes } from '../core/http/router.ts';
 import { addHealthRoutes, type HealthOptions } from '../core/ops/health/health-endpoints.ts';
 import type { Quotas } from '../core/quota/quotas.ts';
 import type { Sessions } from '../core/registry/sessions.ts';
+import { ModernEndpoint } from '../features/eras/endpoint/modern.ts';
+import { SessionlessEndpoint } from '../features/eras/endpoint/sessionless.ts';
+import { LegacyMessagesEndpoint, LegacySseStream } from '../features/legacy-sse/legacy-sse.ts';
+import { MessagesEndpoint, publicPrefixOf } from '../features/legacy-sse/messages-endpoint.ts';
+import { addMetadataRoute } from '../features/oauth/oauth-metadata.ts';
+import { metadataPathsOf, rootMetadataPath } from '../features/oauth/tokens/protected-resources.ts';
+import { addRelayedMetadataRoute } from '../features/oauth/upstream/upstream-metadata.ts';
 import type { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
+import { ModernTasks } from '../features/tasks/modern-tasks.ts';
+import { webSocketOnly } from '../features/websocket/endpoint/websocket.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
@@ -66,7 +68,6 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
   const configs = served.map((each) => each.config);
   const access = accessTo(config, configs);
   for (const { config: own, server, modern, groups, lists } of served) {
-    const { sessionless } = own;
     const { marks } = stateSealing;
     const meters = connectionMetersOf(own.name);
     const afterMs = parseDurationMs(own.tasks.after);
@@ -81,7 +82,6 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       modern,
       groups,
       lists,
-      sessionless,
       marks,
       meters,
       tasks: afterMs === undefined ? undefined : new ModernTasks({ tasks, afterMs, marks, server: own.name }),
@@ -91,7 +91,16 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const { passthrough } = options;
     // The gateway itself answers these requests with a stream, or a 101, before the server sees anything.
     const checked = { ...options, ...(passthrough && { authenticate: passthrough.authenticateChecked }) };
-    const endpoint = asHandler(behindAdmission(options, new StreamableHttpEndpoint(options)));
+    const endpoint = asHandler(
+      behindAdmission(
+        options,
+        new StreamableHttpEndpoint({
+          ...options,
+          modern: new ModernEndpoint(options),
+          sessionless: own.sessionless === 'serve' ? new SessionlessEndpoint(options) : undefined,
+        }),
+      ),
+    );
     for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
       if (routes.has(mcp)) continue;
       app.all(mcp, endpoint);

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import { longestLineBytes } from '../core/backend/backend.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
 import { type StorePlace, storePlaceOf } from '../config/store-place.ts';
+import { longestLineBytes } from '../core/backend/backend.ts';
 import type { StoreState } from '../core/ops/console-hook.ts';
-import { countAppends } from '../features/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../core/store/event-log.ts';
-import type { FileStore } from '../features/files/file-store.ts';
 import { createMemoryStore } from '../core/store/memory/memory-store.ts';
 import type { MemoryLimits } from '../core/store/memory/memory-tables.ts';
-import type { memoryPolicyOf } from '../features/redis/diagnose/inspect.ts';
 import type { ClusterStore, Store } from '../core/store/store.ts';
 import { detach } from '../core/util/boundary.ts';
 import { unreadMeter } from '../core/util/telemetry/meter.ts';
+import type { FileStore } from '../features/files/file-store.ts';
+import { countAppends } from '../features/metrics/collectors/store-metrics.ts';
+import type { memoryPolicyOf } from '../features/redis/diagnose/inspect.ts';
 import type { GatewayTelemetry } from './create-telemetry.ts';
 import { readTlsFiles } from './tls-files.ts';
 

@@ -1,10 +1,9 @@
 import { hostname } from 'node:os';
+import type { GatewayConfig } from '../config/config.ts';
 import type { CreateInterceptor, InterceptorsOf } from '../core/backend/link/link.ts';
 import { usageOf } from '../core/backend/stdio/processes/process-usage.ts';
 import type { CallTelemetry } from '../core/call/call-events.ts';
-import type { GatewayConfig } from '../config/config.ts';
 import type { ConsoleHook } from '../core/ops/console-hook.ts';
-import { createAudit } from '../features/audit/audit.ts';
 import type { GatewayEvent, GatewaySink } from '../core/ops/gateway-events.ts';
 import { createHealthSink } from '../core/ops/health/health-sink.ts';
 import type { ServerHealth } from '../core/ops/health/server-health.ts';
@@ -17,19 +16,20 @@ import { createSessionLifecycleLog } from '../core/ops/log/session-lifecycle-log
 import { createSharedServerLog } from '../core/ops/log/shared-server-log.ts';
 import { StdoutNoiseLog } from '../core/ops/log/stdout-noise-log.ts';
 import type { MetricKey } from '../core/ops/metrics/catalogue.ts';
+import { RepeatedHelp } from '../core/ops/repeated-help.ts';
+import type { SessionTelemetry } from '../core/session/session-events.ts';
+import { reportFaultsTo } from '../core/util/boundary.ts';
+import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
+import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
+import { createAudit } from '../features/audit/audit.ts';
+import { explainDisk } from '../features/files/explain-disk.ts';
 import { BackendMetrics } from '../features/metrics/collectors/backend-metrics.ts';
 import { CallMetrics } from '../features/metrics/collectors/call-metrics.ts';
 import { countEvents } from '../features/metrics/collectors/event-metrics.ts';
 import { watchProcesses } from '../features/metrics/collectors/process-metrics.ts';
 import { Metrics } from '../features/metrics/metrics.ts';
-import { RepeatedHelp } from '../core/ops/repeated-help.ts';
-import type { SessionTelemetry } from '../core/session/session-events.ts';
-import { explainDisk } from '../features/files/explain-disk.ts';
 import { addressOf } from '../features/redis/connection/redis-url.ts';
 import { explainTrouble } from '../features/redis/diagnose/trouble.ts';
-import { reportFaultsTo } from '../core/util/boundary.ts';
-import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
-import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
 
 /** Who watches a gateway, besides its log. */
 export interface Watchers {

@@ -1,30 +1,33 @@
 // src/app: composes a gateway from a configuration, and runs the commands of the program.
 
-import { CredentialWatch } from '../core/auth/credential-watch.ts';
-import { LocalClients } from '../core/auth/local-clients.ts';
-import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
-import { longestLineBytes } from '../core/backend/backend.ts';
-import { HttpPeers } from '../features/cluster/peers/http-peers.ts';
 import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import { isView } from '../config/servers/views.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
+import { CredentialWatch } from '../core/auth/credential-watch.ts';
+import { LocalClients } from '../core/auth/local-clients.ts';
+import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
+import { longestLineBytes } from '../core/backend/backend.ts';
 import { createCors, withCors } from '../core/http/cors.ts';
-import { createWebSocketEndpoint } from '../features/websocket/endpoint/websocket.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../core/http/peer-address.ts';
 import { withoutSlash } from '../core/http/router.ts';
-import { anyChange, ChangeThrottle } from '../features/eras/modern/changes/change-throttle.ts';
 import type { ConsoleHook, StoreState } from '../core/ops/console-hook.ts';
 import { readinessReport } from '../core/ops/health/readiness-report.ts';
 import { ServerHealth } from '../core/ops/health/server-health.ts';
 import type { Log } from '../core/ops/log/log.ts';
 import { logRequests } from '../core/ops/log/request-log.ts';
+import type { ClusterHost } from '../core/registry/session-cluster.ts';
 import { Sessions } from '../core/registry/sessions.ts';
+import { Cluster } from '../features/cluster/cluster.ts';
+import { HttpPeers } from '../features/cluster/peers/http-peers.ts';
+import { anyChange, ChangeThrottle } from '../features/eras/modern/changes/change-throttle.ts';
 import { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
+import { loadTracing } from '../features/tracing/load-tracing.ts';
+import { createWebSocketEndpoint } from '../features/websocket/endpoint/websocket.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
@@ -38,7 +41,6 @@ import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
 import { watchFiles } from './file-watch.ts';
-import { loadTracing } from '../features/tracing/load-tracing.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
@@ -153,9 +155,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onFault: (cause) => emit({ type: 'store-failed', cause }),
     });
   const cluster = lasting && {
-    store: lasting,
-    limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
-    peers,
+    leaseMs: config.cluster.leaseMs,
+    create: (host: ClusterHost) =>
+      new Cluster({
+        ...host,
+        store: lasting,
+        limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
+        peers,
+      }),
   };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });

@@ -1,5 +1,5 @@
-import { starter } from '../core/backend/stdio/starter/starter.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
+import { starter } from '../core/backend/stdio/starter/starter.ts';
 
 /** Starts the process that starts servers, if it does not run. */
 export function prepareStarter({ LD_LIBRARY_PATH }: Environment): void {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import type { UpstreamTls } from '../core/backend/upstream-tls.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { flagOf } from '../config/options/option-names.ts';
 import type { OptionPath } from '../config/options/options.ts';
+import type { UpstreamTls } from '../core/backend/upstream-tls.ts';
 import type { ClientCertificates } from '../core/http/http-server.ts';
 
 /** The files for a TLS connection that the gateway opens, by the options of a branch. */

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createTelemetry, type Watchers } from '../../src/app/create-telemetry.ts';
+import type { GatewayConfig } from '../../src/config/config.ts';
 import { linkBackends } from '../../src/core/backend/link/link.ts';
 import { CallReport } from '../../src/core/call/call-report.ts';
-import type { GatewayConfig } from '../../src/config/config.ts';
 import type { ConsoleHook } from '../../src/core/ops/console-hook.ts';
 import { ServerHealth } from '../../src/core/ops/health/server-health.ts';
 import type { Log } from '../../src/core/ops/log/log.ts';

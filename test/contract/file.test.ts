@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { type FileStore, openFileStore } from '../../src/features/files/file-store.ts';
 import type { ClusterStore } from '../../src/core/store/store.ts';
+import { type FileStore, openFileStore } from '../../src/features/files/file-store.ts';
 import { storeContract } from './store-contract.ts';
 import type { StoreLimits, StoreUnderTest } from './store-fixture.ts';
 

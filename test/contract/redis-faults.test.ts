@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createRedisStore } from '../../src/features/redis/redis-store.ts';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
+import { createRedisStore } from '../../src/features/redis/redis-store.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { loadMs, waitFor, withDeadline } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRedisStore, type RedisStoreOptions } from '../../src/features/redis/redis-store.ts';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
+import { createRedisStore, type RedisStoreOptions } from '../../src/features/redis/redis-store.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { MakeStore } from './store-fixture.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordVersions } from '../../src/features/redis/codec.ts';
 import { OtherRecordVersion } from '../../src/core/store/session-records.ts';
+import { recordVersions } from '../../src/features/redis/codec.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { aRecord, epoch } from './log-writer.ts';
 import { freshPrefix, openRedisStore } from './redis-fixture.ts';

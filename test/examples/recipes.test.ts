@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { digestOfKey } from '../../src/core/auth/api-keys.ts';
-import { childEnvironment } from '../../src/core/backend/stdio/launch/child-environment.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
+import { childEnvironment } from '../../src/core/backend/stdio/launch/child-environment.ts';
 import { root, startGateway } from '../support/gateway.ts';
 import { startGuardedServer } from '../support/guarded-server.ts';
 import { post } from '../support/http-client.ts';

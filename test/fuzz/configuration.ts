@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { splitCommand } from '../../src/core/backend/stdio/launch/split-command.ts';
 import { type ConfigurationSources, readConfiguration } from '../../src/config/config.ts';
 import { type ConfigurationIssue, renderIssueMessage } from '../../src/config/issues.ts';
 import { flagsOf, namesAt, options, variablesOf } from '../../src/config/options/option-names.ts';
 import { readServerUrl } from '../../src/config/server-url.ts';
 import { readJsonc } from '../../src/config/sources/read-jsonc.ts';
+import { splitCommand } from '../../src/core/backend/stdio/launch/split-command.ts';
 import { parseRedisUrl } from '../../src/features/redis/connection/redis-url.ts';
 import { anyText, jsonText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { compareLogPositions, formatEventId, formatRequests, parseEventId } from '../../src/core/protocol/wire/event-id.ts';
+import {
+  compareLogPositions,
+  formatEventId,
+  formatRequests,
+  parseEventId,
+} from '../../src/core/protocol/wire/event-id.ts';
 import { linesOf, mutatedText, record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
+import type { loadLibrary as loadRealLibrary } from '../../src/core/util/load-library.ts';
 import type { HttpConnection, HttpResponse } from '../../src/features/remote/http-client/http-connection.ts';
 import { ResponseBody } from '../../src/features/remote/http-client/response-body.ts';
-import type { loadLibrary as loadRealLibrary } from '../../src/core/util/load-library.ts';
 import type { Heard } from './hostile-texts.ts';
 
 /** Does one step at a message; `say` with texts, and the number that says in which way. */

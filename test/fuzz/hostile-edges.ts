@@ -1,11 +1,11 @@
 import type { Backend, BackendEvents, OpenBackend } from '../../src/core/backend/backend.ts';
 import { linkBackends } from '../../src/core/backend/link/link.ts';
+import { readSmallTexts } from '../../src/core/protocol/message/message.ts';
+import { flattenLineBreaks, LineSplitter } from '../../src/core/protocol/wire/lines.ts';
 import { openModernHttp } from '../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/features/websocket/backend/websocket-backend.ts';
-import { readSmallTexts } from '../../src/core/protocol/message/message.ts';
-import { flattenLineBreaks, LineSplitter } from '../../src/core/protocol/wire/lines.ts';
 import { type React, reactNow, reactWith, read } from './fake-sockets.ts';
 import { honest, type Step, textOf } from './hostile-texts.ts';
 

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { NewEvent, PendingCall } from '../../src/core/store/event-log.ts';
-import { parseRecord, parseState, pendingArguments, recordFields, tailArguments } from '../../src/features/redis/codec.ts';
+import {
+  parseRecord,
+  parseState,
+  pendingArguments,
+  recordFields,
+  tailArguments,
+} from '../../src/features/redis/codec.ts';
 import { fromSegment, toSegments } from '../../src/features/redis/log/segments.ts';
 import type { ScriptArgument } from '../../src/features/redis/script.ts';
 import { record } from './corpus.ts';

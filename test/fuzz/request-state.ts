@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type RequestStateBinding, RequestStates } from '../../src/features/eras/keys/request-state.ts';
 import { configuredKeys } from '../../src/core/keys/state-keys.ts';
+import { type RequestStateBinding, RequestStates } from '../../src/features/eras/keys/request-state.ts';
 import { record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import fc from 'fast-check';
-import { EventReader } from '../../src/features/remote/http-client/event-reader.ts';
 import { formatEventId } from '../../src/core/protocol/wire/event-id.ts';
 import { flattenLineBreaks } from '../../src/core/protocol/wire/lines.ts';
 import { decodeEvents, encodeLoggedEvents } from '../../src/core/protocol/wire/sse.ts';
+import { EventReader } from '../../src/features/remote/http-client/event-reader.ts';
 import { anyText } from '../support/json-texts.ts';
 import { cut } from '../support/plain-lines.ts';
 import { readByTheRules } from '../support/plain-sse.ts';

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import type { CancelRequest } from '../../src/features/eras/modern/process/shared-calls.ts';
 import type { LogLevel } from '../../src/core/protocol/modern/log-levels.ts';
+import type { CancelRequest } from '../../src/features/eras/modern/process/shared-calls.ts';
 import { discovered, readRequest, sharedOf } from '../features/eras/modern/shared-fixture.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 import { type CreateSubject, graceMs, type Received, type Subject, type Wire } from './subject.ts';

@@ -2,6 +2,7 @@ import { Sessions } from '../../src/core/registry/sessions.ts';
 import type { Server } from '../../src/core/server/server.ts';
 import type { SessionTelemetry } from '../../src/core/session/session-events.ts';
 import { unreadMeter } from '../../src/core/util/telemetry/meter.ts';
+import { Cluster } from '../../src/features/cluster/cluster.ts';
 import { handshake, never, wideLimits } from '../core/session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';
@@ -104,9 +105,8 @@ export class SimulatedInstance {
           sseOpenMs: never,
           connections: { store, maxEventBytes: 10_000 },
           cluster: {
-            store,
-            limits,
-            peers: network.transport(name),
+            leaseMs: limits.leaseMs,
+            create: (host) => new Cluster({ ...host, store, limits, peers: network.transport(name) }),
           },
         }),
     );

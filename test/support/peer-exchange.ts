@@ -1,3 +1,4 @@
+import type { CompleteAnswer, EventSink, Headers } from '../../src/core/reply/reply.ts';
 import type {
   Denial,
   PeerCall,
@@ -7,7 +8,6 @@ import type {
   PeerRequest,
   PeerTransport,
 } from '../../src/features/cluster/peers/peer-request.ts';
-import type { CompleteAnswer, EventSink, Headers } from '../../src/core/reply/reply.ts';
 
 /** How many bytes the owner may send that the ingress has not taken, as the buffers of a connection. */
 const windowBytes = 256 * 1024;

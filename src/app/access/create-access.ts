@@ -1,21 +1,21 @@
 // src/app/access: creates authentication, authorization and quotas from the configuration.
 
 import type { Logger } from 'pino';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { type Authenticator, createAuthenticate } from '../../core/auth/authenticate.ts';
 import type { Authenticate } from '../../core/auth/identity.ts';
 import type { LocalClients } from '../../core/auth/local-clients.ts';
+import { Authorization } from '../../core/auth/scopes/authorization.ts';
+import { ScopeRules } from '../../core/auth/scopes/scope-rules.ts';
+import type { AdmissionOptions } from '../../core/http/pipeline/admission.ts';
 import {
   type ProtectedResource,
   protectedResourceAt,
   resourceMetadata,
   rootMetadataPath,
 } from '../../features/oauth/tokens/protected-resources.ts';
-import { Authorization } from '../../core/auth/scopes/authorization.ts';
-import { ScopeRules } from '../../core/auth/scopes/scope-rules.ts';
 import type { Passthrough } from '../../features/oauth/upstream/passthrough.ts';
-import { hasAuthentication } from '../../config/access/authentication-config.ts';
-import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import type { AdmissionOptions } from '../../core/http/pipeline/admission.ts';
 import { type CreateTokenAuthenticator, createTokenChecks } from './create-token-checks.ts';
 import type { SharedSecrets } from './possession-options.ts';
 import { createPassthroughs, type PassthroughTo, resourcePathsOf } from './upstream-access.ts';

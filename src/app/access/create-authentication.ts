@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { type ApiKey, ApiKeys } from '../../core/auth/api-keys.ts';
-import type { Authenticator } from '../../core/auth/authenticate.ts';
-import type { CredentialWatch } from '../../core/auth/credential-watch.ts';
-import { createProxyIdentity } from '../../core/auth/proxy-identity.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { type ReportIssue, renderIssueMessage } from '../../config/issues.ts';
 import { namesAt } from '../../config/options/option-names.ts';
+import { type ApiKey, ApiKeys } from '../../core/auth/api-keys.ts';
+import type { Authenticator } from '../../core/auth/authenticate.ts';
+import type { CredentialWatch } from '../../core/auth/credential-watch.ts';
+import { createProxyIdentity } from '../../core/auth/proxy-identity.ts';
 import { watchFiles } from '../file-watch.ts';
 
 /** The authentication of clients by API keys and by a trusted proxy. */

@@ -1,8 +1,8 @@
 import type { GatewayConfig } from '../../config/config.ts';
 import { CredentialMarks } from '../../core/keys/credential-marks.ts';
-import { RequestStates } from '../../features/eras/keys/request-state.ts';
 import { configuredKeys, type StateKeys, storedKeys } from '../../core/keys/state-keys.ts';
 import type { Store } from '../../core/store/store.ts';
+import { RequestStates } from '../../features/eras/keys/request-state.ts';
 
 /** The uses of the keys that instances share: the configured keys, else one that the store keeps. */
 export interface StateSealing {

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { Authenticator } from '../../core/auth/authenticate.ts';
-import type { IntrospectedTokens } from '../../features/oauth/tokens/token-authenticator.ts';
-import type { ClaimRules } from '../../features/oauth/tokens/token-claims.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { Introspection } from '../../config/options/introspection-option.ts';
+import type { Authenticator } from '../../core/auth/authenticate.ts';
 import { detach } from '../../core/util/boundary.ts';
+import type { IntrospectedTokens } from '../../features/oauth/tokens/token-authenticator.ts';
+import type { ClaimRules } from '../../features/oauth/tokens/token-claims.ts';
 import { possessionOptions, type SharedSecrets } from './possession-options.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { isLoopback } from '../../core/auth/origin-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { isRemote, type KnownUsers, reuseOf } from '../../config/servers/process-sharing.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
 import type { ServerCertificate } from '../../core/http/http-server.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { PossessionOptions } from '../../features/oauth/dpop/possession.ts';
-import type { SharedProofs } from '../../features/oauth/dpop/used-proofs.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
+import type { PossessionOptions } from '../../features/oauth/dpop/possession.ts';
+import type { SharedProofs } from '../../features/oauth/dpop/used-proofs.ts';
 
 /** The store and the keys that instances share. */
 export interface SharedSecrets {

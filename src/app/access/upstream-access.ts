@@ -1,11 +1,11 @@
+import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
+import { endpointPathsOf } from '../../config/endpoint-paths.ts';
+import { timeLimitSignal } from '../../core/util/timing/time-limit.ts';
 import { Passthrough } from '../../features/oauth/upstream/passthrough.ts';
 import type { SendUpstream } from '../../features/oauth/upstream/upstream-request.ts';
 import { createBackpressureGroup } from '../../features/remote/http-client/backpressure-group.ts';
 import { openHttpConnection } from '../../features/remote/http-client/http-connection.ts';
 import { readJsonBody } from '../../features/remote/http-client/json-body.ts';
-import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
-import { endpointPathsOf } from '../../config/endpoint-paths.ts';
-import { timeLimitSignal } from '../../core/util/timing/time-limit.ts';
 import { connectTimeoutMs, readServerTls } from '../servers/remote-openers.ts';
 
 /** The time limit for the answer to a request of the gateway itself, with its body (P8). */

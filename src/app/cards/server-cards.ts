@@ -1,17 +1,17 @@
 // src/app/cards: what clients may learn of the servers before they connect.
 
-import type { OriginRules } from '../../core/auth/origin-rules.ts';
-import { isLoopback } from '../../core/auth/origin-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { type EndpointPaths, endpointPathsOf } from '../../config/endpoint-paths.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
-import { addCardRoute } from '../../features/cards/server-card.ts';
+import type { OriginRules } from '../../core/auth/origin-rules.ts';
+import { isLoopback } from '../../core/auth/origin-rules.ts';
 import type { Routes } from '../../core/http/router.ts';
 import { credentialHeaders } from '../../core/protocol/http/client-credentials.ts';
 import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../core/protocol/known-revisions.ts';
 import type { ServerInfo } from '../../core/server/introduction.ts';
 import { differsByClient } from '../../core/server/server.ts';
+import { addCardRoute } from '../../features/cards/server-card.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 
 /** The place that SEP-2127 reserves for the card of the server at a Streamable HTTP URL. */

@@ -11,11 +11,11 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { digestOfKey } from '../../core/auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { KeyRequest } from '../../config/access/key-request.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
 import { namesAt } from '../../config/options/option-names.ts';
+import { digestOfKey } from '../../core/auth/api-keys.ts';
 import { loadLibrary } from '../../core/util/load-library.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { faultField } from '../../core/ops/log/fault-log.ts';
 import type { Log } from '../../core/ops/log/log.ts';
 import { detach } from '../../core/util/boundary.ts';

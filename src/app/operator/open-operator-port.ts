@@ -3,29 +3,29 @@
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
-import type { Authenticate } from '../../core/auth/identity.ts';
-import { createOriginRules, isLoopback } from '../../core/auth/origin-rules.ts';
-import { usageOf } from '../../core/backend/stdio/processes/process-usage.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
+import type { Authenticate } from '../../core/auth/identity.ts';
+import { createOriginRules, isLoopback } from '../../core/auth/origin-rules.ts';
+import { usageOf } from '../../core/backend/stdio/processes/process-usage.ts';
 import type { Endpoint } from '../../core/http/http-context.ts';
 import type { ServerCertificate } from '../../core/http/http-server.ts';
 import { textResponse } from '../../core/http/respond.ts';
 import { type App, Routes } from '../../core/http/router.ts';
-import { type AdminServer, startAdminServer } from '../../features/operator-port/admin-server.ts';
 import type { ConsoleHook, ConsoleServer, StatusPage, StoreState } from '../../core/ops/console-hook.ts';
 import { addHealthRoutes } from '../../core/ops/health/health-endpoints.ts';
 import type { ReadinessReport } from '../../core/ops/health/readiness-report.ts';
 import type { ServerHealth } from '../../core/ops/health/server-health.ts';
-import { watchInstance } from '../../features/metrics/collectors/instance-metrics.ts';
-import type { Exposition } from '../../features/metrics/exposition.ts';
-import type { Metrics } from '../../features/metrics/metrics.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import { differsByClient } from '../../core/server/server.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
+import { watchInstance } from '../../features/metrics/collectors/instance-metrics.ts';
+import type { Exposition } from '../../features/metrics/exposition.ts';
+import type { Metrics } from '../../features/metrics/metrics.ts';
+import { type AdminServer, startAdminServer } from '../../features/operator-port/admin-server.ts';
 import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
 import { publicBaseUrl } from '../addresses/public-base-url.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
@@ -107,7 +107,9 @@ async function listenForOperators(
   let exposition: Promise<Exposition> | undefined;
   const loadExposition = (): Promise<Exposition> => {
     // Loaded at the first scrape, because loading is a large part of a start. It measures the event loop from then on.
-    exposition ??= import('../../features/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
+    exposition ??= import('../../features/metrics/exposition.ts').then(({ createExposition }) =>
+      createExposition(metrics),
+    );
     return exposition;
   };
   const routes = new Routes('admin', 'no_such_admin_path');

@@ -1,15 +1,15 @@
+import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import { createTransportDetector, type WebTransport } from '../../core/backend/detect-transport.ts';
+import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
+import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { openModernHttp } from '../../features/remote/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../features/remote/socket/socket-backend.ts';
 import { openSse } from '../../features/remote/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../features/remote/streamable-http/streamable-http-backend.ts';
-import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import { openWebSocket } from '../../features/websocket/backend/websocket-backend.ts';
-import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
-import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { readTlsFiles } from '../tls-files.ts';
 import { version } from '../version.ts';
 

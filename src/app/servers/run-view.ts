@@ -1,11 +1,11 @@
-import { filtersOf } from '../../features/filters/filter-messages.ts';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { FilterRules } from '../../core/backend/filter-rules.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
 import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
+import type { Server } from '../../core/server/server.ts';
+import { filtersOf } from '../../features/filters/filter-messages.ts';
 import { openView } from '../../features/views/view-backend.ts';
 import { NameReports } from '../../features/views/view-names.ts';
-import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import type { Server } from '../../core/server/server.ts';
 import { version } from '../version.ts';
 import { type RunningServer, type ServerTelemetry, serverFacts } from './run-server.ts';
 

@@ -1,7 +1,3 @@
-import type { OpenBackend } from '../../core/backend/backend.ts';
-import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
-import { KeptProcesses } from '../../features/sharing/kept-processes.ts';
-import type { RunningProcesses } from '../../features/sharing/running-processes.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import {
@@ -16,19 +12,23 @@ import {
 } from '../../config/servers/process-sharing.ts';
 import { isView } from '../../config/servers/views.ts';
 import { minute } from '../../config/units.ts';
-import { openEitherEra } from '../../features/eras/legacy-on-modern/open-either-era.ts';
-import { Translator } from '../../features/eras/legacy-on-modern/translator.ts';
-import { Groups } from '../../features/eras/modern-on-legacy/groups.ts';
-import { ListCache } from '../../features/eras/modern/list-cache.ts';
-import { ModernServer } from '../../features/eras/modern/modern-server.ts';
-import type { SharedServerEvent, UnusedOption } from '../../core/server/shared-server-events.ts';
+import type { OpenBackend } from '../../core/backend/backend.ts';
+import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
 import { anonymous } from '../../core/protocol/principal.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { SharedServerEvent, UnusedOption } from '../../core/server/shared-server-events.ts';
 import type { ClusterStore, Store } from '../../core/store/store.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
+import { openEitherEra } from '../../features/eras/legacy-on-modern/open-either-era.ts';
+import { Translator } from '../../features/eras/legacy-on-modern/translator.ts';
+import { ListCache } from '../../features/eras/modern/list-cache.ts';
+import { ModernServer } from '../../features/eras/modern/modern-server.ts';
+import { Groups } from '../../features/eras/modern-on-legacy/groups.ts';
+import { KeptProcesses } from '../../features/sharing/kept-processes.ts';
+import type { RunningProcesses } from '../../features/sharing/running-processes.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';

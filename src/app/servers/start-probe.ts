@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
-import type { BackendEnd } from '../../core/backend/backend.ts';
-import type { InterceptorsOf } from '../../core/backend/link/link.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { isServedOverHttp } from '../../config/servers/process-sharing.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
+import type { BackendEnd } from '../../core/backend/backend.ts';
+import type { InterceptorsOf } from '../../core/backend/link/link.ts';
 import { helpForCommand, helpIfDownloading, helpIfEnded } from '../../core/ops/health/start-help.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';

@@ -1,7 +1,7 @@
-import { findCollision, type ViewMember } from '../../features/views/view-names.ts';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { matchesGlob } from '../../core/util/glob.ts';
 import { nearestName } from '../../core/util/text/nearest-name.ts';
+import { findCollision, type ViewMember } from '../../features/views/view-names.ts';
 import type { ReportIssue } from '../issues.ts';
 import { usesClientCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, viewOptions } from '../options/options.ts';

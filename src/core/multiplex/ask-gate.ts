@@ -1,5 +1,5 @@
-import type { RequestId } from '../protocol/faults.ts';
 import { WaitingList } from '../backend/waiting-budget.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import type { BookedCall, CallBook } from './call-book.ts';
 
 /** How many calls of all clients wait at a gate (P8). Their bytes have a limit, too. */

@@ -1,6 +1,6 @@
+import type { RequestIds } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import { UsersOfProcess } from '../protocol/principal.ts';
-import type { RequestIds } from '../backend/backend.ts';
 import type { BookedCall, CallBook } from './call-book.ts';
 
 /** Why a message has no call: it can be about calls of several owners, or about none. */

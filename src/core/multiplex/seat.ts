@@ -1,9 +1,9 @@
+import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { keptUris, maxSubscriptions } from '../protocol/kept-uris.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
-import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
 
 /** How many bytes a session may leave unread before it holds up the process that it shares (P8). */
 const maxHeldBytes = 4 * 1024 * 1024;

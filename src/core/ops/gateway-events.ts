@@ -1,7 +1,7 @@
 import type { CallEvent } from '../call/call-events.ts';
 import type { ConnectionEvent } from '../http/connection-events.ts';
-import type { SharedServerEvent } from '../server/shared-server-events.ts';
 import type { ServerEvent } from '../server/server-events.ts';
+import type { SharedServerEvent } from '../server/shared-server-events.ts';
 import type { SessionEvent } from '../session/session-events.ts';
 import type { StoreEvent } from '../store/store-events.ts';
 import type { Sink } from '../util/telemetry/emit.ts';

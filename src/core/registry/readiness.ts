@@ -1,4 +1,4 @@
-import type { Lease } from '../../features/cluster/ownership/lease.ts';
+import type { SessionCluster } from './session-cluster.ts';
 
 /**
  * Whether new sessions are welcome. `degraded`: the shared store does not answer, but may at any moment. `unavailable`:
@@ -7,7 +7,10 @@ import type { Lease } from '../../features/cluster/ownership/lease.ts';
 export type Readiness = 'ready' | 'degraded' | 'unavailable' | 'draining';
 
 /** The readiness of an instance with this lease. An instance that shares no store has none. */
-export function readinessOf(lease: Lease | undefined, leaseMs: number): Exclude<Readiness, 'draining'> {
+export function readinessOf(
+  lease: SessionCluster['lease'] | undefined,
+  leaseMs: number,
+): Exclude<Readiness, 'draining'> {
   if (lease === undefined || lease.isHeld) return 'ready';
   return lease.unconfirmedMs < 2 * leaseMs ? 'degraded' : 'unavailable';
 }

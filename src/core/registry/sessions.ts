@@ -1,8 +1,6 @@
 // The registry: finds, opens, retires and drains the sessions of this instance, and finds those of other instances.
 
 import { randomBytes } from 'node:crypto';
-import { Cluster, type ClusterLimits } from '../../features/cluster/cluster.ts';
-import type { PeerStates, PeerTransport, RemoteOpening } from '../../features/cluster/peers/peer-request.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -21,20 +19,20 @@ import type { SessionTelemetry } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
-import type { ClusterStore, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { endInOrder, Retirements } from './retirement.ts';
+import type { ClusterHost, PeerStates, RemoteOpening, SessionCluster } from './session-cluster.ts';
 import { SseClients, type StreamHolders } from './sse-clients.ts';
 import { RecordRenewal, Sweep } from './upkeep.ts';
 
-/** The shared store, and the limits of the instances that share it. */
-interface ClusterOfSessions {
-  readonly store: ClusterStore;
-  readonly limits: ClusterLimits;
-  /** The way to other instances; absent if there can be none. */
-  readonly peers?: PeerTransport | undefined;
+/** How an instance joins those that share its store. */
+export interface ClusterOfSessions {
+  /** See `ClusterLimits`. */
+  readonly leaseMs: number;
+  create(host: ClusterHost): SessionCluster;
 }
 
 /** Options shared by the sessions of an instance. */
@@ -77,7 +75,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
   /** Number of processes that belong to no session. */
   #processes = 0;
   readonly #sweep = new Sweep(() => this.#endOverdue());
-  readonly #cluster: Cluster | undefined;
+  readonly #cluster: SessionCluster | undefined;
   readonly #closing = new AbortController();
   readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
   /** True once `drain` was called: no new sessions. */
@@ -110,10 +108,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
     });
     this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
-    this.#cluster = new Cluster({
-      store: cluster.store,
-      limits: cluster.limits,
-      peers: cluster.peers,
+    this.#cluster = cluster.create({
       currentServer: (name) => options.currentServer?.(name),
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
@@ -144,7 +139,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
     const { cluster } = this.#options;
-    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.limits.leaseMs ?? 0);
+    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
   }
 
   /** The other instances, by whether they answer this one; undefined if there can be none. */
@@ -183,7 +178,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
    * stops, another one opens it.
    */
   #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
-    const cluster = this.#cluster as Cluster;
+    const cluster = this.#cluster as SessionCluster;
     const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
     const findInstance = async (): Promise<string | undefined> =>
       (home && (await cluster.homes.findIfKnown(home))) ?? (this.isDraining ? cluster.findSuccessor() : undefined);
@@ -242,7 +237,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
 
   /** How this instance and others find the stream of an HTTP+SSE client. */
   #streamHolders(): StreamHolders {
-    const cluster = (): Cluster => this.#cluster as Cluster;
+    const cluster = (): SessionCluster => this.#cluster as SessionCluster;
     return {
       async claim(key) {
         // Without its lease, the others take this instance for lost.

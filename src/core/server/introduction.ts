@@ -1,6 +1,6 @@
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { scalarAt } from '../protocol/json/splice.ts';
-import { serverInfoKey } from '../../features/eras/translate/legacy-on-modern/opening.ts';
+import { serverInfoKey } from '../protocol/modern/envelope.ts';
 
 /** What a server has said of itself: `Implementation` in the schema of MCP. */
 export interface ServerInfo {

@@ -2,9 +2,9 @@
 
 import type { Logger } from 'pino';
 import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
-import type { Principal } from '../../core/protocol/principal.ts';
 import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
 import type { GatewaySink } from '../../core/ops/gateway-events.ts';
+import type { Principal } from '../../core/protocol/principal.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
 
 /** The settings of the audit log. */

@@ -1,6 +1,6 @@
 import { close, constants, openSync, write } from 'node:fs';
-import { backoff } from '../../core/util/timing/backoff.ts';
 import { openNonblocking } from '../../core/ops/nonblocking-output.ts';
+import { backoff } from '../../core/util/timing/backoff.ts';
 
 /** The target of lines: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;

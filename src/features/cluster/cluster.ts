@@ -2,25 +2,24 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '../../core/protocol/message/message.ts';
+import type { ClusterHost, PeerStates, SessionCluster } from '../../core/registry/session-cluster.ts';
 import type { Reply } from '../../core/reply/reply.ts';
-import type { Server } from '../../core/server/server.ts';
 import type { SessionLookup } from '../../core/session/lookup.ts';
-import type { Adoption } from '../../core/session/record/adoption.ts';
 import type { Session } from '../../core/session/session.ts';
-import { type SessionTelemetry, sessionName } from '../../core/session/session-events.ts';
+import { sessionName } from '../../core/session/session-events.ts';
 import type { ClientPost, SessionHandle } from '../../core/session/session-handle.ts';
 import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { ForwardedRequests } from './forward/forwarded-requests.ts';
-import { OwnerEndpoint, type OwnerEndpointOptions } from './forward/owner-endpoint.ts';
-import { Directory, type DirectoryOptions } from './ownership/directory.ts';
+import { OwnerEndpoint } from './forward/owner-endpoint.ts';
+import { Directory } from './ownership/directory.ts';
 import { OwnershipGuard } from './ownership/guard.ts';
 import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
 import { registerAll, registerAndSettle } from './ownership/registration.ts';
 import { StoreSilence } from './ownership/store-silence.ts';
-import type { PeerStates, PeerTransport } from './peers/peer-request.ts';
+import type { PeerTransport } from './peers/peer-request.ts';
 
 /** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
 export interface ClusterLimits {
@@ -33,24 +32,11 @@ export interface ClusterLimits {
 }
 
 /** Options of `Cluster`. */
-export interface ClusterOptions
-  extends Pick<DirectoryOptions, 'find' | 'currentServer' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'isEnding'> {
+export interface ClusterOptions extends ClusterHost {
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
-  /** See `HomesOptions`. */
-  readonly homeTtlMs: number;
-  readonly openerOf: OwnerEndpointOptions['openerOf'];
   /** The way to other instances; absent if there can be none. */
   readonly peers?: PeerTransport | undefined;
-  /** Makes a session that was taken over a session of this instance. */
-  adopt(key: string, server: Server, adoption: Adoption): Session;
-  /** The sessions of this instance. */
-  sessions(): Iterable<Session>;
-  /** The client whose stream this instance holds, by key; undefined if there is none. */
-  findConnected(key: string): SessionHandle | undefined;
-  /** A term of this instance has begun. The store may have lost what was kept there. */
-  onTerm(): void;
-  readonly telemetry: SessionTelemetry;
 }
 
 /** The interval of the check whether the owners and ingresses that matter here are alive. */
@@ -69,7 +55,7 @@ const strandedMs = 1_000;
 const pauseMs = 50;
 
 /** The instances that share a store, as seen by one of them. Any instance serves any session (docs/decisions/0015). */
-export class Cluster {
+export class Cluster implements SessionCluster {
   readonly guard: OwnershipGuard;
   readonly lease: Lease;
   readonly directory: Directory;

@@ -1,6 +1,6 @@
+import type { MemoryTables } from '../../core/store/memory/memory-tables.ts';
 import type { SessionRecords } from '../../core/store/session-records.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
-import type { MemoryTables } from '../../core/store/memory/memory-tables.ts';
 import type { Engine } from './engine.ts';
 import type { StoredChanges } from './stored-changes.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
-import { detach } from '../../core/util/boundary.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { isDamage, unavailabilityOf } from './level-errors.ts';
 import { repairFiles } from './repair-files.ts';
 

@@ -2,13 +2,18 @@
 
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { detach } from '../../core/util/boundary.ts';
-import type { Emit } from '../../core/util/telemetry/emit.ts';
-import type { ClusterStore } from '../../core/store/store.ts';
-import type { StoreEvent } from '../../core/store/store-events.ts';
 import { createMemoryInstances } from '../../core/store/memory/memory-instances.ts';
 import type { MemorySession } from '../../core/store/memory/memory-sessions.ts';
-import { createMemoryTables, type MemoryLimits, type MemoryTables, sweepEveryMs } from '../../core/store/memory/memory-tables.ts';
+import {
+  createMemoryTables,
+  type MemoryLimits,
+  type MemoryTables,
+  sweepEveryMs,
+} from '../../core/store/memory/memory-tables.ts';
+import type { ClusterStore } from '../../core/store/store.ts';
+import type { StoreEvent } from '../../core/store/store-events.ts';
+import { detach } from '../../core/util/boundary.ts';
+import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { Change, Ownership } from './change.ts';
 import { createDurableStore } from './durable-store.ts';
 import { Engine, type EngineOptions } from './engine.ts';

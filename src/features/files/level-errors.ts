@@ -1,5 +1,5 @@
-import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import type { StoreUnavailable } from '../../core/store/store-unavailable.ts';
+import { errorCodeOf } from '../../core/util/text/error-code.ts';
 
 /** The failure to open a database has the failure of LevelDB as its cause. */
 const rootOf = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? error.cause : error);

@@ -1,3 +1,4 @@
+import type { FilterRules, NamedItem, ToolChange } from '../../core/backend/filter-rules.ts';
 import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
 import { foldKey } from '../../core/protocol/json/fold-key.ts';
 import { readScalar } from '../../core/protocol/json/scalar.ts';
@@ -13,7 +14,6 @@ import {
 } from '../../core/protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberRange } from '../../core/protocol/message/message.ts';
 import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn, spend } from '../../core/util/timing/work-meter.ts';
-import type { FilterRules, NamedItem, ToolChange } from '../../core/backend/filter-rules.ts';
 
 /** The outcome of filtering a list: its new text, the visible items, the hidden names, and the cursor of the next page. */
 export interface FilteredList {

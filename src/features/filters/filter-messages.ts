@@ -1,3 +1,9 @@
+import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
+import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from '../../core/backend/filter-rules.ts';
+import { OrderedDelivery } from '../../core/backend/in-order.ts';
+import { type CreateInterceptor, Interceptor, type Sent } from '../../core/backend/link/link.ts';
+import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
+import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
@@ -12,13 +18,7 @@ import {
   readGatewayMessage,
 } from '../../core/protocol/message/message.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
-import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
-import { OrderedDelivery } from '../../core/backend/in-order.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../../core/backend/link/link.ts';
-import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
-import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
-import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
 
 /**

@@ -1,10 +1,10 @@
+import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import { type ForwardedHeaders, readForwardedCredentials } from '../../core/protocol/http/forwarded-headers.ts';
 import { PageWalk } from '../../core/protocol/list-page.ts';
 import { type ListMethod, listOf } from '../../core/protocol/methods/methods.ts';
 import { BoundedMap, budgetOfTexts } from '../../core/util/bounded-map.ts';
 import { actOnEach } from '../../core/util/timing/work-meter.ts';
 import { type FilteredList, type FilterOutcome, filterList } from './edit-tools.ts';
-import type { FilterRules } from '../../core/backend/filter-rules.ts';
 
 /** What is filtered: tools or prompts, and the method that lists them. */
 export interface FilteredKind {

@@ -1,14 +1,14 @@
+import type { HttpContext } from '../../core/http/http-context.ts';
+import { HttpEventStream, HttpReply, type ReplyTimes } from '../../core/http/replies/http-reply.ts';
+import { ResponseDelaySink } from '../../core/http/replies/response-delay-sink.ts';
+import { respondWithJson } from '../../core/http/respond.ts';
 import type { Reason } from '../../core/protocol/faults.ts';
 import type { Accepts } from '../../core/protocol/http/media-types.ts';
 import { encodeEndpointEvent } from '../../core/protocol/wire/sse.ts';
 import { createMessageBatch, type EventBatch } from '../../core/reply/event-batch.ts';
 import { ForwardingSink } from '../../core/reply/forwarding-sink.ts';
 import type { CompleteAnswer, EventSink, Headers } from '../../core/reply/reply.ts';
-import type { HttpContext } from '../../core/http/http-context.ts';
-import { respondWithJson } from '../../core/http/respond.ts';
-import { HttpEventStream, HttpReply, type ReplyTimes } from '../../core/http/replies/http-reply.ts';
 import type { MessagesEndpoint } from './messages-endpoint.ts';
-import { ResponseDelaySink } from '../../core/http/replies/response-delay-sink.ts';
 
 /** Names of faults where there is no Mcp-Session-Id. */
 const legacyReasons: ReadonlyMap<Reason, Reason> = new Map([

@@ -1,10 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { CredentialWatch } from '../../core/auth/credential-watch.ts';
-import { isLegacyRevision, namesModernRevision } from '../../core/protocol/known-revisions.ts';
-import type { SseClients } from '../../core/registry/sse-clients.ts';
-import { faultAnswer, type Reply } from '../../core/reply/reply.ts';
-import type { SessionLookup } from '../../core/session/lookup.ts';
-import { keyFromToken } from '../../core/session/session-key.ts';
 import type { HttpContext } from '../../core/http/http-context.ts';
 import type { AdmissionOptions, AdmittedEndpoint } from '../../core/http/pipeline/admission.ts';
 import type { ReadPost } from '../../core/http/pipeline/read-messages.ts';
@@ -12,6 +7,11 @@ import { type MessagePolicy, MessageReceiver } from '../../core/http/pipeline/re
 import { receivePost } from '../../core/http/pipeline/receive-post.ts';
 import { expiringReply } from '../../core/http/replies/expiring-reply.ts';
 import { filteringReply } from '../../core/http/replies/filtering-reply.ts';
+import { isLegacyRevision, namesModernRevision } from '../../core/protocol/known-revisions.ts';
+import type { SseClients } from '../../core/registry/sse-clients.ts';
+import { faultAnswer, type Reply } from '../../core/reply/reply.ts';
+import type { SessionLookup } from '../../core/session/lookup.ts';
+import { keyFromToken } from '../../core/session/session-key.ts';
 import { LegacyPostReply, LegacySseReply, type LegacySseReplyOptions } from './legacy-sse-reply.ts';
 
 /** Options of the two endpoints of one server. */

@@ -1,7 +1,7 @@
 // Metrics: the numbers of the gateway, which collectors count and Prometheus scrapes.
 
-import type { FindMeter } from '../../core/util/telemetry/meter.ts';
 import { catalogue, type Metric, type MetricKey } from '../../core/ops/metrics/catalogue.ts';
+import type { FindMeter } from '../../core/util/telemetry/meter.ts';
 import { Distribution, Series, Tally } from './series.ts';
 
 /** One number of a metric in the form of Prometheus. A histogram has several for each set of labels. */

@@ -1,6 +1,11 @@
 import type { LogPosition } from '../../core/protocol/wire/event-id.ts';
 import type { PendingCall } from '../../core/store/event-log.ts';
-import { type LogState, OtherRecordVersion, type SessionRecord, type StreamTail } from '../../core/store/session-records.ts';
+import {
+  type LogState,
+  OtherRecordVersion,
+  type SessionRecord,
+  type StreamTail,
+} from '../../core/store/session-records.ts';
 import type { ScriptArgument, ScriptReply } from './script.ts';
 
 /** Formats a position as `<epoch>-<seq>`, the form of Redis' entry ids. */

@@ -1,3 +1,10 @@
+import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../../core/backend/backend.ts';
+import { isResponse, type OwnAnswer, OwnRequests } from '../../core/backend/own-requests.ts';
+import { AskGate } from '../../core/multiplex/ask-gate.ts';
+import { CallBook } from '../../core/multiplex/call-book.ts';
+import { Route } from '../../core/multiplex/route.ts';
+import { Seat, type SeatHost } from '../../core/multiplex/seat.ts';
+import { Wishes, type WishRequest } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { spliceCancelledId } from '../../core/protocol/json/splice.ts';
@@ -6,13 +13,6 @@ import { progressMethod } from '../../core/protocol/message/progress-fast-path.t
 import { anonymous, type Principal } from '../../core/protocol/principal.ts';
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { detach } from '../../core/util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../../core/backend/backend.ts';
-import { AskGate } from '../../core/multiplex/ask-gate.ts';
-import { CallBook } from '../../core/multiplex/call-book.ts';
-import { Route } from '../../core/multiplex/route.ts';
-import { Seat, type SeatHost } from '../../core/multiplex/seat.ts';
-import { Wishes, type WishRequest } from '../../core/multiplex/wishes.ts';
-import { isResponse, type OwnAnswer, OwnRequests } from '../../core/backend/own-requests.ts';
 import { type ProcessCall, ProcessIds, type WaitingRequest, waitingOf } from './process-call.ts';
 import { ProcessOutput } from './process-output.ts';
 import { ProcessStart } from './process-start.ts';

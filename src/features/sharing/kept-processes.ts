@@ -1,11 +1,11 @@
 // src/features/sharing: processes that several sessions use, one after another or at the same time.
 
+import type { OpenBackend, OpenOptions, ProcessHolder } from '../../core/backend/backend.ts';
 import type { Affinity, AffinityPlace } from '../../core/protocol/affinity.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { anonymous, isSameUser, type Principal } from '../../core/protocol/principal.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
-import type { OpenBackend, OpenOptions, ProcessHolder } from '../../core/backend/backend.ts';
 import { GroupHolder } from './group-holder.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';

@@ -1,3 +1,7 @@
+import type { CallBook } from '../../core/multiplex/call-book.ts';
+import { type Route, routed } from '../../core/multiplex/route.ts';
+import type { Seat } from '../../core/multiplex/seat.ts';
+import { type Wishes, wantsLog } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import { RequestNumbers } from '../../core/protocol/ids/own-ids.ts';
 import { scalarAt } from '../../core/protocol/json/splice.ts';
@@ -5,10 +9,6 @@ import type { Message } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { restoreId, restoreToken } from '../../core/protocol/modern/renumber.ts';
 import { elicitationComplete, UrlElicitations } from '../../core/protocol/url-elicitations.ts';
-import type { CallBook } from '../../core/multiplex/call-book.ts';
-import { type Route, routed } from '../../core/multiplex/route.ts';
-import type { Seat } from '../../core/multiplex/seat.ts';
-import { type Wishes, wantsLog } from '../../core/multiplex/wishes.ts';
 import type { ProcessCall } from './process-call.ts';
 import { ServerQuestions } from './server-questions.ts';
 

@@ -1,9 +1,3 @@
-import { forRequestedRevision } from '../../core/protocol/handshake.ts';
-import { spliceId } from '../../core/protocol/json/splice.ts';
-import { type Message, readGatewayMessage, responsesIn } from '../../core/protocol/message/message.ts';
-import type { Principal } from '../../core/protocol/principal.ts';
-import { detach } from '../../core/util/boundary.ts';
-import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -13,8 +7,14 @@ import {
   type ProcessHolder,
   type RequestIds,
 } from '../../core/backend/backend.ts';
-import type { Seat } from '../../core/multiplex/seat.ts';
 import { WaitingList } from '../../core/backend/waiting-budget.ts';
+import type { Seat } from '../../core/multiplex/seat.ts';
+import { forRequestedRevision } from '../../core/protocol/handshake.ts';
+import { spliceId } from '../../core/protocol/json/splice.ts';
+import { type Message, readGatewayMessage, responsesIn } from '../../core/protocol/message/message.ts';
+import type { Principal } from '../../core/protocol/principal.ts';
+import { detach } from '../../core/util/boundary.ts';
+import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import type { InitializedProcess } from './initialized-process.ts';
 import type { ProcessKey } from './process-key.ts';
 import type { RunningProcesses } from './running-processes.ts';

@@ -1,7 +1,7 @@
+import type { ProcessHolder } from '../../core/backend/backend.ts';
 import { valueAt } from '../../core/protocol/json/splice.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
-import type { ProcessHolder } from '../../core/backend/backend.ts';
 
 /** Names of clients that are known to open a session for each call, as they are in `clientInfo`. */
 const knownNames: ReadonlySet<string> = new Set(['openai-mcp', 'Anthropic/ClaudeAI', 'Anthropic/Toolbox']);

@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/call/answer.ts';
+import type { CallTasks, TaskAsker } from '../../core/call/call-tasks.ts';
 import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
-import type { ClientOrigin } from '../eras/modern/modern-server.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
 import { readScalar } from '../../core/protocol/json/scalar.ts';
@@ -8,16 +8,16 @@ import { scanList } from '../../core/protocol/json/scan.ts';
 import { findRange, replaceParts, valueAt } from '../../core/protocol/json/splice.ts';
 import { maxSubscriptions } from '../../core/protocol/kept-uris.ts';
 import { type Message, memberRange, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
+import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
 import { subscriptionIdKey } from '../../core/protocol/modern/renumber.ts';
 import { readMembers } from '../../core/protocol/modern/retry.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
-import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import type { Reply } from '../../core/reply/reply.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { type GatewayTasks, isGatewayTask, type TaskClient } from './gateway-tasks.ts';
 import { type TaskRecord, taskMembers, taskResponse, tasksExtension } from './task-record.ts';
-import { detach } from '../../core/util/boundary.ts';
 
 export interface ModernTasksOptions {
   readonly tasks: GatewayTasks;
@@ -37,7 +37,7 @@ const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
  * The tasks that the gateway makes of calls to one server, for its clients of the modern era. A client that declares
  * the extension, and waits for long, gets a task in place of the answer, and asks for the result later, at any instance.
  */
-export class ModernTasks {
+export class ModernTasks implements CallTasks {
   readonly #options: ModernTasksOptions;
   /** The server has tasks of its own: it decides which calls become one. */
   #hasOwn = false;
@@ -53,7 +53,7 @@ export class ModernTasks {
   }
 
   /** Answers a request about a task. */
-  async serve(request: Message, answer: Answer, origin: ClientOrigin): Promise<void> {
+  async serve(request: Message, answer: Answer, origin: TaskAsker): Promise<void> {
     if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
     const id = memberValue(request, 'params', 'taskId');
     try {
@@ -97,7 +97,7 @@ export class ModernTasks {
     request: Message,
     answer: Answer,
     reply: Reply,
-    origin: ClientOrigin,
+    origin: TaskAsker,
     send: (request: Message) => void,
   ): Promise<void> {
     if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
@@ -145,7 +145,7 @@ export class ModernTasks {
    * Sends a call that may become a task.
    * @param send sends a request to the server, whose answer is that of the call
    */
-  async call(call: Message, answer: Answer, origin: ClientOrigin, send: (request: Message) => void): Promise<void> {
+  async call(call: Message, answer: Answer, origin: TaskAsker, send: (request: Message) => void): Promise<void> {
     const { afterMs } = this.#options;
     const begin = (): Promise<void> => this.#begin(call, answer, origin, send);
     if (afterMs > 0) {
@@ -156,7 +156,7 @@ export class ModernTasks {
     if (!answer.isOver) send(call);
   }
 
-  async #begin(call: Message, answer: Answer, origin: ClientOrigin, send: (request: Message) => void): Promise<void> {
+  async #begin(call: Message, answer: Answer, origin: TaskAsker, send: (request: Message) => void): Promise<void> {
     const { tasks } = this.#options;
     const capabilities = capabilitiesOf(call);
     const canBeAsked = capabilities !== undefined && readClientFeatures(capabilities).size > 0;
@@ -190,7 +190,7 @@ export class ModernTasks {
     return putFirst(response, object, inside);
   }
 
-  async #askerOf({ principal, forwarded }: ClientOrigin): Promise<TaskClient> {
+  async #askerOf({ principal, forwarded }: TaskAsker): Promise<TaskClient> {
     const { server, marks } = this.#options;
     const credentials = forwarded === undefined ? '' : await marks.markOf(server, forwarded);
     return { principal, credentials, server };

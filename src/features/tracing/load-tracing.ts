@@ -1,5 +1,5 @@
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
-import type { RequestTracing } from './trace-requests.ts';
+import type { RequestTracing } from '../../core/http/pipeline/traced-messages.ts';
 import type { Tracing } from './find-tracing.ts';
 
 /** Creates spans for the requests of clients and for the requests to servers. */

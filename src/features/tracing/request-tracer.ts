@@ -1,11 +1,11 @@
 // src/features/tracing: spans of the requests to servers.
 import { propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
+import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
+import { type CreateInterceptor, Interceptor, type Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { putTraceContext, readTraceContext, traceHeaders } from '../../core/protocol/http/trace-context.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
-import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../../core/backend/link/link.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
 
 /** The span of a request that the server has not answered. */

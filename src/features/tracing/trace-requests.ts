@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Attributes, context, propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
-import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
+import type { RequestTracing, TraceRequests } from '../../core/http/pipeline/traced-messages.ts';
 import { putTraceContext, readTraceContext } from '../../core/protocol/http/trace-context.ts';
 import { type Message, readBody } from '../../core/protocol/message/message.ts';
 import type { EventBatch } from '../../core/reply/event-batch.ts';
@@ -8,28 +8,7 @@ import { ForwardingReply } from '../../core/reply/forwarding-reply.ts';
 import { ForwardingSink } from '../../core/reply/forwarding-sink.ts';
 import type { CompleteAnswer, EventSink, Headers, Reply } from '../../core/reply/reply.ts';
 import { contain } from '../../core/util/boundary.ts';
-import type { ReadPost } from '../../core/http/pipeline/read-messages.ts';
-
-/** A post whose requests have spans. */
-export interface TracedMessages {
-  /** The same post, each request with its span in `params._meta`. */
-  readonly posted: ReadPost;
-  /** Wraps the reply: its answers end the spans. */
-  traceReply(reply: Reply): Reply;
-}
-
-/**
- * Begins the spans of the requests in a post; undefined if there are none. `headers` are those of the post, and
- * `requestId` is its id in logs, if it has one.
- */
-export type TraceRequests = (
-  posted: ReadPost,
-  headers: IncomingHttpHeaders,
-  requestId?: string,
-) => TracedMessages | undefined;
-
-/** Creates the tracing of a server, by the protocol of its clients. */
-export type RequestTracing = (server: string, protocol: 'http' | 'websocket') => TraceRequests;
+import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
 
 /**
  * Traces client requests: from the end of their reading to the response. If the response comes on another connection,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { NoUpstreamToken, type TokenSubject, type UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { backoff } from '../../core/util/timing/backoff.ts';
-import { NoUpstreamToken, type TokenSubject, type UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 
 /** A token that an authorization server has issued. */
 export interface IssuedToken {

@@ -1,11 +1,11 @@
-import type { RequestId } from '../../core/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
-import type { Message } from '../../core/protocol/message/message.ts';
-import { methodOf } from '../../core/protocol/methods/methods.ts';
 import type { RequestIds } from '../../core/backend/backend.ts';
 import { AskGate, type AskingCall } from '../../core/multiplex/ask-gate.ts';
 import { CallBook } from '../../core/multiplex/call-book.ts';
 import { Route } from '../../core/multiplex/route.ts';
+import type { RequestId } from '../../core/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import type { Message } from '../../core/protocol/message/message.ts';
+import { methodOf } from '../../core/protocol/methods/methods.ts';
 
 /** The outcome of the view's own request: the response, or undefined if there will be none. */
 export type OnOutcome = (response: Message | undefined) => void;

@@ -1,12 +1,3 @@
-import type { Reason, RequestId } from '../../core/protocol/faults.ts';
-import { type Handshake, readHandshake } from '../../core/protocol/handshake.ts';
-import { type ForwardedHeaders, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
-import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
-import { changedMessage, type Message } from '../../core/protocol/message/message.ts';
-import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
-import type { UiUris } from '../../core/protocol/ui-uris.ts';
-import { contain } from '../../core/util/boundary.ts';
-import { isObject } from '../../core/util/is-object.ts';
 import type {
   Backend,
   BackendEnd,
@@ -19,6 +10,15 @@ import type {
 import { RestartPolicy } from '../../core/backend/starting/restart-policy.ts';
 import { openStartingBackend } from '../../core/backend/starting/starting-backend.ts';
 import { WaitingList } from '../../core/backend/waiting-budget.ts';
+import type { Reason, RequestId } from '../../core/protocol/faults.ts';
+import { type Handshake, readHandshake } from '../../core/protocol/handshake.ts';
+import { type ForwardedHeaders, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
+import { changedMessage, type Message } from '../../core/protocol/message/message.ts';
+import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
+import type { UiUris } from '../../core/protocol/ui-uris.ts';
+import { contain } from '../../core/util/boundary.ts';
+import { isObject } from '../../core/util/is-object.ts';
 import { type CallsOfView, type MemberCall, MemberCalls, memberCallOf, type OnOutcome } from './member-calls.ts';
 
 /** Receives what a server of a view does. All methods are called outside of calls into the view. */

@@ -1,3 +1,5 @@
+import type { Backend } from '../../core/backend/backend.ts';
+import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { errorCodeIn, scalarAt } from '../../core/protocol/json/splice.ts';
@@ -7,8 +9,6 @@ import { createMessage, type Message, withId } from '../../core/protocol/message
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
-import type { Backend } from '../../core/backend/backend.ts';
-import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { FanOut } from './fan-out.ts';
 import type { Member } from './member.ts';
 import type { UriRoutes } from './uri-routes.ts';

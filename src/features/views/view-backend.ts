@@ -1,4 +1,16 @@
 // src/features/views: several servers behind one endpoint.
+
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../../core/backend/backend.ts';
+import { CookieJar } from '../../core/backend/cookie-jar.ts';
+import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json/splice.ts';
@@ -11,23 +23,12 @@ import {
   memberValue,
   withId,
 } from '../../core/protocol/message/message.ts';
+import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import type { Method } from '../../core/protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';
 import { type LogLevel, readLogLevel } from '../../core/protocol/modern/log-levels.ts';
-import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import { elicitationComplete, UrlElicitations } from '../../core/protocol/url-elicitations.ts';
 import { contain } from '../../core/util/boundary.ts';
-import type {
-  Backend,
-  BackendEnd,
-  BackendEvents,
-  CloseOptions,
-  OpenBackend,
-  OpenOptions,
-  RequestIds,
-} from '../../core/backend/backend.ts';
-import type { FilterRules } from '../../core/backend/filter-rules.ts';
-import { CookieJar } from '../../core/backend/cookie-jar.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
 import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';

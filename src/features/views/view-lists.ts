@@ -1,3 +1,4 @@
+import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
 import { parseBounded, readScalar } from '../../core/protocol/json/scalar.ts';
 import { findRange, replaceParts } from '../../core/protocol/json/splice.ts';
@@ -5,7 +6,6 @@ import { readListItems, readNextCursor } from '../../core/protocol/list-page.ts'
 import type { Message } from '../../core/protocol/message/message.ts';
 import { type ListMethod, listMethods } from '../../core/protocol/methods/methods.ts';
 import { boundedWalks, hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
-import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { UriRoutes } from './uri-routes.ts';
 import { isAcceptedName, type NameTroubles, namesToShow, type ViewNames } from './view-names.ts';
 

@@ -1,7 +1,7 @@
+import type { BackendEnd } from '../../core/backend/backend.ts';
 import { type Message, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
-import type { BackendEnd } from '../../core/backend/backend.ts';
 import type { UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
 import { mergeHandshakes, type ViewIdentity } from './merge-handshakes.ts';

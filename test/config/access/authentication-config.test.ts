@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { makeKey } from '../../../src/app/commands/key-command.ts';
-import { digestOfKey } from '../../../src/core/auth/api-keys.ts';
 import { readKeysFile } from '../../../src/config/access/api-key-sources.ts';
 import { hasAuthentication } from '../../../src/config/access/authentication-config.ts';
 import { readConfiguration } from '../../../src/config/config.ts';
 import { renderIssueMessage } from '../../../src/config/issues.ts';
 import { namesAt } from '../../../src/config/options/option-names.ts';
 import { isolationOf } from '../../../src/config/servers/process-sharing.ts';
+import { digestOfKey } from '../../../src/core/auth/api-keys.ts';
 
 const secret = 'correct-horse-battery-staple-0123456789';
 const sha256 = digestOfKey(secret);

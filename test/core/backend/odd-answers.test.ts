@@ -9,13 +9,13 @@ import { WebSocketServer } from 'ws';
 import { matchAnswers } from '../../../src/core/backend/answers/match-answers.ts';
 import type { OpenBackend } from '../../../src/core/backend/backend.ts';
 import { linkBackends } from '../../../src/core/backend/link/link.ts';
+import { openStdio } from '../../../src/core/backend/stdio/stdio-backend.ts';
+import { LineSplitter } from '../../../src/core/protocol/wire/lines.ts';
 import { openModernHttp } from '../../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../../src/features/remote/socket/socket-backend.ts';
 import { openSse } from '../../../src/features/remote/sse/sse-backend.ts';
-import { openStdio } from '../../../src/core/backend/stdio/stdio-backend.ts';
 import { openStreamableHttp } from '../../../src/features/remote/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../../src/features/websocket/backend/websocket-backend.ts';
-import { LineSplitter } from '../../../src/core/protocol/wire/lines.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from './open-backend.ts';
 

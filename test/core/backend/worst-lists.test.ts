@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { editCall, filterList } from '../../../src/features/filters/edit-tools.ts';
 import { FilterRules } from '../../../src/core/backend/filter-rules.ts';
 import { MirroredParameters } from '../../../src/core/backend/mirrored-parameters.ts';
-import { UriRoutes } from '../../../src/features/views/uri-routes.ts';
-import { readPage } from '../../../src/features/views/view-lists.ts';
-import { ViewNames } from '../../../src/features/views/view-names.ts';
 import { RerunPolicy } from '../../../src/core/call/rerun.ts';
 import { Tasks } from '../../../src/core/call/tasks.ts';
 import { filterTools } from '../../../src/core/http/replies/filter-tools.ts';
@@ -13,6 +9,10 @@ import { listOf } from '../../../src/core/protocol/methods/methods.ts';
 import { offeredTools } from '../../../src/core/protocol/modern/offered-tools.ts';
 import { asLegacyResponse } from '../../../src/features/eras/translate/legacy-on-modern/legacy-response.ts';
 import { asModernResponse } from '../../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
+import { editCall, filterList } from '../../../src/features/filters/edit-tools.ts';
+import { UriRoutes } from '../../../src/features/views/uri-routes.ts';
+import { readPage } from '../../../src/features/views/view-lists.ts';
+import { ViewNames } from '../../../src/features/views/view-names.ts';
 import { costOf, costOfTurn } from '../../support/cpu-time.ts';
 
 const bytes = 8 * 1024 * 1024;

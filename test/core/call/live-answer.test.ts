@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Answer, type AnswerPolicy, discoveryPolicy, legacyPolicy, modernPolicy } from '../../../src/core/call/answer.ts';
+import {
+  Answer,
+  type AnswerPolicy,
+  discoveryPolicy,
+  legacyPolicy,
+  modernPolicy,
+} from '../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../src/core/call/live-target.ts';
 import { codeOf } from '../../../src/core/protocol/faults.ts';
 import { asMessage } from '../../support/as-message.ts';

@@ -3,9 +3,9 @@ import { createOriginRules, type OriginOptions } from '../../../src/core/auth/or
 import { Authorization } from '../../../src/core/auth/scopes/authorization.ts';
 import { ScopeRules, type ScopeRulesOptions } from '../../../src/core/auth/scopes/scope-rules.ts';
 import type { CallTelemetry, EndedCall } from '../../../src/core/call/call-events.ts';
+import type { AdmissionOptions } from '../../../src/core/http/pipeline/admission.ts';
 import { CredentialMarks } from '../../../src/core/keys/credential-marks.ts';
 import { configuredKeys } from '../../../src/core/keys/state-keys.ts';
-import type { AdmissionOptions } from '../../../src/core/http/pipeline/admission.ts';
 import type { Reason } from '../../../src/core/protocol/faults.ts';
 import type { Server } from '../../../src/core/server/server.ts';
 

@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { afterAll, expect, test } from 'vitest';
-import { ConsoleRecord } from '../../../src/features/console/record/console-record.ts';
-import { createAudit } from '../../../src/features/audit/audit.ts';
 import type { GatewayEvent } from '../../../src/core/ops/gateway-events.ts';
 import { createHealthSink } from '../../../src/core/ops/health/health-sink.ts';
 import { ServerHealth } from '../../../src/core/ops/health/server-health.ts';
@@ -15,10 +13,12 @@ import { createSessionLifecycleLog } from '../../../src/core/ops/log/session-lif
 import { createSharedServerLog } from '../../../src/core/ops/log/shared-server-log.ts';
 import { StdoutNoiseLog } from '../../../src/core/ops/log/stdout-noise-log.ts';
 import { catalogue, type MetricKey } from '../../../src/core/ops/metrics/catalogue.ts';
+import { RepeatedHelp } from '../../../src/core/ops/repeated-help.ts';
+import { createAudit } from '../../../src/features/audit/audit.ts';
+import { ConsoleRecord } from '../../../src/features/console/record/console-record.ts';
 import { CallMetrics } from '../../../src/features/metrics/collectors/call-metrics.ts';
 import { countEvents } from '../../../src/features/metrics/collectors/event-metrics.ts';
 import { Metrics } from '../../../src/features/metrics/metrics.ts';
-import { RepeatedHelp } from '../../../src/core/ops/repeated-help.ts';
 import { numberedEvents } from './sample-events.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gangway-events-'));

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { allReasons, codeOf, deniesReaching, entryOf, faultMessage, type Reason } from '../../../src/core/protocol/faults.ts';
+import {
+  allReasons,
+  codeOf,
+  deniesReaching,
+  entryOf,
+  faultMessage,
+  type Reason,
+} from '../../../src/core/protocol/faults.ts';
 
 /** Codes of -32020..-32099 that the specification defines (2026-07-28); the rest of that range is reserved for it. */
 const definedBySpecification = [-32020, -32021, -32022];

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ScopeRules } from '../../../src/core/auth/scopes/scope-rules.ts';
 import { foldedMethodOf } from '../../../src/core/backend/filter-rules.ts';
-import { blocksNextForMs } from '../../../src/features/remote/http-client/post-order.ts';
 import { isHarmless } from '../../../src/core/call/rerun.ts';
 import { readTaskUpdate } from '../../../src/core/call/tasks.ts';
-import { needsSession } from '../../../src/features/eras/modern-on-legacy/client-form.ts';
-import { isListChange, ListCache } from '../../../src/features/eras/modern/list-cache.ts';
 import { methodLabel, methodsOf } from '../../../src/core/ops/metrics/method-labels.ts';
 import { parseAffinity } from '../../../src/core/protocol/affinity.ts';
 import { newestModern } from '../../../src/core/protocol/known-revisions.ts';
@@ -27,8 +24,11 @@ import {
 import { statusOf } from '../../../src/core/protocol/modern/error-status.ts';
 import { mirroredHeaders, missingHeader } from '../../../src/core/protocol/modern/mirrored-headers.ts';
 import { isChange } from '../../../src/core/protocol/modern/subscription-filter.ts';
-import { asModernResponse } from '../../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
 import { ClientState } from '../../../src/core/session/record/client-state.ts';
+import { isListChange, ListCache } from '../../../src/features/eras/modern/list-cache.ts';
+import { needsSession } from '../../../src/features/eras/modern-on-legacy/client-form.ts';
+import { asModernResponse } from '../../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
+import { blocksNextForMs } from '../../../src/features/remote/http-client/post-order.ts';
 
 const params = { name: 'n', uri: 'u://x', taskId: 't' };
 const principal = { issuer: '', subject: '', client: '' };

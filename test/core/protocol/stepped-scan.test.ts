@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
-import { copyOf, defaultLimits, type ScannedValue, SteppedScan, scanJson } from '../../../src/core/protocol/json/scan.ts';
+import {
+  copyOf,
+  defaultLimits,
+  type ScannedValue,
+  SteppedScan,
+  scanJson,
+} from '../../../src/core/protocol/json/scan.ts';
 
 const maxDepth = 8;
 

@@ -3,6 +3,9 @@ import { Sessions, type SessionsOptions } from '../../../src/core/registry/sessi
 import type { SessionEndReason } from '../../../src/core/session/end-reason.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import {
   createServer,
   createTelemetry,
@@ -14,9 +17,6 @@ import {
   response,
   wideLimits,
 } from '../session/session-fixture.ts';
-import { readMessage } from '../../support/fake-backend.ts';
-import { createFakeReply } from '../../support/fake-reply.ts';
-import { waitFor } from '../../support/wait-for.ts';
 
 const limits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never };
 

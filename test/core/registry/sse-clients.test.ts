@@ -2,6 +2,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../../src/core/registry/sessions.ts';
 import { faultAnswer } from '../../../src/core/reply/reply.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
+import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import {
   createServer,
   createTelemetry,
@@ -16,9 +19,6 @@ import {
   turn,
   wideLimits,
 } from '../session/session-fixture.ts';
-import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
-import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
-import { waitFor } from '../../support/wait-for.ts';
 
 const limits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never };
 const modern = {

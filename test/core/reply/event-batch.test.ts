@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReceivedBatch } from '../../../src/features/cluster/forward/received-events.ts';
 import type { SseEvent } from '../../../src/core/protocol/wire/sse.ts';
 import {
   createBatch,
@@ -12,6 +11,7 @@ import {
   type EventBatch,
   gapBatch,
 } from '../../../src/core/reply/event-batch.ts';
+import { ReceivedBatch } from '../../../src/features/cluster/forward/received-events.ts';
 
 const at = (seq: number) => ({ stream: 3, epoch: 5, seq });
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));

@@ -2,7 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { ApiKeys, digestOfKey } from '../../../src/core/auth/api-keys.ts';
 import { createAuthenticate } from '../../../src/core/auth/authenticate.ts';
-import { denyAll, makeStartToken, requireScope, requireStartToken } from '../../../src/features/console/access-policy.ts';
+import {
+  denyAll,
+  makeStartToken,
+  requireScope,
+  requireStartToken,
+} from '../../../src/features/console/access-policy.ts';
 import { requestWith } from '../../core/auth/authentication-request.ts';
 
 const incoming = (key?: string): IncomingMessage =>

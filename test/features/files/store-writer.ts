@@ -1,5 +1,5 @@
-import { openFileStore } from '../../../src/features/files/file-store.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
+import { openFileStore } from '../../../src/features/files/file-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 
 /**

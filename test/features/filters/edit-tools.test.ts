@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { editCall, type FilteredList, filterList } from '../../../src/features/filters/edit-tools.ts';
 import { FilterRules } from '../../../src/core/backend/filter-rules.ts';
 import { readGatewayMessage } from '../../../src/core/protocol/message/message.ts';
 import { beginTurn } from '../../../src/core/util/timing/work-meter.ts';
+import { editCall, type FilteredList, filterList } from '../../../src/features/filters/edit-tools.ts';
 
 /** What tests before these have read in the same turn does not count: a list is filtered at once. */
 beforeEach(beginTurn);

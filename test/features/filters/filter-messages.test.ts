@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { filtersOf } from '../../../src/features/filters/filter-messages.ts';
 import type { FilterOptions } from '../../../src/core/backend/filter-rules.ts';
 import { linkBackends } from '../../../src/core/backend/link/link.ts';
 import { mayBeOwnId } from '../../../src/core/protocol/ids/own-ids.ts';
-import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
+import { filtersOf } from '../../../src/features/filters/filter-messages.ts';
 import { openBackend } from '../../core/backend/open-backend.ts';
+import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 
 const nothing: FilterOptions = { allowTools: [], denyTools: [], allowPrompts: [], denyPrompts: [], tools: {} };
 const deny = (...denyTools: string[]): FilterOptions => ({ ...nothing, denyTools });

@@ -1,5 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { CredentialWatch } from '../../../src/core/auth/credential-watch.ts';
+import type { Reason } from '../../../src/core/protocol/faults.ts';
+import { accepted, faultAnswer } from '../../../src/core/reply/reply.ts';
+import { keyFromToken } from '../../../src/core/session/session-key.ts';
 import {
   LegacyMessagesEndpoint,
   type LegacySseOptions,
@@ -7,11 +10,8 @@ import {
   newEndpointToken,
 } from '../../../src/features/legacy-sse/legacy-sse.ts';
 import { MessagesEndpoint } from '../../../src/features/legacy-sse/messages-endpoint.ts';
-import type { Reason } from '../../../src/core/protocol/faults.ts';
-import { accepted, faultAnswer } from '../../../src/core/reply/reply.ts';
-import { keyFromToken } from '../../../src/core/session/session-key.ts';
-import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
 import { alice, createAdmissionOptions } from '../../core/http/admission-fixture.ts';
+import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 const json = { 'content-type': 'application/json' };

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { CallReport } from '../../../src/core/call/call-report.ts';
 import { catalogue, type Metric } from '../../../src/core/ops/metrics/catalogue.ts';
+import { readOne } from '../../../src/core/protocol/message/message.ts';
 import { CallMetrics } from '../../../src/features/metrics/collectors/call-metrics.ts';
 import { watchProcesses } from '../../../src/features/metrics/collectors/process-metrics.ts';
 import { createExposition } from '../../../src/features/metrics/exposition.ts';
 import { Metrics } from '../../../src/features/metrics/metrics.ts';
 import { Distribution } from '../../../src/features/metrics/series.ts';
-import { readOne } from '../../../src/core/protocol/message/message.ts';
 
 describe('the catalogue', () => {
   it.each(Object.values<Metric>(catalogue))(

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BackendEnd, BackendEvents, RequestIds } from '../../../src/core/backend/backend.ts';
 import { linkBackends } from '../../../src/core/backend/link/link.ts';
-import { traceRequests } from '../../../src/features/tracing/request-tracer.ts';
 import { readForwardedCredentials } from '../../../src/core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../src/core/protocol/message/message.ts';
+import { traceRequests } from '../../../src/features/tracing/request-tracer.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';

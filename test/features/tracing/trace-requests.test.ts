@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { context, trace } from '@opentelemetry/api';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readMessages } from '../../../src/core/http/pipeline/read-messages.ts';
-import { createRequestTracing } from '../../../src/features/tracing/trace-requests.ts';
 import { createMessageBatch } from '../../../src/core/reply/event-batch.ts';
 import { accepted, faultAnswer } from '../../../src/core/reply/reply.ts';
+import { createRequestTracing } from '../../../src/features/tracing/trace-requests.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';
 

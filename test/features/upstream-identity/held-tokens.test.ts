@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HeldTokens, type IssuedToken } from '../../../src/features/upstream-identity/held-tokens.ts';
 import { NoUpstreamToken, type TokenSubject } from '../../../src/core/backend/upstream-tokens.ts';
+import { HeldTokens, type IssuedToken } from '../../../src/features/upstream-identity/held-tokens.ts';
 
 /** Requests that wait until the test answers them. */
 class Endpoint {

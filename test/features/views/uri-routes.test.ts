@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { UriRoutes } from '../../../src/features/views/uri-routes.ts';
 import { listOf } from '../../../src/core/protocol/methods/methods.ts';
+import { UriRoutes } from '../../../src/features/views/uri-routes.ts';
 import { costOf } from '../../support/cpu-time.ts';
 
 const routesOf = (...servers: string[]) => new UriRoutes(servers);

@@ -35,7 +35,11 @@ const inPlace = {
   setup({ onResolve, onLoad }) {
     const own = (name) => JSON.stringify(join(root, name));
     const fakes = {
-      'http-connection': [own('src/features/remote/http-client/http-connection.ts'), 'openHttpConnection', 'fake-sockets.ts'],
+      'http-connection': [
+        own('src/features/remote/http-client/http-connection.ts'),
+        'openHttpConnection',
+        'fake-sockets.ts',
+      ],
       pauses: [`'node:timers/promises'`, 'setTimeout', 'short-pauses.ts'],
       'load-library': [own('src/core/util/load-library.ts'), 'loadLibrary', 'guided/fake-library.ts'],
     };

@@ -1,10 +1,10 @@
 // src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
 
-import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
+import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
 import type { RedisFindings } from '../../../features/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../features/redis/diagnose/trouble.ts';

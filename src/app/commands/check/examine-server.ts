@@ -1,16 +1,16 @@
-import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
-import { filtersOf } from '../../../features/filters/filter-messages.ts';
-import { linkBackends } from '../../../core/backend/link/link.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
-import { probeEra } from '../../../features/eras/modern/era-probe.ts';
-import { probeEraOverHttp } from '../../../features/eras/modern/http-era-probe.ts';
+import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
+import { linkBackends } from '../../../core/backend/link/link.ts';
 import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
 import { PageWalk } from '../../../core/protocol/list-page.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { methodNotFound } from '../../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../../core/server/server-events.ts';
 import { isObject } from '../../../core/util/is-object.ts';
+import { probeEra } from '../../../features/eras/modern/era-probe.ts';
+import { probeEraOverHttp } from '../../../features/eras/modern/http-era-probe.ts';
+import { filtersOf } from '../../../features/filters/filter-messages.ts';
 import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
   explainEcho,

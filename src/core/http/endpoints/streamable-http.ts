@@ -2,11 +2,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { cachePerConnection } from '../../auth/cache-per-connection.ts';
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
-import type { Groups } from '../../../features/eras/modern-on-legacy/groups.ts';
-import type { ListCache } from '../../../features/eras/modern/list-cache.ts';
-import type { ModernServer } from '../../../features/eras/modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { namesModernRevision } from '../../protocol/known-revisions.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { type EventId, finalSeq, parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Sessions } from '../../registry/sessions.ts';
@@ -23,31 +21,20 @@ import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
 import { filteringReply } from '../replies/filtering-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
-import { ModernEndpoint } from '../../../features/eras/endpoint/modern.ts';
-import type { ModernTasks } from '../../../features/tasks/modern-tasks.ts';
-import { SessionlessEndpoint } from '../../../features/eras/endpoint/sessionless.ts';
+import type { RequestContext } from '../request-context.ts';
 
 /** Options of an endpoint. */
 export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly sessions: Pick<Sessions, 'anywhere' | 'open'>;
-  /** The server for clients of the modern era. */
-  readonly modern: ModernServer;
-  /** The same server, where it is of the legacy era. */
-  readonly groups: Groups;
-  /** The lists of the server that are kept. */
-  readonly lists: ListCache;
-  /** See `ModernEndpointOptions`. */
-  readonly tasks?: ModernTasks | undefined;
-  /** Whether requests of the legacy era without a session id are served. */
-  readonly sessionless: 'serve' | 'reject';
+  /** Serves messages of the modern era; absent if they are refused. */
+  readonly modern?: { post(context: RequestContext, message: Message, reply: Reply): void };
+  /** Serves requests of the legacy era without a session id; absent if they are refused. */
+  readonly sessionless?: { post(context: RequestContext, posted: ReadPost, reply: Reply): void } | undefined;
   /** Ends open streams and requests whose credentials have expired. */
   readonly watch: CredentialWatch;
   readonly maxDepth: number;
   readonly heartbeatMs: number;
   readonly slowReaderMs: number;
-  /** See `ModernEndpointOptions`. */
-  readonly progressMs?: number;
-  readonly commitAfterMs: number;
 }
 
 /**
@@ -58,22 +45,17 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
 export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, MessagePolicy<HttpContext> {
   readonly #options: StreamableHttpEndpointOptions;
   readonly #receiver: MessageReceiver<HttpContext>;
-  readonly #modern: ModernEndpoint;
-  /** Undefined if requests of the legacy era without a session id are not served. */
-  readonly #sessionless: SessionlessEndpoint | undefined;
 
   constructor(options: StreamableHttpEndpointOptions) {
     this.#options = options;
     this.#receiver = new MessageReceiver(this, options, 'http');
-    this.#modern = new ModernEndpoint(options);
-    this.#sessionless = options.sessionless === 'serve' ? new SessionlessEndpoint(options) : undefined;
   }
 
   serve(context: HttpContext): void {
     const { method, headers } = context;
     if (method === 'POST') return this.#post(context);
     if (method !== 'GET' && method !== 'DELETE') return context.respondWithFault('method_not_allowed');
-    const refusal = findPostOnlyReason(headers, this.#sessionless !== undefined);
+    const refusal = findPostOnlyReason(headers, this.#options.sessionless !== undefined);
     if (refusal !== undefined) return context.respondWithFault(refusal);
     if (method === 'GET') this.#get(context);
     else this.#remove(context);
@@ -106,15 +88,19 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
   }
 
   dispatch(context: HttpContext, posted: ReadPost, reply: Reply): void {
-    const { server, sessions } = this.#options;
+    const { server, sessions, sessionless } = this.#options;
     const { messages, isBatch, modern, initialize, id } = posted;
-    if (modern !== undefined) return this.#modern.post(context, modern, reply);
+    if (modern !== undefined) {
+      if (this.#options.modern === undefined) reply.answer(faultAnswer('unsupported_version', id));
+      else this.#options.modern.post(context, modern, reply);
+      return;
+    }
     // An `initialize` in a session goes to the session, which refuses it. A client of an unknown session gets 404, as with
     // any other message, and starts anew.
     const namesSession = context.headers['mcp-session-id'] !== undefined;
     if (initialize !== undefined && !namesSession && !isBatch)
       return sessions.open(server, context.sender.principal, initialize, reply);
-    if (!namesSession && this.#sessionless !== undefined) return this.#sessionless.post(context, posted, reply);
+    if (!namesSession && sessionless !== undefined) return sessionless.post(context, posted, reply);
     const session = this.#findSession(context);
     if (typeof session === 'string') return reply.answer(faultAnswer(session, id));
     session.post({ messages, isBatch }, reply);

@@ -1,7 +1,6 @@
 // src/core/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { nextNonceOf } from '../../auth/next-nonce.ts';
 import {
   type Authenticate,
   type Challenge,
@@ -10,6 +9,7 @@ import {
   printableText,
   type RefusalDetail,
 } from '../../auth/identity.ts';
+import { nextNonceOf } from '../../auth/next-nonce.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import { withTokenSubject } from '../../auth/token-subject.ts';
 import type { CallTelemetry } from '../../call/call-events.ts';
@@ -28,7 +28,7 @@ import { hasResponse } from '../malformed-requests.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
 import { reservedBytes } from './request-permits.ts';
-import type { RequestTracing } from '../../../features/tracing/trace-requests.ts';
+import type { RequestTracing } from './traced-messages.ts';
 
 /** Options of the admission to every endpoint of a server. */
 export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {

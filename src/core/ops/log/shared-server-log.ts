@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { DropCounts, SharedServerEvent, UnusedOption } from '../../server/shared-server-events.ts';
 import { modernEra } from '../../protocol/known-revisions.ts';
+import type { DropCounts, SharedServerEvent, UnusedOption } from '../../server/shared-server-events.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd } from '../health/start-help.ts';

@@ -25,6 +25,8 @@ export type ReadEnvelope =
 
 export const clientCapabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 export const clientInfoKey = 'io.modelcontextprotocol/clientInfo';
+/** The key of `_meta` under which a server identifies itself (2026-07-28, server/discover). */
+export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
 export const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 const openBrace = 0x7b;

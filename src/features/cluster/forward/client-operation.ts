@@ -1,9 +1,10 @@
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type EventId, formatEventId } from '../../../core/protocol/wire/event-id.ts';
+import type { RemoteOpening } from '../../../core/registry/session-cluster.ts';
 import type { RequestFacts } from '../../../core/reply/reply.ts';
 import type { ClientPost } from '../../../core/session/session-handle.ts';
-import type { PeerRequest, RemoteOpening } from '../peers/peer-request.ts';
+import type { PeerRequest } from '../peers/peer-request.ts';
 import type { ClientReply } from './client-reply.ts';
 
 /** An operation that a client requests on a session that another instance may own. */

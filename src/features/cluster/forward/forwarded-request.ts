@@ -2,7 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isHarmless } from '../../../core/call/rerun.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { type EventId, formatRequests, readRequestIds } from '../../../core/protocol/wire/event-id.ts';
-import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../../../core/reply/reply.ts';
+import {
+  type CompleteAnswer,
+  type EventSink,
+  faultAnswer,
+  type Headers,
+  type Reply,
+} from '../../../core/reply/reply.ts';
 import { returnWindowMs, strandedReturnMs } from '../../../core/session/outbound/streams.ts';
 import type { SessionHandle } from '../../../core/session/session-handle.ts';
 import { getStream } from '../../../core/store/event-log.ts';

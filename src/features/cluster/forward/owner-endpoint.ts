@@ -1,11 +1,12 @@
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, readBody } from '../../../core/protocol/message/message.ts';
 import { parseEventId } from '../../../core/protocol/wire/event-id.ts';
-import { faultAnswer, type Reply } from '../../../core/reply/reply.ts';
+import type { ClusterHost, RemoteOpening } from '../../../core/registry/session-cluster.ts';
+import { faultAnswer } from '../../../core/reply/reply.ts';
 import type { SessionHandle } from '../../../core/session/session-handle.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { HeldBytes } from '../../../core/util/held-bytes.ts';
-import type { PeerReply, PeerRequest, RemoteOpening } from '../peers/peer-request.ts';
+import type { PeerReply, PeerRequest } from '../peers/peer-request.ts';
 
 /** Options of `OwnerEndpoint`. */
 export interface OwnerEndpointOptions {
@@ -15,8 +16,7 @@ export interface OwnerEndpointOptions {
   isChanging(key: string): boolean;
   /** Takes over a session that nobody owns, if possible. Never rejects. */
   adopt(key: string, forwarded: ForwardedHeaders | undefined): Promise<void>;
-  /** A function that opens a session under this key; undefined if it cannot be opened here. */
-  openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined;
+  readonly openerOf: ClusterHost['openerOf'];
 }
 
 /** The most bytes of requests that wait for takeovers at once (P8). Each may have 4 MiB. */

@@ -1,7 +1,7 @@
-import type { Reason } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { sessionRevision } from '../../../core/protocol/known-revisions.ts';
 import { ownsOrShares } from '../../../core/protocol/principal.ts';
+import type { ClusterHost } from '../../../core/registry/session-cluster.ts';
 import type { Server } from '../../../core/server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../../../core/session/lookup.ts';
 import { type Adoption, prepareAdoption } from '../../../core/session/record/adoption.ts';
@@ -15,33 +15,19 @@ import type { FailedAttempt, LookupFault, SessionLocation } from '../forward/for
 import { type Lease, settlingMs } from './lease.ts';
 
 /** Options of `Directory`. */
-export interface DirectoryOptions {
+export interface DirectoryOptions
+  extends Pick<ClusterHost, 'find' | 'currentServer' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'isEnding'> {
   readonly store: ClusterStore;
   readonly lease: Lease;
   readonly leaseMs: number;
-  /** The session of this instance with this key, ready or not. */
-  find(key: string): Session | undefined;
-  /** A configured server by its name. */
-  currentServer(name: string): Server | undefined;
-  /** A server as it was configured before, by its name and digest. Its sessions go on for a while. */
-  formerServer(name: string, digest: string): Server | undefined;
   /** The handle of a session of this instance. */
   handleOf(session: Session): SessionHandle;
   /** Makes a session that was taken over in this term a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption, term: number): void;
-  /**
-   * The fault for a session that is registered for this instance and is no longer here; undefined if it may be taken
-   * over.
-   */
-  endingHere(key: string): Reason | undefined;
   /** True if the store was away since the start. Only then can missing data be data that the store lost. */
   hadBreak(): boolean;
   /** A session was ended instead of taken over, because its owners were lost too often. */
   onTakeoverLimit(key: string, server: Server): void;
-  /** False while no session may be taken over, because the instance is about to stop. */
-  mayAdopt(): boolean;
-  /** True while a session with this key is ending here. */
-  isEnding(key: string): boolean;
   /** Another instance that can take sessions over in place of this one; undefined if none is known. */
   findSuccessor(): Promise<string | undefined>;
 }

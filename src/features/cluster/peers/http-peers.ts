@@ -2,21 +2,13 @@ import { connect as connectPlain, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import type { Client } from 'undici';
+import type { PeerStates, UnreachablePeer } from '../../../core/registry/session-cluster.ts';
 import type { Instances } from '../../../core/store/instances.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { loadLibrary } from '../../../core/util/load-library.ts';
 import { answerNonce, commonVersion, nonceBytes, ownVersions, type PeerRefusal, peerCredential } from './peer-proof.ts';
-import type {
-  PeerCall,
-  PeerHost,
-  PeerListener,
-  PeerRequest,
-  PeerStates,
-  PeerTransport,
-  Ping,
-  UnreachablePeer,
-} from './peer-request.ts';
+import type { PeerCall, PeerHost, PeerListener, PeerRequest, PeerTransport, Ping } from './peer-request.ts';
 import { ResponseReader } from './peer-response.ts';
 import { handshakeMs, type PeerAddresses, PeerServer, peerTls, requestHeader, socketName } from './peer-server.ts';
 

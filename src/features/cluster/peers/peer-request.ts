@@ -1,4 +1,4 @@
-import type { Principal } from '../../../core/protocol/principal.ts';
+import type { PeerStates, RemoteOpening } from '../../../core/registry/session-cluster.ts';
 import type { CompleteAnswer, Headers, Reply, RequestFacts } from '../../../core/reply/reply.ts';
 import type { GroupRequestOptions } from '../../../core/session/session-handle.ts';
 
@@ -38,13 +38,6 @@ interface PeerContext {
   readonly request: RequestFacts;
   /** Nobody owns the session, and the sender is about to stop: the receiver takes it over first. */
   readonly adopts?: true;
-}
-
-/** The session that an `initialize` opens. Its id is not told: only the client's instance needs it (P12). */
-export interface RemoteOpening {
-  readonly server: string;
-  readonly digest: string;
-  readonly principal: Principal;
 }
 
 /** The owner does not have the session. `ending`: it is about to give the session up, or to get it; ask again. */
@@ -91,18 +84,6 @@ export interface PeerHost {
   name(): string;
   /** Answers a request of another instance. Must not throw. */
   serve(request: PeerRequest, body: Buffer, reply: PeerReply): void;
-}
-
-/** Another instance that does not answer, for the operator. */
-export interface UnreachablePeer {
-  readonly instance: string;
-  readonly address: string;
-}
-
-/** The other instances that hold a lease, by whether they answer this one. */
-export interface PeerStates {
-  readonly reachable: number;
-  readonly unreachable: readonly UnreachablePeer[];
 }
 
 /** The way to other instances and from them. Tests replace it. */

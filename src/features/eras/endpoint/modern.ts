@@ -1,25 +1,33 @@
 import { Answer, type AnswerObserver, discoveryPolicy, modernPolicy } from '../../../core/call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
 import { CallReport } from '../../../core/call/call-report.ts';
+import type { CallTasks } from '../../../core/call/call-tasks.ts';
 import { LiveTarget } from '../../../core/call/live-target.ts';
 import { silenceOf } from '../../../core/call/silent-call.ts';
-import type { GroupCaller, Groups } from '../modern-on-legacy/groups.ts';
-import { isListChange, type ListCache } from '../modern/list-cache.ts';
-import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
+import type { Refusal, RequestContext } from '../../../core/http/request-context.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { reasonWithChallenge } from '../../../core/protocol/http/upstream-challenge.ts';
 import { type Message, memberValue, protocolVersionKey } from '../../../core/protocol/message/message.ts';
 import { isVendorNotification } from '../../../core/protocol/message/vendor-notification.ts';
 import { isRemoved } from '../../../core/protocol/methods/methods.ts';
 import { type Envelope, readEnvelope } from '../../../core/protocol/modern/envelope.ts';
-import { disagreeingHeader, missingHeader, type RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
-import { exceedsFilterLimits, hasFilter, isFilterAmbiguous } from '../../../core/protocol/modern/subscription-filter.ts';
+import {
+  disagreeingHeader,
+  missingHeader,
+  type RequestHeaders,
+} from '../../../core/protocol/modern/mirrored-headers.ts';
+import {
+  exceedsFilterLimits,
+  hasFilter,
+  isFilterAmbiguous,
+} from '../../../core/protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { accepted, faultAnswer, type Reply } from '../../../core/reply/reply.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import type { Refusal, RequestContext } from '../../../core/http/request-context.ts';
-import type { ModernTasks } from '../../tasks/modern-tasks.ts';
+import { isListChange, type ListCache } from '../modern/list-cache.ts';
+import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
+import type { GroupCaller, Groups } from '../modern-on-legacy/groups.ts';
 
 /** Options of the endpoint. */
 export interface ModernEndpointOptions {
@@ -29,7 +37,7 @@ export interface ModernEndpointOptions {
   /** The lists of the server that are kept. */
   readonly lists: ListCache;
   /** The tasks that the gateway makes of calls; absent if it makes none. */
-  readonly tasks?: ModernTasks | undefined;
+  readonly tasks?: CallTasks | undefined;
   readonly commitAfterMs: number;
   /** How long a call may be silent before its client gets progress; for ever by default. */
   readonly progressMs?: number;

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import type { StateKeys } from '../../../core/keys/state-keys.ts';
 import { parseOwn } from '../../../core/protocol/json/scalar.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
-import type { StateKeys } from '../../../core/keys/state-keys.ts';
 
 /**
  * The request that a state is bound to. With any other request the state is refused (2026-07-28, basic/patterns/mrtr,

@@ -10,7 +10,6 @@ import type {
   RequestIds,
 } from '../../../core/backend/backend.ts';
 import { Interceptor, linkBackends } from '../../../core/backend/link/link.ts';
-import type { ServerEra } from '../modern/server-era.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
@@ -20,6 +19,7 @@ import { readDiscovery, versionsAt } from '../../../core/protocol/modern/discove
 import { methodNotFound, modernErrorCodes } from '../../../core/protocol/revisions.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
+import type { ServerEra } from '../modern/server-era.ts';
 
 /** The ways to open backends for the legacy sessions of a server. */
 export interface EitherEraOptions {

@@ -1,9 +1,9 @@
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
-import type { CancelRequest } from '../modern/process/shared-calls.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
+import type { CancelRequest } from '../modern/process/shared-calls.ts';
 
 /** A modern server as a translator uses it, whatever its transport. */
 export interface ModernServerAccess {

@@ -1,10 +1,17 @@
 import type { CallAnswer, FaultData } from '../../../core/call/call-answer.ts';
-import type { CancelRequest } from '../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { cancelled, createOverloaded, type Message, memberRange, memberValue } from '../../../core/protocol/message/message.ts';
+import {
+  cancelled,
+  createOverloaded,
+  type Message,
+  memberRange,
+  memberValue,
+} from '../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../core/protocol/methods/methods.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
+import { boundedWalks } from '../../../core/util/timing/work-meter.ts';
+import type { CancelRequest } from '../modern/process/shared-calls.ts';
 import {
   type InputRequired,
   readInputRequired,
@@ -13,7 +20,6 @@ import {
   toRetryRequest,
 } from '../translate/legacy-on-modern/input-required.ts';
 import { asLegacyResponse } from '../translate/legacy-on-modern/legacy-response.ts';
-import { boundedWalks } from '../../../core/util/timing/work-meter.ts';
 import type { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 

@@ -1,6 +1,5 @@
 import type { Backend, BackendEvents, OpenOptions } from '../../../core/backend/backend.ts';
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
-import { ChangeFeed, type SubscribeOutcome } from '../modern/changes/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { findRange, scalarAt, valueAt } from '../../../core/protocol/json/splice.ts';
@@ -9,14 +8,11 @@ import { isDroppedForModern, isUnknownToModern } from '../../../core/protocol/me
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';
 import { type LogLevel, readLogLevel } from '../../../core/protocol/modern/log-levels.ts';
 import { listChanges, type SubscriptionFilter } from '../../../core/protocol/modern/subscription-filter.ts';
-import {
-  type LegacyClient,
-  readLegacyClient,
-  withEnvelope,
-} from '../translate/legacy-on-modern/legacy-client.ts';
+import { HeldBytes } from '../../../core/util/held-bytes.ts';
+import { ChangeFeed, type SubscribeOutcome } from '../modern/changes/change-feed.ts';
+import { type LegacyClient, readLegacyClient, withEnvelope } from '../translate/legacy-on-modern/legacy-client.ts';
 import { asLegacyResponse } from '../translate/legacy-on-modern/legacy-response.ts';
 import { toInitializeResult } from '../translate/legacy-on-modern/opening.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';

@@ -3,9 +3,13 @@ import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { readHandshake } from '../../../core/protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { newestLegacy } from '../../../core/protocol/known-revisions.ts';
-import { createBadResponse, createMessage, type Message, readGatewayMessage } from '../../../core/protocol/message/message.ts';
+import {
+  createBadResponse,
+  createMessage,
+  type Message,
+  readGatewayMessage,
+} from '../../../core/protocol/message/message.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
-import { type InitializedServer, readInitialized } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
 import type { Server } from '../../../core/server/server.ts';
 import type { SessionLookup } from '../../../core/session/lookup.ts';
@@ -13,6 +17,7 @@ import type { GroupRequestOptions, SessionHandle } from '../../../core/session/s
 import type { Store } from '../../../core/store/store.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import { type InitializedServer, readInitialized } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { ask } from './call-stream.ts';
 
 /** The parts that all sessions of a server's groups share. */

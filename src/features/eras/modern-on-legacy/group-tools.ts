@@ -1,10 +1,10 @@
-import { type ParamFault, ToolHeaders } from '../modern/process/tool-headers.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../../../core/protocol/message/message.ts';
 import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
 import { mayMirror } from '../../../core/protocol/modern/param-headers.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
+import { type ParamFault, ToolHeaders } from '../modern/process/tool-headers.ts';
 
 /** Who gets a list of tools: a list may be for one client only (P11). */
 export interface ToolListOwner {

@@ -1,23 +1,18 @@
 // src/features/eras/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
 import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../../core/call/answer.ts';
+import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange, withId } from '../../../core/protocol/message/message.ts';
+import { type ClientFeature, capabilitiesOf, readClientFeatures } from '../../../core/protocol/methods/askable.ts';
 import { isUnknownToLegacy, methodOf } from '../../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../../core/protocol/modern/envelope.ts';
 import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../../core/protocol/modern/retry.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import { anonymous, isSame } from '../../../core/protocol/principal.ts';
-import {
-  type ClientFeature,
-  capabilitiesOf,
-  readClientFeatures,
-} from '../../../core/protocol/methods/askable.ts';
-import { toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
-import { asLegacyNotification } from '../translate/modern-on-legacy/legacy-request.ts';
 import type { Isolation } from '../../../core/server/isolation.ts';
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import type { Changes } from '../../../core/store/shared/changes.ts';
@@ -25,8 +20,9 @@ import type { Values } from '../../../core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';
-import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { RequestStates } from '../keys/request-state.ts';
+import { toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
+import { asLegacyNotification } from '../translate/modern-on-legacy/legacy-request.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';
 import { CallIds, GroupCall, type GroupCallParts, type GroupRequest } from './group-call.ts';
 import { type GroupClient, groupTopic, stateBinding } from './group-client.ts';

@@ -1,7 +1,11 @@
 import type { BackendEnd, RequestIds } from '../../../core/backend/backend.ts';
 import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
+import {
+  type ForwardedHeaders,
+  noHeaders,
+  readForwardedCredentials,
+} from '../../../core/protocol/http/forwarded-headers.ts';
 import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json/splice.ts';
 import {
   changedMessage,

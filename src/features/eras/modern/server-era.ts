@@ -1,15 +1,14 @@
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
-import type { RunningProcesses } from '../../sharing/running-processes.ts';
 import type { OpenForProbe } from '../../../core/backend/starting/probed-backend.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { differsByClient, isClientRefused, type Server } from '../../../core/server/server.ts';
+import type { SharedServerEvent } from '../../../core/server/shared-server-events.ts';
 import { failedStartReason } from '../../../core/session/end-reason.ts';
 import type { Emit } from '../../../core/util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
-import type { SharedServerEvent } from '../../../core/server/shared-server-events.ts';
 
 export interface ServerEraOptions {
   readonly server: Server;
@@ -22,10 +21,20 @@ export interface ServerEraOptions {
   /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
   /** The processes of legacy sessions. Of some servers, no second one can run. */
-  legacy?(): RunningProcesses | undefined;
+  legacy?(): LegacyProcesses | undefined;
   /** The gateway's own version. */
   readonly version: string;
   readonly emit: Emit<SharedServerEvent>;
+}
+
+/** What the processes of legacy sessions say of the era. */
+interface LegacyProcesses {
+  /** A process serves sessions. */
+  readonly isServing: boolean;
+  /** After so long without an answer, a second process has probably not started because of the first, in milliseconds. */
+  readonly silenceMs: number;
+  /** A probe did not start beside the process that serves. */
+  noteOnlyProcess(): void;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { CallOutcome, EndedCall } from '../../../core/call/call-events.ts';
-import type { Era } from '../../../core/protocol/revisions.ts';
 import type { GatewayEvent } from '../../../core/ops/gateway-events.ts';
 import { methodLabel, outcomesOf } from '../../../core/ops/metrics/method-labels.ts';
+import type { Era } from '../../../core/protocol/revisions.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Distribution, Tally } from '../series.ts';
 

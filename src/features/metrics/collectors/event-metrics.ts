@@ -1,7 +1,7 @@
 import { isRefusalCause } from '../../../core/auth/refusal-causes.ts';
+import type { GatewaySink } from '../../../core/ops/gateway-events.ts';
 import type { SessionEndReason } from '../../../core/session/end-reason.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
-import type { GatewaySink } from '../../../core/ops/gateway-events.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** End reasons of sessions whose server did not start. */

@@ -1,7 +1,7 @@
-import type { PeerStates } from '../../cluster/peers/peer-request.ts';
-import type { Readiness } from '../../../core/registry/readiness.ts';
 import type { ServerStatus } from '../../../core/ops/health/server-health.ts';
 import type { MetricKey } from '../../../core/ops/metrics/catalogue.ts';
+import type { Readiness } from '../../../core/registry/readiness.ts';
+import type { PeerStates } from '../../../core/registry/session-cluster.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** The state of a running gateway that metrics read. */

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, decodeProtectedHeader, EmbeddedJWK, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { RefusalCause } from '../../../core/auth/refusal-causes.ts';
 import { proofAlgorithms } from '../../../core/auth/proof-algorithms.ts';
+import type { RefusalCause } from '../../../core/auth/refusal-causes.ts';
 
 /** What a proof must be for (RFC 9449, section 4.3). */
 export interface ExpectedProof {

@@ -1,10 +1,10 @@
 import type { JWTPayload } from 'jose';
-import { detach } from '../../../core/util/boundary.ts';
-import { BoundedMap } from '../../../core/util/bounded-map.ts';
-import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import type { BearerToken } from '../../../core/auth/bearer-token.ts';
 import { printableText } from '../../../core/auth/identity.ts';
 import type { RefusalCause } from '../../../core/auth/refusal-causes.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { BoundedMap } from '../../../core/util/bounded-map.ts';
+import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { TokenFlights } from '../upstream/token-flights.ts';
 import type { TokenAnswer } from './introspection-endpoint.ts';
 import { type ClaimRules, readBearer, readClient, type TokenBearer } from './token-claims.ts';

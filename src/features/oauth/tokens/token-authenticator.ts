@@ -1,11 +1,11 @@
 // src/features/oauth/tokens: access tokens of OAuth authorization servers, and the metadata of the gateway as their resource.
 import type { IncomingMessage } from 'node:http';
 import { decodeJwt } from 'jose';
-import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import type { Authenticator } from '../../../core/auth/authenticate.ts';
 import type { BearerToken } from '../../../core/auth/bearer-token.ts';
-import type { CheckPossession } from '../dpop/possession.ts';
 import { type Challenge, type Identity, printableText } from '../../../core/auth/identity.ts';
+import { BoundedMap } from '../../../core/util/bounded-map.ts';
+import type { CheckPossession } from '../dpop/possession.ts';
 import type { TokenIntrospection } from './introspection.ts';
 import {
   maxTokenLength,

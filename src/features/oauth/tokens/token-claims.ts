@@ -1,8 +1,8 @@
 import type { JWTPayload } from 'jose';
-import type { Confirmation } from '../dpop/possession.ts';
 import type { Identity } from '../../../core/auth/identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from '../../../core/auth/scopes/scope-hierarchy.ts';
 import { localScope, usualScopeClaims } from '../../../core/auth/scopes/scope-names.ts';
+import type { Confirmation } from '../dpop/possession.ts';
 
 /** How the claims of a token become an identity. */
 export interface ClaimRules {

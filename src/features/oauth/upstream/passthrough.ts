@@ -1,11 +1,11 @@
 // src/features/oauth/upstream: clients that authorize at the server itself: its challenges, its metadata, and its verdict on tokens.
 import type { IncomingMessage } from 'node:http';
+import { type BearerToken, readBearerToken } from '../../../core/auth/bearer-token.ts';
+import { anonymousIdentity, type Challenge, type Identity } from '../../../core/auth/identity.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { pathOf } from '../../../core/protocol/http/request-header.ts';
 import { parseBounded } from '../../../core/protocol/json/scalar.ts';
 import { anonymous, type Principal } from '../../../core/protocol/principal.ts';
-import { type BearerToken, readBearerToken } from '../../../core/auth/bearer-token.ts';
-import { anonymousIdentity, type Challenge, type Identity } from '../../../core/auth/identity.ts';
 import { rootMetadataPath } from '../tokens/protected-resources.ts';
 import { challengeForClients, metadataUrlIn } from './challenge.ts';
 import { type RelayedMetadata, UpstreamMetadata } from './relayed-metadata.ts';

@@ -1,6 +1,6 @@
+import type { BearerToken } from '../../../core/auth/bearer-token.ts';
 import { readChallenge } from '../../../core/protocol/http/upstream-challenge.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
-import type { BearerToken } from '../../../core/auth/bearer-token.ts';
 import { TokenFlights } from './token-flights.ts';
 import type { SendUpstream, UpstreamAnswer } from './upstream-request.ts';
 

@@ -1,10 +1,10 @@
 import type { OriginRules } from '../../../core/auth/origin-rules.ts';
 import { isHost } from '../../../core/auth/origin-rules.ts';
-import type { Passthrough } from './passthrough.ts';
 import type { Endpoint, HttpContext } from '../../../core/http/http-context.ts';
 import { respondWithJson, sendHead } from '../../../core/http/respond.ts';
 import { type App, asHandler } from '../../../core/http/router.ts';
 import { metadataCors, metadataPreflight } from '../oauth-metadata.ts';
+import type { Passthrough } from './passthrough.ts';
 
 /** Options of the endpoint. */
 export interface RelayedMetadataOptions {

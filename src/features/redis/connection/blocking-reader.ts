@@ -1,5 +1,5 @@
-import { within } from '../../../core/util/timing/within.ts';
 import { failUnreachable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { within } from '../../../core/util/timing/within.ts';
 import type { RedisClient } from './connect.ts';
 import { asStoreUnavailable, withoutArguments } from './reply-error.ts';
 

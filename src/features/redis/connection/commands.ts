@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
-import { within } from '../../../core/util/timing/within.ts';
 import type { StoreTelemetry } from '../../../core/store/store-events.ts';
 import { failUnreachable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { within } from '../../../core/util/timing/within.ts';
 import type { RedisClient } from './connect.ts';
 import { createHealth, type Health } from './health.ts';
 import { asStoreUnavailable, replyErrorCode, withoutArguments } from './reply-error.ts';

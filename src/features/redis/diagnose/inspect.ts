@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
-import { within } from '../../../core/util/timing/within.ts';
 import { failUnreachable } from '../../../core/store/store-unavailable.ts';
+import { within } from '../../../core/util/timing/within.ts';
 import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
 import { replyErrorCode, withoutArguments } from '../connection/reply-error.ts';
 import { createKeys } from '../keys.ts';

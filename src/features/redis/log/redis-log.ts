@@ -1,5 +1,12 @@
 import { compareLogPositions, type LogPosition } from '../../../core/protocol/wire/event-id.ts';
-import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../../../core/store/event-log.ts';
+import type {
+  AppendOutcome,
+  EventLog,
+  LogLimits,
+  NewEvent,
+  ReadOutcome,
+  StoredEvent,
+} from '../../../core/store/event-log.ts';
 import { requireConsecutive } from '../../../core/store/require-consecutive.ts';
 import { formatPending, formatRequestId, formatStreamTail, parseLogPosition, textOf } from '../codec.ts';
 import type { RedisAccess } from '../redis-access.ts';

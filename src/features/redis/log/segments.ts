@@ -1,6 +1,6 @@
 import { compareLogPositions, type LogPosition } from '../../../core/protocol/wire/event-id.ts';
-import { writeDigits } from '../../../core/util/text/digits.ts';
 import type { LogLimits, NewEvent, StoredEvent } from '../../../core/store/event-log.ts';
+import { writeDigits } from '../../../core/util/text/digits.ts';
 import { formatLogPosition, parseLogPosition, textOf } from '../codec.ts';
 import type { ScriptReply } from '../script.ts';
 

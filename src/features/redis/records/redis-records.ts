@@ -1,4 +1,9 @@
-import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../../../core/store/session-records.ts';
+import {
+  SessionExists,
+  type SessionRecord,
+  type SessionRecords,
+  type TakeOver,
+} from '../../../core/store/session-records.ts';
 import {
   firstTakeoverPauseMs,
   freeTakeovers,

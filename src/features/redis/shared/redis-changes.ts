@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { contain, detach, reportFault } from '../../../core/util/boundary.ts';
 import { type Changes, maxChangeBytes } from '../../../core/store/shared/changes.ts';
 import { ChangeSubscribers } from '../../../core/store/shared/followers.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { contain, detach, reportFault } from '../../../core/util/boundary.ts';
 import { textOf } from '../codec.ts';
 import type { BlockingReader } from '../connection/blocking-reader.ts';
 import type { RedisAccess } from '../redis-access.ts';

@@ -1,5 +1,5 @@
-import { type HttpConnection, type HttpResponse, openHttpConnection } from './http-connection.ts';
 import { type TokenSubject, takeSubject, type UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
+import { type HttpConnection, type HttpResponse, openHttpConnection } from './http-connection.ts';
 
 /** As `openHttpConnection`, with the tokens that requests carry; undefined if the server needs none. */
 export function openAuthorizedConnection({

@@ -1,3 +1,4 @@
+import { maxUnreachableMs, pauseBeforeReconnect } from '../../../core/backend/reconnect-pause.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type Message, reportNoise } from '../../../core/protocol/message/message.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
@@ -6,7 +7,6 @@ import { EventReader } from './event-reader.ts';
 import type { HttpResponse } from './http-connection.ts';
 import { lingerMs } from './post-order.ts';
 import { type MessageEvent, readEvents } from './read-events.ts';
-import { maxUnreachableMs, pauseBeforeReconnect } from '../../../core/backend/reconnect-pause.ts';
 
 /** What is read of a stream, and who gets it. */
 export interface EventStreamOptions {

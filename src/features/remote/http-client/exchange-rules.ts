@@ -1,8 +1,8 @@
-import type { Reason } from '../../../core/protocol/faults.ts';
-import type { Message } from '../../../core/protocol/message/message.ts';
 import type { BackendEnd, QueuedMessage, RequestIds } from '../../../core/backend/backend.ts';
 import { isUnauthorized } from '../../../core/backend/connect-failure.ts';
 import type { NoTokenReason } from '../../../core/backend/upstream-tokens.ts';
+import type { Reason } from '../../../core/protocol/faults.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
 import type { Canceller } from './canceller.ts';
 import type { HttpConnection, HttpResponse } from './http-connection.ts';

@@ -1,10 +1,3 @@
-import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
-import { mayBeOrdinaryError } from '../../../core/protocol/http/upstream-challenge.ts';
-import { modernEra } from '../../../core/protocol/known-revisions.ts';
-import { type Message, readServerTexts } from '../../../core/protocol/message/message.ts';
-import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
-import { detach } from '../../../core/util/boundary.ts';
-import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import type { RequestIds } from '../../../core/backend/backend.ts';
 import {
   explainConnectFailure,
@@ -17,6 +10,14 @@ import {
   reasonOfStatus,
   wrongUrlHint,
 } from '../../../core/backend/connect-failure.ts';
+import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../../../core/backend/reconnect-pause.ts';
+import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
+import { mayBeOrdinaryError } from '../../../core/protocol/http/upstream-challenge.ts';
+import { modernEra } from '../../../core/protocol/known-revisions.ts';
+import { type Message, readServerTexts } from '../../../core/protocol/message/message.ts';
+import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { Canceller } from './canceller.ts';
 import { followEventStream } from './event-stream.ts';
 import {
@@ -30,7 +31,6 @@ import { type HttpResponse, isAccepted, postHeaders, retryAfterOf } from './http
 import { readJsonBody, readRefusal } from './json-body.ts';
 import { Milestone } from './milestone.ts';
 import { answeredGraceMs } from './post-order.ts';
-import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../../../core/backend/reconnect-pause.ts';
 import { isForgottenStatus, isMethodMissing, isModernError, mayMeanForgotten } from './session-probe.ts';
 import { UnansweredRequests } from './unanswered-requests.ts';
 

@@ -1,14 +1,14 @@
 // src/features/remote/http-client: the HTTP client for servers: connections, bodies, event streams, and the order of POSTs.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { unknownEncoding } from '../../../core/backend/connect-failure.ts';
+import type { CookieJar } from '../../../core/backend/cookie-jar.ts';
+import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { noteChallenge, readChallenge } from '../../../core/protocol/http/upstream-challenge.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { loadLibrary } from '../../../core/util/load-library.ts';
-import { unknownEncoding } from '../../../core/backend/connect-failure.ts';
-import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import type { Canceller } from './canceller.ts';
-import type { CookieJar } from '../../../core/backend/cookie-jar.ts';
 
 import { DecodedBody, isReadable, ResponseBody } from './response-body.ts';
 

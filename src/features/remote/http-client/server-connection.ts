@@ -1,9 +1,9 @@
 import { longestLineBytes } from '../../../core/backend/backend.ts';
-import { openAuthorizedConnection } from './authorized-connection.ts';
-import type { UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
-import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
-import { createBackpressureGroup } from './backpressure-group.ts';
 import type { CookieJar } from '../../../core/backend/cookie-jar.ts';
+import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
+import type { UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
+import { openAuthorizedConnection } from './authorized-connection.ts';
+import { createBackpressureGroup } from './backpressure-group.ts';
 
 /** Options of a server at a URL and the limits of its backend, whatever its transport. */
 export interface UrlServerOptions {

@@ -1,3 +1,5 @@
+import { reportRefused } from '../../../core/backend/answers/refused-requests.ts';
+import type { BackendEvents, QueuedMessage } from '../../../core/backend/backend.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { answeredIn, requestIdsOf } from '../../../core/protocol/ids/answer-ids.ts';
@@ -5,8 +7,6 @@ import type { Message } from '../../../core/protocol/message/message.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { settlesWithin } from '../../../core/util/timing/within.ts';
-import { reportRefused } from '../../../core/backend/answers/refused-requests.ts';
-import type { BackendEvents, QueuedMessage } from '../../../core/backend/backend.ts';
 import { Exchange } from './exchange.ts';
 import type { ExchangeEnd, ExchangeServer, OutgoingMessage, ResumedAnswer } from './exchange-rules.ts';
 import { createOrderedSender, type OrderedSender, type PostProgress } from './ordered-sender.ts';

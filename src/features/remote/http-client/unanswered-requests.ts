@@ -1,7 +1,7 @@
+import type { RequestIds } from '../../../core/backend/backend.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { openRequest } from '../../../core/protocol/ids/answer-ids.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
-import type { RequestIds } from '../../../core/backend/backend.ts';
 import { Milestone } from './milestone.ts';
 import { mayMeanForgotten } from './session-probe.ts';
 

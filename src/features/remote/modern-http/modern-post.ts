@@ -1,9 +1,9 @@
+import type { LoginOffer } from '../../../core/backend/connect-failure.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { openRequest } from '../../../core/protocol/ids/answer-ids.ts';
 import { type Message, withId } from '../../../core/protocol/message/message.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import type { LoginOffer } from '../../../core/backend/connect-failure.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { Exchange } from '../http-client/exchange.ts';
 import type { ExchangeEnd, ExchangeFailure, ExchangeServer } from '../http-client/exchange-rules.ts';

@@ -1,3 +1,4 @@
+import { MirroredParametersByClient } from '../../../core/backend/mirrored-parameters.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
@@ -11,7 +12,6 @@ import { paramHeadersOf } from '../../../core/protocol/modern/param-headers.ts';
 import { modernErrorCodes } from '../../../core/protocol/revisions.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { Canceller } from '../http-client/canceller.ts';
-import { MirroredParametersByClient } from '../../../core/backend/mirrored-parameters.ts';
 import {
   type ModernPostOutcome,
   type ModernRequestPost,

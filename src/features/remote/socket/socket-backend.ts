@@ -1,14 +1,20 @@
 // src/features/remote/socket: servers that speak lines on a TCP or Unix socket.
 
 import { connect } from 'node:net';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  closedByGateway,
+  longestLineBytes,
+} from '../../../core/backend/backend.ts';
+import { explainConnectFailure } from '../../../core/backend/connect-failure.ts';
+import { OrderedDelivery } from '../../../core/backend/in-order.ts';
+import { writeMessage } from '../../../core/backend/line-writer.ts';
 import { reportNoise } from '../../../core/protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../core/protocol/wire/lines.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../../../core/backend/backend.ts';
-import { explainConnectFailure } from '../../../core/backend/connect-failure.ts';
-import { OrderedDelivery } from '../../../core/backend/in-order.ts';
-import { writeMessage } from '../../../core/backend/line-writer.ts';
 
 /** Address of a server that speaks the line framing of STDIO on a socket. */
 export type SocketAddress = { readonly host: string; readonly port: number } | { readonly path: string };

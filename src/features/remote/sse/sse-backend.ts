@@ -1,11 +1,5 @@
 // src/features/remote/sse: servers of the HTTP+SSE transport (2024-11-05).
 
-import type { RequestId } from '../../../core/protocol/faults.ts';
-import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
-import type { Message } from '../../../core/protocol/message/message.ts';
-import { detach } from '../../../core/util/boundary.ts';
-import { settlesWithin } from '../../../core/util/timing/within.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -16,6 +10,12 @@ import {
   type RequestIds,
 } from '../../../core/backend/backend.ts';
 import { CookieJar } from '../../../core/backend/cookie-jar.ts';
+import type { RequestId } from '../../../core/protocol/faults.ts';
+import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { settlesWithin } from '../../../core/util/timing/within.ts';
 import type { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import { isAccepted } from '../http-client/http-connection.ts';

@@ -1,8 +1,3 @@
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import type { Message } from '../../../core/protocol/message/message.ts';
-import { detach } from '../../../core/util/boundary.ts';
-import { errorCodeOf } from '../../../core/util/text/error-code.ts';
-import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { type BackendEnd, closedByGateway } from '../../../core/backend/backend.ts';
 import {
   explainConnectFailure,
@@ -13,6 +8,11 @@ import {
   noTokenReason,
   readLoginOffer,
 } from '../../../core/backend/connect-failure.ts';
+import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { errorCodeOf } from '../../../core/util/text/error-code.ts';
+import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { readEventStream } from '../http-client/event-stream.ts';
 import type { HttpConnection, HttpResponse } from '../http-client/http-connection.ts';

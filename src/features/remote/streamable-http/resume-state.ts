@@ -1,6 +1,5 @@
-import { parseOwn } from '../../../core/protocol/json/scalar.ts';
-
 import type { RequestIds } from '../../../core/backend/backend.ts';
+import { parseOwn } from '../../../core/protocol/json/scalar.ts';
 
 /** State with which another backend can continue a session at the server. It opens the session: a secret (P12). */
 export interface ResumeState {

@@ -1,11 +1,5 @@
 // src/features/remote/streamable-http: Streamable HTTP servers of the legacy era, whose streams and sessions are resumed.
 
-import type { RequestId } from '../../../core/protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { type Message, responsesIn } from '../../../core/protocol/message/message.ts';
-import { detach } from '../../../core/util/boundary.ts';
-import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
-import { settlesWithin } from '../../../core/util/timing/within.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -18,8 +12,14 @@ import {
   type Resume,
 } from '../../../core/backend/backend.ts';
 import { isUnauthorized } from '../../../core/backend/connect-failure.ts';
-import { Canceller } from '../http-client/canceller.ts';
 import { CookieJar } from '../../../core/backend/cookie-jar.ts';
+import type { RequestId } from '../../../core/protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { type Message, responsesIn } from '../../../core/protocol/message/message.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
+import { settlesWithin } from '../../../core/util/timing/within.ts';
+import { Canceller } from '../http-client/canceller.ts';
 import type { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeEnd, type ExchangeServer, failedStart } from '../http-client/exchange-rules.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';

@@ -1,7 +1,7 @@
 import type { ClientRequest } from 'node:http';
+import { takeSubject, type UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import { takeSubject, type UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
 
 /** The part of a WebSocket handshake that carries a token. */
 export interface AuthorizedHandshake {

@@ -3,13 +3,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawData } from 'ws';
-import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { isLargeText, reportNoise } from '../../../core/protocol/message/message.ts';
-import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
-import { detach } from '../../../core/util/boundary.ts';
-import { HeldBytes } from '../../../core/util/held-bytes.ts';
-import { loadLibrary } from '../../../core/util/load-library.ts';
-import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import {
   type Backend,
   type BackendEnd,
@@ -20,11 +13,18 @@ import {
 } from '../../../core/backend/backend.ts';
 import { isUnauthorized } from '../../../core/backend/connect-failure.ts';
 import { CookieJar } from '../../../core/backend/cookie-jar.ts';
-import { authorizeHandshake } from './authorized-handshake.ts';
-import type { UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
 import { OrderedDelivery } from '../../../core/backend/in-order.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
+import type { UpstreamTokens } from '../../../core/backend/upstream-tokens.ts';
+import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { isLargeText, reportNoise } from '../../../core/protocol/message/message.ts';
+import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
+import { detach } from '../../../core/util/boundary.ts';
+import { HeldBytes } from '../../../core/util/held-bytes.ts';
+import { loadLibrary } from '../../../core/util/load-library.ts';
+import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { maxUnansweredPings, subprotocol, watchPeer, webSocketLimits } from '../websocket-peer.ts';
+import { authorizeHandshake } from './authorized-handshake.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './websocket-failure.ts';
 
 /** Options of a server that speaks MCP on a WebSocket and the limits of its backend. */

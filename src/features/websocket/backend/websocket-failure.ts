@@ -1,6 +1,6 @@
-import { errorCodeOf } from '../../../core/util/text/error-code.ts';
 import type { BackendEnd } from '../../../core/backend/backend.ts';
 import { explainConnectFailure, explainRefusal, noTokenReason } from '../../../core/backend/connect-failure.ts';
+import { errorCodeOf } from '../../../core/util/text/error-code.ts';
 
 /**
  * Explains to the operator why a WebSocket ended. The text quotes nothing of the server, which can send anything (P12).

@@ -1,7 +1,7 @@
+import { type ReachedEndpoint, type Refusal, RequestContext, type Sender } from '../../../core/http/request-context.ts';
 import type { faultMessage, Reason } from '../../../core/protocol/faults.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { RequestPermit } from '../../../core/quota/request-permit.ts';
-import { type ReachedEndpoint, type Refusal, RequestContext, type Sender } from '../../../core/http/request-context.ts';
 
 /** The arguments that describe a fault. */
 export type FaultArguments = Parameters<typeof faultMessage>;

@@ -1,9 +1,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { RequestPermit } from '../../../core/quota/request-permit.ts';
 import { HttpContext } from '../../../core/http/http-context.ts';
 import { endIfUnanswered } from '../../../core/http/malformed-requests.ts';
 import type { Refusal } from '../../../core/http/request-context.ts';
+import type { RequestPermit } from '../../../core/quota/request-permit.ts';
 
 /** Ends a connection whose client has left. The function keeps no context alive while a WebSocket is open. */
 function endConnection(this: Socket): void {

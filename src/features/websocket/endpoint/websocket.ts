@@ -3,14 +3,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Server as NetServer, Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
-import { subprotocol, webSocketLimits } from '../websocket-peer.ts';
-import type { Reason } from '../../../core/protocol/faults.ts';
-import { contain } from '../../../core/util/boundary.ts';
-import { loadLibrary } from '../../../core/util/load-library.ts';
 import type { Endpoint } from '../../../core/http/http-context.ts';
 import { endIfUnanswered } from '../../../core/http/malformed-requests.ts';
 import { type AdmissionOptions, behindAdmission } from '../../../core/http/pipeline/admission.ts';
 import { withoutSlash } from '../../../core/http/router.ts';
+import type { Reason } from '../../../core/protocol/faults.ts';
+import { contain } from '../../../core/util/boundary.ts';
+import { loadLibrary } from '../../../core/util/load-library.ts';
+import { subprotocol, webSocketLimits } from '../websocket-peer.ts';
 import { UpgradeContext } from './upgrade-context.ts';
 import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
 

@@ -1,17 +1,19 @@
 import { describe, expect, it, vi } from 'vitest';
 import { CredentialWatch } from '../../../../src/core/auth/credential-watch.ts';
-import type { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
 import {
   findPostOnlyReason,
   StreamableHttpEndpoint,
   type StreamableHttpEndpointOptions,
 } from '../../../../src/core/http/endpoints/streamable-http.ts';
-import { ListCache } from '../../../../src/features/eras/modern/list-cache.ts';
-import type { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
 import { formatEventId } from '../../../../src/core/protocol/wire/event-id.ts';
 import { faultAnswer, type Reply } from '../../../../src/core/reply/reply.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import { keyFromId } from '../../../../src/core/session/session-key.ts';
+import { ModernEndpoint } from '../../../../src/features/eras/endpoint/modern.ts';
+import { SessionlessEndpoint } from '../../../../src/features/eras/endpoint/sessionless.ts';
+import { ListCache } from '../../../../src/features/eras/modern/list-cache.ts';
+import type { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
+import type { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
 import { createHttpContext, type FakeRequest } from '../../../support/http-context.ts';
 import { alice, createAdmissionOptions } from '../admission-fixture.ts';
 
@@ -25,7 +27,11 @@ const session = { 'mcp-session-id': 'its-id' };
 const stream = { accept: 'text/event-stream' };
 
 /** Sends an admitted request to an endpoint, and waits for what the endpoint does. */
-async function send(request: FakeRequest, options: Partial<StreamableHttpEndpointOptions> = {}) {
+async function send(
+  request: FakeRequest,
+  options: Partial<StreamableHttpEndpointOptions> = {},
+  servesSessionless = false,
+) {
   const answer = (name: string) =>
     vi.fn((...parts: unknown[]) => (parts.at(-1) as Reply).answer(faultAnswer('draining', name)));
   const [open, post, listen, remove] = ['open', 'post', 'listen', 'remove'].map(answer);
@@ -33,18 +39,23 @@ async function send(request: FakeRequest, options: Partial<StreamableHttpEndpoin
   const anywhere = vi.fn<StreamableHttpEndpointOptions['sessions']['anywhere']>(() => handle);
   const groups = { sessionless: vi.fn((_message, _caller, to) => to.fault('draining')), notify: async () => true };
   const admission = createAdmissionOptions();
-  const endpoint = new StreamableHttpEndpoint({
-    lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
+  const parts = {
     ...admission,
-    sessions: { anywhere, open: open as StreamableHttpEndpointOptions['sessions']['open'] },
+    lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
     modern: { name: 'git', era: 'legacy', revisions: ['2026-07-28'] } as unknown as ModernServer,
     groups: groups as unknown as Groups,
-    sessionless: 'reject',
+    slowReaderMs: 1_000,
+    commitAfterMs: 1_000,
+  };
+  const endpoint = new StreamableHttpEndpoint({
+    ...admission,
+    sessions: { anywhere, open: open as StreamableHttpEndpointOptions['sessions']['open'] },
+    modern: new ModernEndpoint(parts),
+    sessionless: servesSessionless ? new SessionlessEndpoint(parts) : undefined,
     watch: new CredentialWatch(),
     maxDepth: 10,
     heartbeatMs: 1_000,
     slowReaderMs: 1_000,
-    commitAfterMs: 1_000,
     ...options,
   });
   const { context, response } = createHttpContext(request);
@@ -155,7 +166,7 @@ describe('a POST', () => {
 
   describe('without a session, where that is served', () => {
     const post = (body: string, headers = {}) =>
-      send({ method: 'POST', headers: { ...json, ...headers }, body: [body] }, { sessionless: 'serve' });
+      send({ method: 'POST', headers: { ...json, ...headers }, body: [body] }, {}, true);
 
     it('goes to the sessions of its group', async () => {
       const { groups } = await post(ping);

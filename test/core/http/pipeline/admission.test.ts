@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Authenticate, Challenge, Identity } from '../../../../src/core/auth/identity.ts';
-import { CredentialMarks } from '../../../../src/core/keys/credential-marks.ts';
 import { Admission, type AdmissionOptions, behindAdmission } from '../../../../src/core/http/pipeline/admission.ts';
 import type { Sender } from '../../../../src/core/http/request-context.ts';
+import { CredentialMarks } from '../../../../src/core/keys/credential-marks.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { type ClientCredentials, parseCredential } from '../../../../src/core/protocol/http/client-credentials.ts';
 import { noHeaders } from '../../../../src/core/protocol/http/forwarded-headers.ts';

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { type Message, memberValue, type ReadMessage, readBody } from '../../../../src/core/protocol/message/message.ts';
+import {
+  type Message,
+  memberValue,
+  type ReadMessage,
+  readBody,
+} from '../../../../src/core/protocol/message/message.ts';
 
 const read = (text: string, maxDepth = 100): ReadMessage => {
   const body = readBody(Buffer.from(text), maxDepth);

@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
-import {
-  capabilitiesOf,
-  readClientFeatures,
-  requiredFeature,
-} from '../../../../src/core/protocol/methods/askable.ts';
+import { capabilitiesOf, readClientFeatures, requiredFeature } from '../../../../src/core/protocol/methods/askable.ts';
 
 const reduced = (capabilities: object): unknown =>
   JSON.parse(capabilitiesOf(readClientFeatures(Buffer.from(JSON.stringify(capabilities)))));

@@ -7,7 +7,11 @@ import {
   mirroredHeaders,
   missingHeader,
 } from '../../../../src/core/protocol/modern/mirrored-headers.ts';
-import { checkParamHeaders, paramHeadersOf, readParamHeaders } from '../../../../src/core/protocol/modern/param-headers.ts';
+import {
+  checkParamHeaders,
+  paramHeadersOf,
+  readParamHeaders,
+} from '../../../../src/core/protocol/modern/param-headers.ts';
 import { read } from './read.ts';
 
 const request = (method: string, params: object = {}) => read({ jsonrpc: '2.0', id: 1, method, params });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../../../src/core/store/event-log.ts';
+import type {
+  AppendOutcome,
+  EventLog,
+  NewEvent,
+  PendingCall,
+  StoredEvent,
+} from '../../../../src/core/store/event-log.ts';
 import { requireConsecutive } from '../../../../src/core/store/require-consecutive.ts';
 import type { LogState } from '../../../../src/core/store/session-records.ts';
 import { createLog } from './log-fixture.ts';

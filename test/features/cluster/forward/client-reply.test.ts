@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ClientReply } from '../../../../src/features/cluster/forward/client-reply.ts';
 import { allReasons, deniesReaching, entryOf, type Reason } from '../../../../src/core/protocol/faults.ts';
 import { accepted, faultAnswer, nothing } from '../../../../src/core/reply/reply.ts';
+import { ClientReply } from '../../../../src/features/cluster/forward/client-reply.ts';
 import { errorTo } from '../../../core/session/session-fixture.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ClientOperation } from '../../../../src/features/cluster/forward/client-operation.ts';
 import { createPrimingBatch } from '../../../../src/core/reply/event-batch.ts';
 import { accepted, faultAnswer, nothing } from '../../../../src/core/reply/reply.ts';
+import type { ClientOperation } from '../../../../src/features/cluster/forward/client-operation.ts';
 import { errorTo, note, request, response } from '../../../core/session/session-fixture.ts';
 import { acceptsBoth, acceptsSse } from '../../../support/fake-reply.ts';
 import { waitFor } from '../../../support/wait-for.ts';

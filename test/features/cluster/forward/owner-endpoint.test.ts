@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { OwnerEndpoint } from '../../../../src/features/cluster/forward/owner-endpoint.ts';
-import type { Denial, PeerReply, PeerRequest } from '../../../../src/features/cluster/peers/peer-request.ts';
 import type { EventId } from '../../../../src/core/protocol/wire/event-id.ts';
 import type { Reply } from '../../../../src/core/reply/reply.ts';
 import type { ClientPost } from '../../../../src/core/session/session-handle.ts';
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
+import { OwnerEndpoint } from '../../../../src/features/cluster/forward/owner-endpoint.ts';
+import type { Denial, PeerReply, PeerRequest } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { note, request } from '../../../core/session/session-fixture.ts';
 import { acceptsJson, createFakeReply, type FakeReply } from '../../../support/fake-reply.ts';
 

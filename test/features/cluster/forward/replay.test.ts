@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClientReply } from '../../../../src/features/cluster/forward/client-reply.ts';
-import { replay } from '../../../../src/features/cluster/forward/replay.ts';
 import { finalSeq, formatEventId } from '../../../../src/core/protocol/wire/event-id.ts';
 import { createMemoryStore } from '../../../../src/core/store/memory/memory-store.ts';
+import { ClientReply } from '../../../../src/features/cluster/forward/client-reply.ts';
+import { replay } from '../../../../src/features/cluster/forward/replay.ts';
 import { aRecord, createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
 

@@ -1,11 +1,11 @@
 import { onTestFinished, vi } from 'vitest';
-import { Directory } from '../../../../src/features/cluster/ownership/directory.ts';
-import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
 import type { Server } from '../../../../src/core/server/server.ts';
 import type { Adoption } from '../../../../src/core/session/record/adoption.ts';
 import type { Session } from '../../../../src/core/session/session.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import type { SessionRecord } from '../../../../src/core/store/session-records.ts';
+import { Directory } from '../../../../src/features/cluster/ownership/directory.ts';
+import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
 import { aRecord } from '../../../contract/log-writer.ts';
 import { createMemoryClusterStore } from '../../../support/memory-cluster/memory-cluster-store.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
-import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
 import { accepted, faultAnswer, nothing, type Reply } from '../../../../src/core/reply/reply.ts';
 import type { Session } from '../../../../src/core/session/session.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
+import { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
+import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
 import { request, response } from '../../../core/session/session-fixture.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';

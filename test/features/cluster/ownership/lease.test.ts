@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Lease, settlingMs } from '../../../../src/features/cluster/ownership/lease.ts';
 import type { LeaseRenewal } from '../../../../src/core/store/instances.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
+import { Lease, settlingMs } from '../../../../src/features/cluster/ownership/lease.ts';
 import { type Asked, createFakeInstances } from './fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../../support/fake-delay.ts'));

@@ -1,10 +1,10 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
-import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
-import { registerAll, registerAndSettle } from '../../../../src/features/cluster/ownership/registration.ts';
 import type { Session } from '../../../../src/core/session/session.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import type { Registration } from '../../../../src/core/store/session-records.ts';
+import { OwnershipGuard } from '../../../../src/features/cluster/ownership/guard.ts';
+import type { Lease } from '../../../../src/features/cluster/ownership/lease.ts';
+import { registerAll, registerAndSettle } from '../../../../src/features/cluster/ownership/registration.ts';
 import { request } from '../../../core/session/session-fixture.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';

@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createMessageBatch } from '../../../../src/core/reply/event-batch.ts';
+import { accepted, faultAnswer } from '../../../../src/core/reply/reply.ts';
 import { EventCutter } from '../../../../src/features/cluster/forward/received-events.ts';
 import { answerNonce, peerCredential } from '../../../../src/features/cluster/peers/peer-proof.ts';
 import { beat } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { requestHeader } from '../../../../src/features/cluster/peers/peer-server.ts';
-import { createMessageBatch } from '../../../../src/core/reply/event-batch.ts';
-import { accepted, faultAnswer } from '../../../../src/core/reply/reply.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { createPeers, post, secret } from './peers-fixture.ts';
 

@@ -2,10 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { HttpPeers, type HttpPeersOptions } from '../../../../src/features/cluster/peers/http-peers.ts';
-import type { PeerCall, PeerListener, PeerReply, PeerRequest } from '../../../../src/features/cluster/peers/peer-request.ts';
 import type { CompleteAnswer, Headers } from '../../../../src/core/reply/reply.ts';
 import { createMemoryInstances } from '../../../../src/core/store/memory/memory-instances.ts';
+import { HttpPeers, type HttpPeersOptions } from '../../../../src/features/cluster/peers/http-peers.ts';
+import type {
+  PeerCall,
+  PeerListener,
+  PeerReply,
+  PeerRequest,
+} from '../../../../src/features/cluster/peers/peer-request.ts';
 import { acceptsBoth } from '../../../support/fake-reply.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 

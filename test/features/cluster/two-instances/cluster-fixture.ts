@@ -7,7 +7,15 @@ import { keyFromId } from '../../../../src/core/session/session-key.ts';
 import { createMemoryStore } from '../../../../src/core/store/memory/memory-store.ts';
 import type { ClusterStore } from '../../../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
-import { createServer, createTelemetry, initialize, never, nobody, wideLimits } from '../../../core/session/session-fixture.ts';
+import { Cluster } from '../../../../src/features/cluster/cluster.ts';
+import {
+  createServer,
+  createTelemetry,
+  initialize,
+  never,
+  nobody,
+  wideLimits,
+} from '../../../core/session/session-fixture.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../../support/fake-reply.ts';
 import { createMemoryClusterStore } from '../../../support/memory-cluster/memory-cluster-store.ts';
@@ -103,7 +111,7 @@ function createInstance(
       sseOpenMs: 60_000,
       connections: { store: createMemoryStore({ ...wideLimits.logLimits, maxAgeMs: never }), maxEventBytes: 10_000 },
     },
-    cluster: { store, limits: cluster, peers },
+    cluster: { leaseMs: cluster.leaseMs, create: (host) => new Cluster({ ...host, store, limits: cluster, peers }) },
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { BackendEvents } from '../../../../src/core/backend/backend.ts';
 import { linkBackends } from '../../../../src/core/backend/link/link.ts';
+import type { Message } from '../../../../src/core/protocol/message/message.ts';
 import { MessageTap, type PassedMessage } from '../../../../src/features/console/record/message-tap.ts';
 import { ObservedBackends } from '../../../../src/features/console/record/observed-backends.ts';
-import type { Message } from '../../../../src/core/protocol/message/message.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { createFakeServer } from '../../../support/fake-backend.ts';
 

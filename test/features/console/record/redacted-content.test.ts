@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
-import { redactContent } from '../../../../src/features/console/record/redacted-content.ts';
 import { redactCredentials } from '../../../../src/core/util/text/redact-credentials.ts';
+import { redactContent } from '../../../../src/features/console/record/redacted-content.ts';
 import { costOf } from '../../../support/cpu-time.ts';
 
 it.each([

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { createMemoryChanges } from '../../../../src/core/store/memory/memory-tables.ts';
+import type { Changes } from '../../../../src/core/store/shared/changes.ts';
 import { OtherSessions } from '../../../../src/features/console/sessions/other-sessions.ts';
 import type { OwnSessions } from '../../../../src/features/console/sessions/session-answers.ts';
 import type { SessionView } from '../../../../src/features/console/sessions/session-view.ts';
-import { createMemoryChanges } from '../../../../src/core/store/memory/memory-tables.ts';
-import type { Changes } from '../../../../src/core/store/shared/changes.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const topic = 'status-sessions';

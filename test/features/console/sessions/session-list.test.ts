@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
+import { anonymous } from '../../../../src/core/protocol/principal.ts';
 import type { ReportedSessions } from '../../../../src/features/console/sessions/other-sessions.ts';
 import { showSessions } from '../../../../src/features/console/sessions/session-list.ts';
-import { findSessions, type SessionState, showSession } from '../../../../src/features/console/sessions/session-view.ts';
-import { anonymous } from '../../../../src/core/protocol/principal.ts';
+import {
+  findSessions,
+  type SessionState,
+  showSession,
+} from '../../../../src/features/console/sessions/session-view.ts';
 
 const nothing = () => ({ messages: 0, totalCalls: 0, pid: undefined, failures: undefined });
 

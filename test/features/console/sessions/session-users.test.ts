@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { SessionUsers } from '../../../../src/features/console/sessions/session-users.ts';
 import type { SessionSnapshot } from '../../../../src/core/session/session.ts';
+import { SessionUsers } from '../../../../src/features/console/sessions/session-users.ts';
 
 const snapshotOf = (subject: string, name: string) =>
   ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { KnownInstances } from '../../../../src/features/console/snapshot/known-instances.ts';
 import { createMemoryChanges } from '../../../../src/core/store/memory/memory-tables.ts';
 import type { Changes } from '../../../../src/core/store/shared/changes.ts';
+import { KnownInstances } from '../../../../src/features/console/snapshot/known-instances.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const summary = (name: string) => ({ name, version: '1', readiness: 'ready', sessions: 2, streams: 1 });

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { findCondition, medianOfOthers, type ServerCondition } from '../../../../src/features/console/snapshot/server-condition.ts';
+import {
+  findCondition,
+  medianOfOthers,
+  type ServerCondition,
+} from '../../../../src/features/console/snapshot/server-condition.ts';
 import { SteadyConditions } from '../../../../src/features/console/snapshot/steady-conditions.ts';
 
 const quiet = { exits: 0, lastExit: undefined, noise: 0, since: undefined, noiseLines: [], failingSince: undefined };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SharedTopic } from '../../../../src/features/console/snapshot/shared-topic.ts';
 import type { ChangeListener } from '../../../../src/core/store/shared/changes.ts';
+import { SharedTopic } from '../../../../src/features/console/snapshot/shared-topic.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
-import { ModernEndpoint } from '../../../../src/features/eras/endpoint/modern.ts';
-import { ListCache } from '../../../../src/features/eras/modern/list-cache.ts';
-import type { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import type { Era } from '../../../../src/core/protocol/revisions.ts';
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
+import { ModernEndpoint } from '../../../../src/features/eras/endpoint/modern.ts';
+import { ListCache } from '../../../../src/features/eras/modern/list-cache.ts';
+import type { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
+import type { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
+import { alice, createCallLog } from '../../../core/http/admission-fixture.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { acceptsJson, createFakeReply } from '../../../support/fake-reply.ts';
 import { createHttpContext } from '../../../support/http-context.ts';
-import { alice, createCallLog } from '../../../core/http/admission-fixture.ts';
 
 const version = '2026-07-28';
 const envelope = {

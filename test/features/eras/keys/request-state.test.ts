@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maxStateLength, type RequestStateBinding, RequestStates } from '../../../../src/features/eras/keys/request-state.ts';
 import { configuredKeys } from '../../../../src/core/keys/state-keys.ts';
+import {
+  maxStateLength,
+  type RequestStateBinding,
+  RequestStates,
+} from '../../../../src/features/eras/keys/request-state.ts';
 
 const keys = configuredKeys(['the key of all these tests, long enough']);
 const binding: RequestStateBinding = {

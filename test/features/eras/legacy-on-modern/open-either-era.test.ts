@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../../src/core/backend/backend.ts';
-import { openEitherEra } from '../../../../src/features/eras/legacy-on-modern/open-either-era.ts';
-import { type EraEvidence, ServerEra } from '../../../../src/features/eras/modern/server-era.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import type { Era } from '../../../../src/core/protocol/revisions.ts';
 import type { Server } from '../../../../src/core/server/server.ts';
+import { openEitherEra } from '../../../../src/features/eras/legacy-on-modern/open-either-era.ts';
+import { type EraEvidence, ServerEra } from '../../../../src/features/eras/modern/server-era.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { createFakeServer } from '../../../support/fake-backend.ts';
 import { waitFor } from '../../../support/wait-for.ts';

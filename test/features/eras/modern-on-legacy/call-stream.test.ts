@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ask, CallStream } from '../../../../src/features/eras/modern-on-legacy/call-stream.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { type Message, readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
 import type { EventId } from '../../../../src/core/protocol/wire/event-id.ts';
 import { createLoggedBatch } from '../../../../src/core/reply/event-batch.ts';
 import { accepted, type EventSink, faultAnswer, nothing, type Reply } from '../../../../src/core/reply/reply.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
+import { ask, CallStream } from '../../../../src/features/eras/modern-on-legacy/call-stream.ts';
 
 vi.mock('node:timers/promises', () => import('../../../support/fake-delay.ts'));
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { GroupSession, type GroupSessionHost } from '../../../../src/features/eras/modern-on-legacy/group-session.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { faultAnswer, type Reply } from '../../../../src/core/reply/reply.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
+import { GroupSession, type GroupSessionHost } from '../../../../src/features/eras/modern-on-legacy/group-session.ts';
 
 vi.mock('node:timers/promises', () => import('../../../support/fake-delay.ts'));
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { CallStream } from '../../../../src/features/eras/modern-on-legacy/call-stream.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
+import { CallStream } from '../../../../src/features/eras/modern-on-legacy/call-stream.ts';
 import { createGroups, type GroupsFixture, responseOf } from './groups-fixture.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape

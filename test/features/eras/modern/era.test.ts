@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Era } from '../../../../src/core/protocol/revisions.ts';
+import type { SharedServerEvent } from '../../../../src/core/server/shared-server-events.ts';
 import { probeEra } from '../../../../src/features/eras/modern/era-probe.ts';
 import { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
-import type { SharedServerEvent } from '../../../../src/core/server/shared-server-events.ts';
-import type { Era } from '../../../../src/core/protocol/revisions.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../../../support/fake-backend.ts';
 import { discovered } from './shared-fixture.ts';
 

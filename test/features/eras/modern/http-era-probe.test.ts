@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { probeEraOverHttp } from '../../../../src/features/eras/modern/http-era-probe.ts';
 import { openModernHttp } from '../../../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { probeEraOverHttp } from '../../../../src/features/eras/modern/http-era-probe.ts';
 import {
   beginStream,
   greet,

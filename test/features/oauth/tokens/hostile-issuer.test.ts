@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createAuthenticate } from '../../../../src/core/auth/authenticate.ts';
+import { usualScopeClaims } from '../../../../src/core/auth/scopes/scope-names.ts';
 import { fetchJson } from '../../../../src/features/oauth/tokens/fetch-json.ts';
 import { discoverUrl } from '../../../../src/features/oauth/tokens/issuer-discovery.ts';
 import { IssuerKeys } from '../../../../src/features/oauth/tokens/issuer-keys.ts';
 import { createTokenAuthenticators } from '../../../../src/features/oauth/tokens/token-authenticator.ts';
-import { usualScopeClaims } from '../../../../src/core/auth/scopes/scope-names.ts';
-import { type Issuer, startIssuer, usualAudience } from '../../../support/issuer.ts';
 import { requestWith } from '../../../core/auth/authentication-request.ts';
+import { type Issuer, startIssuer, usualAudience } from '../../../support/issuer.ts';
 
 let issuer: Issuer;
 /** A host to which a hostile issuer tries to send the gateway. */

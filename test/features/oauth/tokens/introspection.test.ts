@@ -6,6 +6,7 @@ import { createAuthenticate } from '../../../../src/core/auth/authenticate.ts';
 import { BearerToken } from '../../../../src/core/auth/bearer-token.ts';
 import { type CredentialBound, CredentialWatch } from '../../../../src/core/auth/credential-watch.ts';
 import type { Authenticate, Challenge, Identity } from '../../../../src/core/auth/identity.ts';
+import { usualScopeClaims } from '../../../../src/core/auth/scopes/scope-names.ts';
 import { TokenIntrospection } from '../../../../src/features/oauth/tokens/introspection.ts';
 import {
   askEndpoint,
@@ -13,10 +14,9 @@ import {
   type TokenAnswer,
 } from '../../../../src/features/oauth/tokens/introspection-endpoint.ts';
 import { createTokenAuthenticators } from '../../../../src/features/oauth/tokens/token-authenticator.ts';
-import { usualScopeClaims } from '../../../../src/core/auth/scopes/scope-names.ts';
+import { requestWith } from '../../../core/auth/authentication-request.ts';
 import { usualAudience } from '../../../support/issuer.ts';
 import { waitFor } from '../../../support/wait-for.ts';
-import { requestWith } from '../../../core/auth/authentication-request.ts';
 
 const issuer = 'https://login.example.com';
 const cacheMs = 30_000;

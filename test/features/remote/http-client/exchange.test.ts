@@ -4,6 +4,8 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenBackend } from '../../../../src/core/backend/backend.ts';
+import { noHeaders } from '../../../../src/core/protocol/http/forwarded-headers.ts';
+import { challengeTo } from '../../../../src/core/protocol/http/upstream-challenge.ts';
 import { createBackpressureGroup } from '../../../../src/features/remote/http-client/backpressure-group.ts';
 import { Exchange } from '../../../../src/features/remote/http-client/exchange.ts';
 import type { HttpConnection } from '../../../../src/features/remote/http-client/http-connection.ts';
@@ -12,12 +14,10 @@ import type { UrlServerOptions } from '../../../../src/features/remote/http-clie
 import { openModernHttp } from '../../../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openSse } from '../../../../src/features/remote/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { noHeaders } from '../../../../src/core/protocol/http/forwarded-headers.ts';
-import { challengeTo } from '../../../../src/core/protocol/http/upstream-challenge.ts';
+import { openBackend } from '../../../core/backend/open-backend.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { ask, discovered } from '../modern-http/live.ts';
-import { openBackend } from '../../../core/backend/open-backend.ts';
 import { event as sseEvent } from '../sse/sse-server.ts';
 import {
   answerTo,

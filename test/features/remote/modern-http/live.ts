@@ -1,8 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { type ModernHttpOptions, openModernHttp } from '../../../../src/features/remote/modern-http/modern-http-backend.ts';
 import type { ForwardedHeaders } from '../../../../src/core/protocol/http/forwarded-headers.ts';
-import { asMessage } from '../../../support/as-message.ts';
+import {
+  type ModernHttpOptions,
+  openModernHttp,
+} from '../../../../src/features/remote/modern-http/modern-http-backend.ts';
 import { type Opened, openBackend } from '../../../core/backend/open-backend.ts';
+import { asMessage } from '../../../support/as-message.ts';
 import {
   answerTo,
   type HttpServer,

@@ -5,9 +5,13 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openSocket, type SocketAddress, type SocketOptions } from '../../../../src/features/remote/socket/socket-backend.ts';
-import { createInbox, waitFor } from '../../../support/wait-for.ts';
+import {
+  openSocket,
+  type SocketAddress,
+  type SocketOptions,
+} from '../../../../src/features/remote/socket/socket-backend.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
+import { createInbox, waitFor } from '../../../support/wait-for.ts';
 
 /** A server on a socket of its own; `onSocket` is what it does with a connection. */
 async function listen(kind: 'tcp' | 'unix', onSocket: (socket: Socket) => void = () => undefined) {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { openSse, type SseOptions } from '../../../../src/features/remote/sse/sse-backend.ts';
+import { openBackend } from '../../../core/backend/open-backend.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { waitFor } from '../../../support/wait-for.ts';
-import { openBackend } from '../../../core/backend/open-backend.ts';
 import { accept, beginStream, endpointPath, event, greet, open, openLive, startSseServer } from './sse-server.ts';
 
 const request = (id: number | string, method = 'tools/call') => ({ jsonrpc: '2.0', id, method, params: {} });

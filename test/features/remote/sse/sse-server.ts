@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { openSse, type SseOptions } from '../../../../src/features/remote/sse/sse-backend.ts';
 import type { Message } from '../../../../src/core/protocol/message/message.ts';
-import { createInbox, type Inbox } from '../../../support/wait-for.ts';
+import { openSse, type SseOptions } from '../../../../src/features/remote/sse/sse-backend.ts';
 import { type Opened, openBackend } from '../../../core/backend/open-backend.ts';
+import { createInbox, type Inbox } from '../../../support/wait-for.ts';
 
 /** One POST as it reached a server. */
 export interface Received {

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { UrlServerOptions } from '../../../../src/features/remote/http-client/server-connection.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { waitFor } from '../../../support/wait-for.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 import {
   answerTo,
   beginStream,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createRepeatFilter } from '../../../../src/features/remote/streamable-http/repeated-messages.ts';
 import type { Message } from '../../../../src/core/protocol/message/message.ts';
+import { createRepeatFilter } from '../../../../src/features/remote/streamable-http/repeated-messages.ts';
 import { asMessage } from '../../../support/as-message.ts';
 
 const texts = (...values: string[]): readonly Message[] => values.map(asMessage);

@@ -6,9 +6,9 @@ import {
   type ResumeState,
 } from '../../../../src/features/remote/streamable-http/resume-state.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { openBackend } from '../../../core/backend/open-backend.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { waitFor } from '../../../support/wait-for.ts';
-import { openBackend } from '../../../core/backend/open-backend.ts';
 import {
   answerTo,
   beginStream,

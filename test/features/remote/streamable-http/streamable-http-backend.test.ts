@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { openBackend } from '../../../core/backend/open-backend.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { loadMs, waitFor } from '../../../support/wait-for.ts';
-import { openBackend } from '../../../core/backend/open-backend.ts';
 import {
   answerTo,
   beginStream,

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { UrlServerOptions } from '../../../../src/features/remote/http-client/server-connection.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { createInbox, type Inbox, waitFor } from '../../../support/wait-for.ts';
 import { type Opened, openBackend } from '../../../core/backend/open-backend.ts';
+import { createInbox, type Inbox, waitFor } from '../../../support/wait-for.ts';
 
 /** One request as it reached a server. */
 export interface Received {

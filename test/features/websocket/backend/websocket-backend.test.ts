@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { CookieJar } from '../../../../src/core/backend/cookie-jar.ts';
 import { openWebSocket } from '../../../../src/features/websocket/backend/websocket-backend.ts';
-import { waitFor } from '../../../support/wait-for.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 import { listen, open } from './websocket-server.ts';
 
 /** Sends everything back. */

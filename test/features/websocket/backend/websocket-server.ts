@@ -6,8 +6,8 @@ import { onTestFinished } from 'vitest';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import type { BackendEvents } from '../../../../src/core/backend/backend.ts';
 import { openWebSocket, type WebSocketOptions } from '../../../../src/features/websocket/backend/websocket-backend.ts';
-import { createInbox, type Inbox } from '../../../support/wait-for.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
+import { createInbox, type Inbox } from '../../../support/wait-for.ts';
 
 /** A WebSocket server of a test. */
 export interface Listening {

@@ -1,12 +1,12 @@
 import { describe, expect, it, type Mock, vi } from 'vitest';
-import { FrameContext } from '../../../../src/features/websocket/endpoint/frame-context.ts';
-import { refuseSubprotocols } from '../../../../src/features/websocket/endpoint/websocket.ts';
 import { MessageReceiver } from '../../../../src/core/http/pipeline/receive-messages.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
-import { createFakeReply } from '../../../support/fake-reply.ts';
+import { FrameContext } from '../../../../src/features/websocket/endpoint/frame-context.ts';
+import { refuseSubprotocols } from '../../../../src/features/websocket/endpoint/websocket.ts';
 import { alice, createAuthorization } from '../../../core/http/admission-fixture.ts';
+import { createFakeReply } from '../../../support/fake-reply.ts';
 
 const call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"drop_table"}}';
 

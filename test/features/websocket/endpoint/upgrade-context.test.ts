@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { UpgradeContext } from '../../../../src/features/websocket/endpoint/upgrade-context.ts';
 import { uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
+import { UpgradeContext } from '../../../../src/features/websocket/endpoint/upgrade-context.ts';
 import { createFakeSocket, createHttpContext } from '../../../support/http-context.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

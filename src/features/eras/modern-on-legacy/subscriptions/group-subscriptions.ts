@@ -1,6 +1,5 @@
 // src/features/eras/modern-on-legacy/subscriptions: serves `subscriptions/listen` of modern clients at legacy servers.
 import type { Answer } from '../../../../core/call/answer.ts';
-import { Subscription } from '../../modern/changes/subscription.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
@@ -11,6 +10,7 @@ import type { GroupRequestOptions, SessionHandle } from '../../../../core/sessio
 import type { Changes } from '../../../../core/store/shared/changes.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { detach } from '../../../../core/util/boundary.ts';
+import { Subscription } from '../../modern/changes/subscription.ts';
 import { ask } from '../call-stream.ts';
 import type { GroupSession } from '../group-session.ts';
 

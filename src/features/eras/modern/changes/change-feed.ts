@@ -6,7 +6,11 @@ import { withoutMember } from '../../../../core/protocol/message/edit-members.ts
 import { changedMessage, type Message, memberValue } from '../../../../core/protocol/message/message.ts';
 import { missedChanges } from '../../../../core/protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../../../core/protocol/modern/renumber.ts';
-import { listChanges, readFilter, type SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
+import {
+  listChanges,
+  readFilter,
+  type SubscriptionFilter,
+} from '../../../../core/protocol/modern/subscription-filter.ts';
 import { methodNotFound } from '../../../../core/protocol/revisions.ts';
 import { contain } from '../../../../core/util/boundary.ts';
 import { backoff } from '../../../../core/util/timing/backoff.ts';

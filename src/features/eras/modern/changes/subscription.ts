@@ -2,7 +2,11 @@ import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import { type Message, memberRange } from '../../../../core/protocol/message/message.ts';
 import { changesMatching } from '../../../../core/protocol/modern/missed-changes.ts';
 import { listenResult } from '../../../../core/protocol/modern/renumber.ts';
-import { acknowledgementOf, readFilter, type SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
+import {
+  acknowledgementOf,
+  readFilter,
+  type SubscriptionFilter,
+} from '../../../../core/protocol/modern/subscription-filter.ts';
 
 /** The most changes that are kept before the acknowledgement; beyond that, anything may have changed (P8). */
 const maxEarly = 100;

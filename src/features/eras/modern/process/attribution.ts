@@ -18,9 +18,13 @@ import {
   restoreToken,
   subscriptionOf,
 } from '../../../../core/protocol/modern/renumber.ts';
-import { matchesFilter, readFilter, toSubscriptionNotification } from '../../../../core/protocol/modern/subscription-filter.ts';
-import { contain } from '../../../../core/util/boundary.ts';
+import {
+  matchesFilter,
+  readFilter,
+  toSubscriptionNotification,
+} from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { ModernDropReason } from '../../../../core/server/shared-server-events.ts';
+import { contain } from '../../../../core/util/boundary.ts';
 import { ReplacedListens } from './replaced-listens.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
 

@@ -1,8 +1,8 @@
 import type { RequestIds } from '../../../../core/backend/backend.ts';
-import { type BookedCall, CallBook } from '../../../../core/multiplex/call-book.ts';
-import { Route, routed } from '../../../../core/multiplex/route.ts';
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import { type CallTimeLimits, overdueOf, type TimedCall } from '../../../../core/call/call-limits.ts';
+import { type BookedCall, CallBook } from '../../../../core/multiplex/call-book.ts';
+import { Route, routed } from '../../../../core/multiplex/route.ts';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';

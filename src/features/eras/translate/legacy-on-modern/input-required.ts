@@ -3,7 +3,12 @@ import { readScalar } from '../../../../core/protocol/json/scalar.ts';
 import { scanMember, scanObject } from '../../../../core/protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../../../../core/protocol/json/splice.ts';
 import { putMembers, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
-import { changedMessage, type Message, memberRange, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
+import {
+  changedMessage,
+  type Message,
+  memberRange,
+  readGatewayMessage,
+} from '../../../../core/protocol/message/message.ts';
 import { isQuestion } from '../../../../core/protocol/methods/methods.ts';
 
 /**

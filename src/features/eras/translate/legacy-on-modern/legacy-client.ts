@@ -2,7 +2,13 @@
 
 import { isLegacyRevision, newestLegacy } from '../../../../core/protocol/known-revisions.ts';
 import { putMembers, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
-import { changedMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../../../../core/protocol/message/message.ts';
+import {
+  changedMessage,
+  type Message,
+  memberRange,
+  memberValue,
+  protocolVersionKey,
+} from '../../../../core/protocol/message/message.ts';
 import { extensions } from '../../../../core/protocol/methods/extensions.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';

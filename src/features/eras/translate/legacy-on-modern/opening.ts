@@ -1,10 +1,8 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import { valueAt } from '../../../../core/protocol/json/splice.ts';
 import { type Message, readGatewayMessage, withId } from '../../../../core/protocol/message/message.ts';
+import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from './legacy-client.ts';
-
-/** The key of `_meta` under which a server identifies itself (2026-07-28, server/discover). */
-export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
 
 /**
  * Converts a modern server's answer to `server/discover` into the answer to a legacy client's `initialize`: its

@@ -1,7 +1,7 @@
 import { valueAt } from '../../../../core/protocol/json/splice.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
+import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from '../legacy-on-modern/legacy-client.ts';
-import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 import { noCaching } from './modern-response.ts';
 
 /** The contents of a legacy server's answer to `initialize`, as JSON text. */

@@ -1,6 +1,5 @@
 // src/features/eras/translate/modern-on-legacy: messages of modern clients for legacy servers, and the way back.
 
-import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
 import { type Members, memberIndex } from '../../../../core/protocol/json/object-members.ts';
 import { readScalar } from '../../../../core/protocol/json/scalar.ts';
@@ -11,8 +10,9 @@ import { findRemoval, type NewMembers, removeFromEach } from '../../../../core/p
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange } from '../../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
+import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { ClientId } from '../../../../core/protocol/modern/renumber.ts';
-import { serverInfoKey } from '../legacy-on-modern/opening.ts';
+import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 
 /** The request that a legacy server's response answers, and the data that the translation adds. */
 export interface TranslatedRequest extends ClientId {

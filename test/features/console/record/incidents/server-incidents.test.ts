@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { incidentSpanMs, ServerIncidents } from '../../../../../src/features/console/record/incidents/server-incidents.ts';
+import {
+  incidentSpanMs,
+  ServerIncidents,
+} from '../../../../../src/features/console/record/incidents/server-incidents.ts';
 
 function createIncidents() {
   let now = 0;

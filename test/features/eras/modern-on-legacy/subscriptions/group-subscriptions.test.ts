@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Answer, modernPolicy } from '../../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../../src/core/call/live-target.ts';
-import { GroupSubscriptions } from '../../../../../src/features/eras/modern-on-legacy/subscriptions/group-subscriptions.ts';
 import type { Reason } from '../../../../../src/core/protocol/faults.ts';
-import type { InitializedServer } from '../../../../../src/features/eras/translate/modern-on-legacy/legacy-discovery.ts';
 import { faultAnswer } from '../../../../../src/core/reply/reply.ts';
 import type { SessionHandle } from '../../../../../src/core/session/session-handle.ts';
 import { createMemoryStore } from '../../../../../src/core/store/memory/memory-store.ts';
 import type { Store } from '../../../../../src/core/store/store.ts';
+import { GroupSubscriptions } from '../../../../../src/features/eras/modern-on-legacy/subscriptions/group-subscriptions.ts';
+import type { InitializedServer } from '../../../../../src/features/eras/translate/modern-on-legacy/legacy-discovery.ts';
 import { readMessage } from '../../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../../support/fake-reply.ts';
 

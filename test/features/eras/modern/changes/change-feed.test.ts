@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CallAnswer } from '../../../../../src/core/call/call-answer.ts';
-import { ChangeFeed, type SubscribeOutcome } from '../../../../../src/features/eras/modern/changes/change-feed.ts';
 import type { Message } from '../../../../../src/core/protocol/message/message.ts';
 import type { SubscriptionFilter } from '../../../../../src/core/protocol/modern/subscription-filter.ts';
+import { ChangeFeed, type SubscribeOutcome } from '../../../../../src/features/eras/modern/changes/change-feed.ts';
 import { asMessage } from '../../../../support/as-message.ts';
 
 beforeEach(() => void vi.useFakeTimers());

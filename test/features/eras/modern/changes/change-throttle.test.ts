@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangeThrottle } from '../../../../../src/features/eras/modern/changes/change-throttle.ts';
 import { StoreUnavailable } from '../../../../../src/core/store/store-unavailable.ts';
+import { ChangeThrottle } from '../../../../../src/features/eras/modern/changes/change-throttle.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

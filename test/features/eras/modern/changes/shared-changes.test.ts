@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { acknowledgeWaitMs } from '../../../../../src/features/eras/modern/changes/peers.ts';
-import { maxAnnouncedUris } from '../../../../../src/features/eras/modern/changes/wanted-filters.ts';
-import { ModernServer } from '../../../../../src/features/eras/modern/modern-server.ts';
 import { anonymous } from '../../../../../src/core/protocol/principal.ts';
 import { createMemoryChanges } from '../../../../../src/core/store/memory/memory-tables.ts';
 import type { ChangeListener, Changes } from '../../../../../src/core/store/shared/changes.ts';
 import { StoreUnavailable } from '../../../../../src/core/store/store-unavailable.ts';
+import { acknowledgeWaitMs } from '../../../../../src/features/eras/modern/changes/peers.ts';
+import { maxAnnouncedUris } from '../../../../../src/features/eras/modern/changes/wanted-filters.ts';
+import { ModernServer } from '../../../../../src/features/eras/modern/modern-server.ts';
 import { createFakeServer, type FakeBackend } from '../../../../support/fake-backend.ts';
 import { waitFor } from '../../../../support/wait-for.ts';
 import { call, createClient, discovered, readRequest, subscriptionKey } from '../shared-fixture.ts';

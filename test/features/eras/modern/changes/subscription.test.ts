@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Subscription } from '../../../../../src/features/eras/modern/changes/subscription.ts';
 import { readGatewayMessage } from '../../../../../src/core/protocol/message/message.ts';
+import { Subscription } from '../../../../../src/features/eras/modern/changes/subscription.ts';
 import { readMessage } from '../../../../support/fake-backend.ts';
 
 const tools = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'));

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { CallAnswer } from '../../../../../src/core/call/call-answer.ts';
-import { TaskDirectory } from '../../../../../src/features/eras/modern/process/task-directory.ts';
-import { TaskOwners, type TaskRequester } from '../../../../../src/features/eras/modern/process/task-owners.ts';
 import type { Message } from '../../../../../src/core/protocol/message/message.ts';
 import { withPromises } from '../../../../../src/core/store/immediate.ts';
 import { createMemoryValues } from '../../../../../src/core/store/memory/memory-values.ts';
 import type { Values } from '../../../../../src/core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../../../src/core/store/store-unavailable.ts';
+import { TaskDirectory } from '../../../../../src/features/eras/modern/process/task-directory.ts';
+import { TaskOwners, type TaskRequester } from '../../../../../src/features/eras/modern/process/task-owners.ts';
 import { asMessage } from '../../../../support/as-message.ts';
 import { metaKeys } from '../../../../support/modern-client.ts';
 import { waitFor } from '../../../../support/wait-for.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { TaskOwners, type TaskRequester } from '../../../../../src/features/eras/modern/process/task-owners.ts';
 import type { Reason } from '../../../../../src/core/protocol/faults.ts';
+import { TaskOwners, type TaskRequester } from '../../../../../src/features/eras/modern/process/task-owners.ts';
 import { call, readRequest } from '../shared-fixture.ts';
 
 const userOf = (subject: string, scopes?: readonly string[], needs?: readonly string[]): TaskRequester => ({

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readLegacyClient, withEnvelope } from '../../../../../src/features/eras/translate/legacy-on-modern/legacy-client.ts';
+import {
+  readLegacyClient,
+  withEnvelope,
+} from '../../../../../src/features/eras/translate/legacy-on-modern/legacy-client.ts';
 import { toInitializeResult } from '../../../../../src/features/eras/translate/legacy-on-modern/opening.ts';
 import { readMessage } from '../../../../support/fake-backend.ts';
 import { fieldsInText, routingFields } from '../../../../support/routing-fields.ts';

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readInitialized, toDiscovery } from '../../../../../src/features/eras/translate/modern-on-legacy/legacy-discovery.ts';
+import {
+  readInitialized,
+  toDiscovery,
+} from '../../../../../src/features/eras/translate/modern-on-legacy/legacy-discovery.ts';
 
 const discovered = (result: string): string =>
   toDiscovery(readInitialized(Buffer.from(`{"jsonrpc":"2.0","id":0,"result":${result}}`)), '"d"', [

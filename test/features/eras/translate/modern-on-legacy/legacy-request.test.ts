@@ -3,8 +3,8 @@ import {
   asLegacyNotification,
   asLegacyRequest,
 } from '../../../../../src/features/eras/translate/modern-on-legacy/legacy-request.ts';
-import { fieldsInText, routingFields } from '../../../../support/routing-fields.ts';
 import { read } from '../../../../core/protocol/modern/read.ts';
+import { fieldsInText, routingFields } from '../../../../support/routing-fields.ts';
 
 const prefix = 'io.modelcontextprotocol/';
 const envelope = `"${prefix}protocolVersion":"2026-07-28","${prefix}clientCapabilities":{"sampling":{}}`;

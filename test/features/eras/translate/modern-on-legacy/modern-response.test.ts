@@ -3,8 +3,8 @@ import {
   asModernResponse,
   type TranslatedRequest,
 } from '../../../../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
-import { fieldsInText, routingFields } from '../../../../support/routing-fields.ts';
 import { read } from '../../../../core/protocol/modern/read.ts';
+import { fieldsInText, routingFields } from '../../../../support/routing-fields.ts';
 
 function translated(text: string, request: Partial<TranslatedRequest> & { method: string }): string {
   const response = asModernResponse(read(text), { clientId: 'ü', idText: '"ü"', ...request });
