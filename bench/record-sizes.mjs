@@ -24,7 +24,13 @@ const messagesFile = path.join(root, 'bench/results/real-messages.jsonl');
 const sizesFile = path.join(root, 'bench/load/real-sizes.json');
 const answerWithinMs = 30_000;
 
-const files = ['README.md', 'package.json', 'src/README.md', 'src/core/session/session.ts', 'src/core/protocol/json/scan.ts'];
+const files = [
+  'README.md',
+  'package.json',
+  'src/README.md',
+  'src/core/session/session.ts',
+  'src/core/protocol/json/scan.ts',
+];
 const page = `data:text/html,${encodeURIComponent(
   `<title>Orders</title><h1>Orders</h1><table>${Array.from({ length: 60 }, (_, row) => `<tr><td>${row}<td><a href="/orders/${row}">Order ${row}</a><td><button>Cancel</button></tr>`).join('')}</table>`,
 )}`;
