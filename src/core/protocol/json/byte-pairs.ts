@@ -1,5 +1,3 @@
-import { endsStringRun } from './string-run.ts';
-
 /**
  * Skips long runs of white space and digits quickly, by pairs of bytes. No peer needs such runs, but a text of 64 MiB
  * can consist of them (P8).
@@ -8,15 +6,12 @@ import { endsStringRun } from './string-run.ts';
 /** The kinds of bytes that a run can consist of. */
 export const spaces = 1;
 export const digits = 2;
-/** Bytes that a string may contain unescaped. */
-export const plain = 4;
 
 /** For each pair of bytes, the kinds that both bytes have. The order of the two bytes does not matter. */
 const kindsOfPair = new Uint8Array(2 ** 16);
 for (const [kind, bytes] of [
   [spaces, Buffer.from(' \t\n\r')],
   [digits, Buffer.from('0123456789')],
-  [plain, Buffer.from(Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => endsStringRun[byte] === 0))],
 ] as const)
   for (const one of bytes)
     for (const other of bytes) kindsOfPair[one * 256 + other] = (kindsOfPair[one * 256 + other] as number) | kind;
@@ -32,11 +27,8 @@ export function releasePairs(): void {
   pairs = new Uint16Array(0);
 }
 
-/**
- * Returns the index of the first byte at or after `from` that is not of this kind, or the end of the text.
- * @param limit the search may stop here, but not earlier
- */
-export function endOfRun(text: Buffer, from: number, kind: number, limit = text.length): number {
+/** Returns the index of the first byte at or after `from` that is not of this kind, or the end of the text. */
+export function endOfRun(text: Buffer, from: number, kind: number): number {
   const first = text.byteOffset & 1; // the first byte that begins a pair
   if (pairedText !== text) {
     pairedText = text;
@@ -45,7 +37,7 @@ export function endOfRun(text: Buffer, from: number, kind: number, limit = text.
   if (((from - first) & 1) !== 0 && !hasKind(text, from, kind)) return from;
   const view = pairs;
   let pair = (from - first + 1) >> 1;
-  const end = Math.min(view.length, (limit - first + 1) >> 1);
+  const end = view.length;
   for (; pair <= end - 4; pair += 4) {
     const one = kindsOfPair[view[pair] as number] as number;
     const two = kindsOfPair[view[pair + 1] as number] as number;

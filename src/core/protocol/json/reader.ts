@@ -1,4 +1,4 @@
-import { endOfRun, plain, releasePairs } from './byte-pairs.ts';
+import { releasePairs } from './byte-pairs.ts';
 import { isKey } from './known-keys.ts';
 import { endsStringRun, StringRuns, shortRun } from './string-run.ts';
 import { byteAt, hexAt, scalarEnd, spaceEnd } from './token-end.ts';
@@ -41,13 +41,9 @@ export const closeBrace = 0x7d;
 const isEscape = new Uint8Array(256);
 for (const byte of Buffer.from('"\\/bfnrt')) isEscape[byte] = 1;
 
-/**
- * In a text of more bytes than this, strings are read by pairs and words from `nearBytesOfLarge` bytes on. In a small
- * text that is not worth it.
- */
+/** In a text of more bytes than this, strings are read by words from `nearBytesOfLarge` bytes on. */
 const largeBytes = 4 * 1024;
-const nearBytesOfLarge = 16;
-const pairedRun = 128;
+const nearBytesOfLarge = 8;
 
 const emptyBuffer: Buffer = Buffer.alloc(0);
 
@@ -267,12 +263,8 @@ export class JsonReader {
       const far = Math.min(at + this.#nearBytes, text.length);
       while (at < far && endsStringRun[text[at] as number] === 0) at += 1;
       if (at === far && far < text.length) {
-        const limit = this.#nearBytes === shortRun ? at : at + pairedRun;
-        if (limit > at) at = endOfRun(text, at, plain, limit);
-        if (at >= limit) {
-          this.#runs ??= new StringRuns(text);
-          at = this.#runs.endOfFar(at);
-        }
+        this.#runs ??= new StringRuns(text);
+        at = this.#runs.endOf(at);
       }
       const byte = byteAt(text, at);
       if (byte === quote) return at + 1;

@@ -1,5 +1,5 @@
 /**
- * Finds the end of the inside of a JSON string, where most bytes of large messages are. It first compares words. In a
+ * Finds the end of the inside of a JSON string, where most bytes of large messages are. It reads words of four bytes. In a
  * long run Node.js searches for the end, and only control characters are left to check here.
  */
 
@@ -18,21 +18,29 @@ export const shortRun = 32;
  */
 const longRunWords = 512;
 
+/** Words are read from their lowest byte on. Elsewhere all bytes are read one by one. */
+const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+
 /** Finds the ends of plain runs in one text. */
 export class StringRuns {
   readonly #text: Buffer;
+  readonly #words: Int32Array;
+  /** How many bytes of the first word are before the text. */
+  readonly #before: number;
   /**
    * The next quote and backslash at or after the last searched position, or the end of the text. So each byte is
    * searched once for each.
    */
   #nextQuote = -1;
   #nextBackslash = -1;
-  #words: Int32Array | undefined;
-  /** The position in the text of the first byte of `#words`. */
-  #wordsStart = 0;
 
   constructor(text: Uint8Array) {
-    this.#text = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+    const { buffer, byteOffset, length } = text;
+    this.#text = Buffer.isBuffer(text) ? text : Buffer.from(buffer, byteOffset, length);
+    this.#before = byteOffset & 3;
+    // The last word may have bytes behind the text, but none behind its memory.
+    const count = Math.min((this.#before + length + 3) >> 2, (buffer.byteLength - byteOffset + this.#before) >> 2);
+    this.#words = new Int32Array(buffer, byteOffset - this.#before, isLittleEndian ? count : 0);
   }
 
   /**
@@ -40,37 +48,29 @@ export class StringRuns {
    * text, `at` must never decrease.
    */
   endOf(at: number): number {
-    const text = this.#text;
-    const nearEnd = Math.min(at + shortRun, text.length);
-    let i = at;
-    while (i < nearEnd) {
-      if (endsStringRun[text[i] as number] === 1) return i;
-      i += 1;
+    const words = this.#words;
+    const first = at + this.#before;
+    let word = first >> 2;
+    if (word >= words.length) return this.#endByBytes(at);
+    // The bytes before `at` become ones, which end no run.
+    let ends = endsIn((words[word] as number) | ((1 << ((first & 3) << 3)) - 1));
+    if (ends === 0) {
+      word = this.#wordWithEnd(word + 1);
+      if (word === words.length) return this.#endByBytes(word * 4 - this.#before);
+      ends = endsIn(words[word] as number);
     }
-    return i === text.length ? i : this.endOfFar(i);
+    const end = word * 4 + ((31 - Math.clz32(ends & -ends)) >> 3) - this.#before;
+    return Math.min(end, this.#text.length);
   }
 
-  /** Does the same as `endOf` for a run that is already some bytes long. */
-  endOfFar(from: number): number {
-    const text = this.#text;
-    this.#words ??= this.#viewWords();
+  /** The index of the first word with an end of the run, or the number of words. */
+  #wordWithEnd(from: number): number {
     const words = this.#words;
-    let i = from;
-    while (i < text.length && (i - this.#wordsStart) & 3) {
-      if (endsStringRun[text[i] as number] === 1) return i;
-      i += 1;
-    }
-    if (i === text.length) return i;
-    const start = (i - this.#wordsStart) >> 2;
-    const near = Math.min(start + longRunWords, words.length);
-    let word = firstHit(words, start, near);
-    if (word === near) {
-      const end = this.#nextSpecial(this.#wordsStart + near * 4);
-      word = firstControl(words, near, (end - this.#wordsStart) >> 2);
-    }
-    i = this.#wordsStart + word * 4;
-    while (i < text.length && endsStringRun[text[i] as number] === 0) i += 1;
-    return i;
+    const near = Math.min(from + longRunWords, words.length);
+    const word = firstWithEnd(words, from, near);
+    if (word < near || near === words.length) return word;
+    const special = (this.#nextSpecial(near * 4 - this.#before) + this.#before) >> 2;
+    return firstWithEnd(words, firstControl(words, near, special), words.length);
   }
 
   /** The position of the first quote or backslash at or after `at`, or the end of the text. */
@@ -87,42 +87,39 @@ export class StringRuns {
     return Math.min(this.#nextQuote, this.#nextBackslash);
   }
 
-  /** The part of the text that lies on word boundaries. The order of bytes in a word does not matter. */
-  #viewWords(): Int32Array {
-    const { buffer, byteOffset, length } = this.#text;
-    this.#wordsStart = -byteOffset & 3;
-    return new Int32Array(buffer, byteOffset + this.#wordsStart, Math.max(0, (length - this.#wordsStart) >> 2));
+  /** As `endOf`, for bytes that are in no whole word. */
+  #endByBytes(from: number): number {
+    const text = this.#text;
+    let at = from;
+    while (at < text.length && endsStringRun[text[at] as number] === 0) at += 1;
+    return Math.min(at, text.length);
   }
 }
 
 const topBits = 0x80808080 | 0;
 
 /**
- * The index of a word at most three words before the first one that contains an end of the run; `end` if there is none
- * before it.
+ * The top bit of each byte that ends a run; 0 for none. Bytes above the first end may be marked wrongly.
  *
- * The top bit of each byte of `marks` is set in two cases, if the byte's own top bit is not set. Either the byte is
- * zero after an XOR with the quote or the backslash (the first two terms), or it is below 0x20 (the third). See
- * "hasless" in Anderson, Bit Twiddling Hacks. Bytes above the first hit may be marked wrongly, so the caller checks the
- * bytes themselves.
+ * A byte without its own top bit is marked in two cases. Either it is zero after an XOR with the quote or the backslash
+ * (the first two terms), or it is below 0x20 (the third). See "hasless" in Anderson, Bit Twiddling Hacks.
  */
-function firstHit(words: Int32Array, from: number, end: number): number {
+const endsIn = (word: number): number =>
+  (((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101) | (word - 0x20202020)) & ~word & topBits;
+
+/** The index of the first word in which a run ends, or `end`. */
+function firstWithEnd(words: Int32Array, from: number, end: number): number {
   let at = from;
   for (; at <= end - 4; at += 4) {
-    const a = words[at] as number;
-    const b = words[at + 1] as number;
-    const c = words[at + 2] as number;
-    const d = words[at + 3] as number;
-    if (((marks(a) | marks(b) | marks(c) | marks(d)) & topBits) !== 0) return at;
+    const a = endsIn(words[at] as number) | endsIn(words[at + 1] as number);
+    const b = endsIn(words[at + 2] as number) | endsIn(words[at + 3] as number);
+    if ((a | b) !== 0) break;
   }
-  while (at < end && (marks(words[at] as number) & topBits) === 0) at += 1;
+  while (at < end && endsIn(words[at] as number) === 0) at += 1;
   return at;
 }
 
-const marks = (word: number): number =>
-  (((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101) | (word - 0x20202020)) & ~word;
-
-/** Like `firstHit`, for control characters only: the index is at most seven words before the hit. */
+/** The index of a word at most seven words before the first control character, or at most seven words before `end`. */
 function firstControl(words: Int32Array, from: number, end: number): number {
   let at = from;
   for (; at <= end - 8; at += 8) {
@@ -130,7 +127,7 @@ function firstControl(words: Int32Array, from: number, end: number): number {
     const b = controls(words[at + 2] as number) | controls(words[at + 3] as number);
     const c = controls(words[at + 4] as number) | controls(words[at + 5] as number);
     const d = controls(words[at + 6] as number) | controls(words[at + 7] as number);
-    if (((a | b | c | d) & topBits) !== 0) return at;
+    if (((a | b | c | d) & topBits) !== 0) break;
   }
   return at;
 }

@@ -22,6 +22,7 @@ export const byteAt = (text: Buffer, at: number): number => (at < text.length ? 
 
 /** The position behind white space. */
 export function spaceEnd(text: Buffer, start: number): number {
+  if (start < text.length && (text[start] as number) > 0x20) return start;
   let at = start;
   const far = Math.min(start + nearBytes, text.length);
   while (at < far && isSpace[text[at] as number] === 1) at += 1;

@@ -21,7 +21,7 @@ function atOffset(bytes: Uint8Array, offset: number): Uint8Array {
 /** Bytes that end a run, their neighbours, and those that share bits with them in a word. */
 const edges = [0x00, 0x01, 0x1f, 0x20, 0x21, 0x22, 0x23, 0x5b, 0x5c, 0x5d, 0x7f, 0x80, 0x9f, 0xa0, 0xa2, 0xdc, 0xff];
 
-describe('PlainRuns.endOf', () => {
+describe('StringRuns.endOf', () => {
   it('finds every byte of all 256 at every place of a run, at every alignment', () => {
     for (let byte = 0; byte < 256; byte++) {
       for (let place = 0; place < 40; place++) {
@@ -103,6 +103,18 @@ describe('PlainRuns.endOf', () => {
       for (let offset = 0; offset < 8; offset++) {
         const runs = new StringRuns(atOffset(new Uint8Array(length).fill(0x61), offset));
         for (let at = 0; at <= length; at++) expect(runs.endOf(at)).toBe(length);
+      }
+    }
+  });
+
+  it('reads the last bytes of a text that ends with its memory, whose size need not be one of words', () => {
+    for (let length = 0; length <= 20; length++) {
+      for (let offset = 0; offset < 8; offset++) {
+        const bytes = new Uint8Array(new ArrayBuffer(offset + length), offset).fill(0x61);
+        expect(new StringRuns(bytes).endOf(0)).toBe(length);
+        if (length === 0) continue;
+        bytes[length - 1] = 0x22;
+        expect(new StringRuns(bytes).endOf(0)).toBe(length - 1);
       }
     }
   });
