@@ -60,10 +60,17 @@ export const runs = {
     env: { SESSION_WAVES: '10' },
   },
   calls: {
-    what: '10,000 calls of hosted clients of two users, and of sessions that share a process.',
+    what: '10,000 calls at once of two sessions, of hosted clients and of sessions that share a process; 1,000 modern clients.',
     needsBuild: true,
-    command: [...vitest, 'test/integration/hosted-clients.test.ts', 'test/integration/shared-processes.test.ts'],
-    env: { HOSTED_CALLS: '10000', SHARED_CALLS: '10000' },
+    command: [
+      ...vitest,
+      'test/integration/attribution.test.ts',
+      'test/integration/hosted-clients.test.ts',
+      'test/integration/shared-processes.test.ts',
+      'test/integration/modern-clients.test.ts',
+      'test/cluster/modern.test.ts',
+    ],
+    env: { ATTRIBUTED_CALLS: '10000', HOSTED_CALLS: '10000', SHARED_CALLS: '10000', CROWD: '1000' },
   },
   stalls: {
     what: 'Ten peers send expensive input at once, and /healthz answers within 100 ms. Needs a quiet machine.',

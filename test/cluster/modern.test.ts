@@ -3,7 +3,7 @@ import { argumentsFor, type RemoteServer, startRemoteServer } from '../integrati
 import type { Cluster } from '../support/cluster.ts';
 import { modernFixture } from '../support/gateway.ts';
 import { callModern, metaKeys, modernRevision, openModern } from '../support/modern-client.ts';
-import { expectNoneCrossesOver } from '../support/modern-crowd.ts';
+import { crowd, expectNoneCrossesOver } from '../support/modern-crowd.ts';
 import { connectModernSdk, type Mode, type ModernSdkClient } from '../support/modern-sdk-client.ts';
 import { processFeatures, statelessFeatures } from '../support/modern-sdk-features.ts';
 import { startFastCluster, stopSound, urlOf } from './fast.ts';
@@ -98,7 +98,7 @@ describe('three instances in front of a STDIO server, each request at the next o
   test('[R5.10] a subscription at each instance hears what the process of another one says', () =>
     expectHeardEverywhere(cluster));
 
-  test('[P11] 1,000 clients with the same ids and tokens: no message crosses over', () =>
+  test(`[P11] ${crowd} clients with the same ids and tokens: no message crosses over`, () =>
     expectNoneCrossesOver(cluster.url));
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
-import { expectNoneCrossesOver } from '../support/modern-crowd.ts';
+import { crowd, expectNoneCrossesOver } from '../support/modern-crowd.ts';
 import { waitForDescendants } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { modernHttpKinds, type ServerKind } from './server-kinds.ts';
@@ -22,7 +22,7 @@ describe('many clients of one modern server', () => {
   ];
 
   it.each(kinds)(
-    '[R6.08] [P11] 1,000 interleaved ones with the same ids and tokens on $name: no message crosses over',
+    `[R6.08] [P11] ${crowd} interleaved ones with the same ids and tokens on $name: no message crosses over`,
     async ({ ready }) => {
       const { args, command, stop } = await ready();
       onTestFinished(stop);

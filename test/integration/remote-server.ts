@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withDeadline } from '../support/wait-for.ts';
 
@@ -15,7 +16,12 @@ export interface RemoteServer {
   stop(): Promise<void>;
 }
 
-const program = fileURLToPath(new URL('remote-server.mjs', import.meta.url));
+/** Made by `bundled-fixtures.ts`, or else the source. */
+const folder = process.env['TEST_FIXTURES'];
+const program =
+  folder === undefined
+    ? fileURLToPath(new URL('remote-server.mjs', import.meta.url))
+    : join(folder, 'remote-server.cjs');
 
 /** Starts `remote-server.mjs`. Whoever starts it stops it. */
 export async function startRemoteServer(...args: readonly string[]): Promise<RemoteServer> {

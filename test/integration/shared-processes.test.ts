@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 const shufflingFixture = [process.execPath, `${root}test/fixtures/shuffling-server.mjs`];
 /** How many calls are interleaved (`SHARED_CALLS=10000`). */
-const calls = environmentNumber('SHARED_CALLS', 2_000);
+const calls = environmentNumber('SHARED_CALLS', 600);
 
 const jsonHeaders = { 'MCP-Protocol-Version': '2025-11-25' };
 
