@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { attemptsAt, revisionOf } from '../support/filter-attempts.ts';
-import { startGateway } from '../support/gateway.ts';
+import { sharedGateway, startGateway } from '../support/gateway.ts';
 import { type Message, post, type Session } from '../support/http-client.ts';
 import { callModern, postModern } from '../support/modern-client.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
@@ -14,6 +14,11 @@ const readOnly = ['--defaults.allowTools', '@readOnlyHint', '--defaults.denyProm
 const behind = (args: readonly string[], era: 'legacy' | 'modern' = 'legacy') =>
   startGateway({ command, args: ['--era', era, ...args] });
 
+// Each session has a process of its own, so what one test runs is not seen by another.
+const [readOnlyGateway, openGateway] = [readOnly, []].map((args) =>
+  sharedGateway({ command, args: ['--era', 'legacy', ...args] }),
+) as [ReturnType<typeof sharedGateway>, ReturnType<typeof sharedGateway>];
+
 const namesIn = ({ json }: { json: Message }, key = 'tools'): string[] =>
   json.result[key].map(({ name }: { name: string }) => name);
 const ranIn = ({ json }: { json: Message }): unknown => JSON.parse(json.result.content[0].text);
@@ -23,7 +28,7 @@ const unknownTool = { code: -32602, data: { reason: 'unknown_tool' } };
 const ranFor = async (session: Session) => ranIn(await session.request('tools/call', { name: 'ran', arguments: {} }));
 
 test('a list has only the allowed tools, with their text unchanged, on each of its pages', async () => {
-  const { url } = await behind(readOnly);
+  const { url } = await readOnlyGateway();
   const session = await openAnswered(url);
   const first = await session.request('tools/list');
   expect(namesIn(first)).toEqual(['read_file']);
@@ -56,7 +61,7 @@ test.each(['legacy', 'modern'] as const)(
 const attempts = attemptsAt('');
 
 test.each(Object.keys(attempts))('no way to a hidden tool or prompt: %s', async (name) => {
-  const { url } = await behind(readOnly);
+  const { url } = await readOnlyGateway();
   const session = await openAnswered(url, { version: revisionOf(name) });
   await attempts[name]?.(session);
   expect(await ranFor(session)).toEqual([]);
@@ -65,14 +70,14 @@ test.each(Object.keys(attempts))('no way to a hidden tool or prompt: %s', async 
 test.each(['another case', 'white space', 'NUL', 'a list in place of a name', 'a notification'])(
   'the server of these tests would take %s for the tool, without a filter',
   async (name) => {
-    const session = await openAnswered((await behind([])).url);
+    const session = await openAnswered((await openGateway()).url);
     await attempts[name]?.(session);
     expect(await ranFor(session)).toContainEqual(expect.objectContaining({ name: 'delete_file' }));
   },
 );
 
 test('a hidden prompt is an unknown one', async () => {
-  const session = await openAnswered((await behind(readOnly)).url);
+  const session = await openAnswered((await readOnlyGateway()).url);
   const { messages } = await session.request('prompts/get', { name: 'wipe' });
   expect(messages.at(-1)?.error).toMatchObject({ code: -32602, data: { reason: 'unknown_prompt' } });
 });

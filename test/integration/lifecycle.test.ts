@@ -62,7 +62,7 @@ const statusOf = async (session: Session): Promise<number[]> => {
 };
 
 /** Waves of 20 sessions; `SESSION_WAVES=10` is the full size. */
-const waves = environmentNumber('SESSION_WAVES', 2);
+const waves = environmentNumber('SESSION_WAVES', 1);
 
 function tempFile(name: string, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-'));

@@ -35,16 +35,13 @@ describe('users of a server that keeps connections in its process', () => {
   };
 
   test.each([
-    ['modern', 'of both eras', []],
-    ['legacy', 'of both eras', []],
-    ['modern', 'of the modern era', ['--modern']],
-    ['legacy', 'of the modern era', ['--modern']],
-    ['modern', 'of the legacy era', ['--legacy']],
-    ['legacy', 'of the legacy era', ['--legacy']],
-  ] as const)('[M-05] are kept apart by default: %s clients, a server %s', async (kind, _, flags) => {
+    ['of both eras', []],
+    ['of the modern era', ['--modern']],
+    ['of the legacy era', ['--legacy']],
+  ])('[M-05] are kept apart by default, whatever their clients speak: a server %s', async (_, flags) => {
     const gateway = await start([], flags);
-    const [alice, bob] = [await clients[kind](gateway, 'alice'), await clients[kind](gateway, 'bob')];
-    expect(await seenBy(alice, bob)).toEqual(keeps);
+    for (const client of [clients.modern, clients.legacy])
+      expect(await seenBy(await client(gateway, 'alice'), await client(gateway, 'bob'))).toEqual(keeps);
     expect(warningsOf(gateway)).not.toContainEqual(sharedWarning);
   });
 
@@ -195,25 +192,28 @@ describe('users of a server that keeps connections in its process', () => {
   });
 });
 
-/** Clients of this version of the SDK send the same `server/discover`, whether or not they could fall back (0025). */
-describe.each<readonly [string, Mode]>([
-  ['auto', 'auto'],
-  ['pinned', { pin: '2026-07-28' }],
-])('SDK v2 clients at a legacy server, mode %s', (_, mode) => {
+describe('SDK v2 clients at a legacy server', () => {
   const said = expect.objectContaining({
     msg: 'each request of a client of 2026-07-28 gets a new process of this server',
   });
   const withoutUsers = { env: { GANGWAY_SHARE: undefined } };
   const toAnybody = ['--public-url', 'http://127.0.0.1:1/'];
-  const callTwice = async (gateway: Gateway): Promise<{ readonly connections: readonly string[] }> => {
+  const callTwice = async (
+    gateway: Gateway,
+    mode: Mode = 'auto',
+  ): Promise<{ readonly connections: readonly string[] }> => {
     await using client = await connectModernSdk(gateway.url, mode);
     await client.callTool('connect', { name: 'a' });
     return JSON.parse(await client.callTool('list_connections'));
   };
 
-  test('keep their state for the user of this machine', async () => {
+  // They send the same `server/discover`, whether or not they could fall back (0025).
+  test.each<readonly [string, Mode]>([
+    ['auto', 'auto'],
+    ['pinned', { pin: '2026-07-28' }],
+  ])('keep their state for the user of this machine, mode %s', async (_, mode) => {
     const gateway = await start([], ['--legacy'], withoutUsers);
-    expect(await callTwice(gateway)).toMatchObject({ connections: ['a'] });
+    expect(await callTwice(gateway, mode)).toMatchObject({ connections: ['a'] });
     expect(gateway.logs()).not.toContainEqual(said);
   });
 

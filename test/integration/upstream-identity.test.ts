@@ -109,9 +109,11 @@ describe.each(['http', 'sse'] as const)("the gateway's own token, at a server of
     expect(await tokenOfCall(session)).toBe('upstream-token-2-of-gateway');
     expect(endpoint.requests).toHaveLength(2);
   });
+});
 
+describe("the gateway's own token", () => {
   test('a server that refuses every token: 502, and no flood at the token endpoint', async () => {
-    const { url, endpoint, server } = await setUp('client_credentials', { transport });
+    const { url, endpoint, server } = await setUp('client_credentials');
     const session = await initialize(url);
     await tokenOfCall(session);
     endpoint.lifetimeS = 0.001;
@@ -130,7 +132,7 @@ describe.each(['http', 'sse'] as const)("the gateway's own token, at a server of
     ['invalid_client', 'upstream_token_refused'],
     [503, 'upstream_token_unavailable'],
   ])('the token endpoint answers %s: 502 with a reason, and a line in the log', async (fault, reason) => {
-    const setup = await setUp('client_credentials', { transport });
+    const setup = await setUp('client_credentials');
     setup.endpoint.fault = fault;
     const { status, json } = await post(setup.url, initializing);
     expect([status, json.error.data.reason]).toEqual([502, reason]);
@@ -140,7 +142,7 @@ describe.each(['http', 'sse'] as const)("the gateway's own token, at a server of
   });
 
   test('a token endpoint that fails later: calls get the reason, and recover with the endpoint', async () => {
-    const { url, endpoint } = await setUp('client_credentials', { transport });
+    const { url, endpoint } = await setUp('client_credentials');
     const session = await initialize(url);
     endpoint.fault = 503;
     endpoint.withdraw();

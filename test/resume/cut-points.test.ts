@@ -44,17 +44,22 @@ async function followCut(session: CountingSession, id: string, cuts: readonly (n
 const faultsOf = (id: string, { transcript }: Followed, primes: boolean) =>
   faultsOfTranscript(transcript, { texts: answerTexts(id, count, pad), primes, isWhole: true });
 
-/** Runs `act` for 0 to `to`, some at once. */
-async function forEachByte(to: number, act: (byte: number) => Promise<void>): Promise<void> {
+/** Runs `act` for 0 to `to` in these steps, some at once. */
+async function forEachByte(to: number, step: number, act: (byte: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
-    while (next <= to) await act(next++);
+    for (let byte = next; byte <= to; byte = next) {
+      next += step;
+      await act(byte);
+    }
   };
   await Promise.all(Array.from({ length: 8 }, worker));
 }
 
 describe.each(revisions)('a small stream of revision %s', (version) => {
   const primes = version === '2025-11-25';
+  // The older one lacks only the first event, so each third byte is enough.
+  const step = primes ? 1 : 3;
   let session: CountingSession;
   beforeAll(async () => {
     session = await openCounting(gateway.url, { version });
@@ -65,7 +70,7 @@ describe.each(revisions)('a small stream of revision %s', (version) => {
     const whole = await followCut(session, 'whole', []);
     const faults = [...faultsOf('whole', whole, primes)];
     const outcomes = { done: 0, lost: 0 };
-    await forEachByte((whole.bytes[0] as number) + 20, async (byte) => {
+    await forEachByte((whole.bytes[0] as number) + 20, step, async (byte) => {
       const id = `byte-${byte}`;
       const followed = await followCut(session, id, [byte]);
       const hadId = followed.transcript[0]?.events.some((event) => event.id !== undefined);
@@ -82,7 +87,7 @@ describe.each(revisions)('a small stream of revision %s', (version) => {
     const measured = await followCut(session, 'measured', [firstCut]);
     expect(measured.transcript.map(({ method }) => method)).toEqual(['POST', 'GET']);
     const faults: string[] = [];
-    await forEachByte((measured.bytes[1] as number) + 20, async (byte) => {
+    await forEachByte((measured.bytes[1] as number) + 20, step, async (byte) => {
       const id = `again-${byte}`;
       // Ids grow in length with their number, so a cut may come a little earlier in an event; it leaves the first id whole.
       const followed = await followCut(session, id, [firstCut + 8, byte]);
