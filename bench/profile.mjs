@@ -1,6 +1,7 @@
-// node bench/profile.mjs [--target ours] [--scenario echo-16x1-100-string] [--top 25] [--seconds 4]
+// node bench/profile.mjs [--target ours] [--scenario echo-16x1-100-string] [--top 25] [--seconds 4] [--rooms]
 // Runs a target with --cpu-prof and prints its self time by function. The profile stays in bench/results. bench.mjs --list names targets and
-// scenarios.
+// scenarios. --rooms: by folder of src, with and without what the folder calls in Node.js. A profile is of elapsed time: while other programs
+// want the processors, the time of writes is too large.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { makesSense } from './cells.mjs';
@@ -10,6 +11,7 @@ import { readCommand, UsageError } from './lib/command.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { installPeers } from './lib/peers.mjs';
 import { resultsFolder } from './lib/results.mjs';
+import { roomsOf } from './lib/rooms.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { scenarios } from './scenarios.mjs';
 import { targets } from './targets.mjs';
@@ -19,7 +21,9 @@ const { values } = readCommand(import.meta, {
   scenario: { type: 'string' },
   top: { type: 'number' },
   seconds: { type: 'number', isFraction: true },
+  rooms: { type: 'boolean' },
 });
+const runMs = (values.seconds ?? 4) * 1000;
 const target = oneOf(targets, values.target ?? 'ours', 'target');
 const scenario = oneOf(scenarios, values.scenario ?? 'echo-16x1-100-string', 'scenario');
 if (target.instances > 1) throw new UsageError(`${target.name} is several processes; a profile is of one`);
@@ -39,7 +43,8 @@ if (name === undefined) throw new Error(`${target.name} wrote no profile: it doe
 const file = path.join(resultsFolder, `${target.name}-${scenario.name}.cpuprofile`);
 renameSync(path.join(folder, name), file);
 const rate = (result.events || result.answers) / result.seconds;
-const lines = shares(JSON.parse(readFileSync(file, 'utf8'))).slice(0, values.top ?? 25);
+const profile = JSON.parse(readFileSync(file, 'utf8'));
+const lines = values.rooms ? tableOf(roomsOf(profile, runMs)) : shares(profile).slice(0, values.top ?? 25);
 process.stdout.write(
   `${target.name}, ${scenario.name}: ${rate.toFixed(0)}/s with the profiler on\n${lines.join('\n')}\n`,
 );
@@ -58,13 +63,25 @@ async function runProfiled() {
     logFile: path.join(resultsFolder, 'profile.log'),
     nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
   });
-  const runMs = (values.seconds ?? 4) * 1000;
   const token = target.usesToken ? behind.token : undefined;
   try {
     return await runJob({ ...scenario, runMs, ports: started.ports, pids: started.pids, token });
   } finally {
     await stopTarget(started);
   }
+}
+
+function percent(share) {
+  return `${(share * 100).toFixed(1).padStart(5)} %`;
+}
+
+/** A table of Markdown. */
+function tableOf(rooms) {
+  return [
+    '| Room | Own code | With what it calls in Node.js |',
+    '|:--|--:|--:|',
+    ...rooms.map(({ room, own, withNode }) => `| ${room} | ${percent(own)} | ${percent(withNode)} |`),
+  ];
 }
 
 /** Self time by function, as shares of the time that was not idle. */
@@ -81,5 +98,5 @@ function shares({ nodes, samples, timeDeltas }) {
     total += timeDeltas[i];
   });
   const sorted = [...times].sort((a, b) => b[1] - a[1]);
-  return sorted.map(([key, time]) => `${((time / total) * 100).toFixed(1).padStart(5)} %  ${key}`);
+  return sorted.map(([key, time]) => `${percent(time / total)}  ${key}`);
 }
