@@ -1,4 +1,5 @@
 import { OutputReader } from '../../src/core/backend/stdio/pipes/output-reader.ts';
+import { portionsOf, readServerTexts } from '../../src/core/protocol/message/message.ts';
 import { beginTurn } from '../../src/core/util/timing/work-meter.ts';
 import type { FakeBackend } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';
@@ -34,9 +35,9 @@ export class SimulatedOutput {
     const at = this.#random.chance(0.7) ? bytes.length : this.#random.integer(0, bytes.length);
     for (const chunk of [bytes.subarray(0, at), bytes.subarray(at)]) {
       beginTurn();
-      for (const portion of this.#reader.read(chunk)) {
+      for (const portion of portionsOf(this.#reader.linesOf(chunk), (line) => line)) {
         beginTurn();
-        const read = portion();
+        const read = readServerTexts(portion);
         if (read instanceof Promise) throw new Error('a text is too large for the simulation');
         this.#backend.says(...read.messages.map(({ text }) => text));
       }

@@ -40,6 +40,7 @@ export class OrderedDelivery {
    * portion is read when the ones before it are delivered.
    */
   takeTexts(texts: readonly Buffer[], deliver: (read: ServerMessages) => void): void {
+    if (texts.length === 0) return;
     for (const portion of portionsOf(texts, (text) => text)) this.takeLater(() => readServerTexts(portion), deliver);
   }
 

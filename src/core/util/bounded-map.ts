@@ -18,6 +18,7 @@ export class BoundedMap<K, V> extends SparseMap<K, V> {
   readonly #max: number;
   readonly #budget: ByteBudget<K, V> | undefined;
   #bytes = 0;
+  #newest: K | undefined;
 
   /** @param budget the limits for the bytes; undefined if the caller limits the size of each entry */
   constructor(max: number, budget?: ByteBudget<K, V>) {
@@ -40,6 +41,7 @@ export class BoundedMap<K, V> extends SparseMap<K, V> {
 
   /** Keeps an entry. One that is too large is not kept, and the entry that it would replace is dropped. */
   override set(key: K, value: V): this {
+    if (value !== undefined && key === this.#newest && this.get(key) === value) return this; // nothing would change
     if (!this.#fits(key, value)) {
       this.delete(key);
       return this;
@@ -48,6 +50,7 @@ export class BoundedMap<K, V> extends SparseMap<K, V> {
     const bytes = this.#bytesOf(key, value);
     while (this.size > 0 && this.#bytes + bytes > this.#maxBytes) this.#dropOldest();
     this.#bytes += bytes;
+    this.#newest = key;
     return super.set(key, value);
   }
 

@@ -18,6 +18,19 @@ it('makes the entry of a known key the newest, and drops none', () => {
   expect([...filled().set('a', 4).set('c', 3).keys()]).toEqual(['a', 'c']);
 });
 
+it('keeps the order and the value when the newest entry is set again', () => {
+  const map = filled();
+  expect([...map.set('b', 2)]).toEqual([
+    ['a', 1],
+    ['b', 2],
+  ]);
+  map.delete('b');
+  expect([...map.set('b', 2).set('b', 3)]).toEqual([
+    ['a', 1],
+    ['b', 3],
+  ]);
+});
+
 it('returns the entry that a new key would drop', () => {
   const map = filled();
   expect(map.makeRoomFor('c')).toEqual(['a', 1]);

@@ -207,17 +207,17 @@ class StdioBackend implements Backend {
     if (this.#hasExited) this.#bytesAfterExit += chunk.length;
     if (this.#bytesAfterExit > maxBytesAfterExit) this.#isDiscarding = true;
     if (this.#isDiscarding) return;
-    for (const portion of this.#output.read(chunk)) this.#inOrder.takeLater(portion, (read) => this.#deliver(read));
+    this.#inOrder.takeTexts(this.#output.linesOf(chunk), this.#deliver);
     if (this.#output.overflowed) this.#inOrder.after(() => this.#endForLongLine());
   }
 
-  #deliver(read: ServerMessages): void {
+  readonly #deliver = (read: ServerMessages): void => {
     if (this.#isDiscarding) return;
-    const { messages } = read;
+    const { messages, noise } = read;
     if (!this.#hasSpoken) this.#noteEarly(read);
-    reportNoise(this.#events, [read]);
+    if (noise.length > 0) reportNoise(this.#events, [read]);
     if (messages.length > 0) this.#events.onMessages(messages);
-  }
+  };
 
   #noteEarly({ messages, noise }: ServerMessages): void {
     for (const line of noise) {

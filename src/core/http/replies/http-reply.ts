@@ -85,7 +85,7 @@ export class HttpReply implements Reply {
 /** Calls back when the response is closed, also if it is closed already. */
 function whenClosed(outgoing: ServerResponse, listener: () => void): void {
   if (outgoing.destroyed) queueMicrotask(listener);
-  else outgoing.once('close', listener);
+  else outgoing.on('close', listener);
 }
 
 /** Returns a random time up to this: thousands of streams that opened together must not all write at once. */

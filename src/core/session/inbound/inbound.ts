@@ -1,5 +1,6 @@
 import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
+import type { CallOrigin } from '../../call/call-events.ts';
 import { overdueReason } from '../../call/call-limits.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
@@ -36,6 +37,12 @@ interface SentRequests {
 /** What a request brings beside its message. */
 type CallContext = Omit<RequestFacts, 'accepts'>;
 
+const isRequest = ({ kind }: Message): boolean => kind === 'request';
+
+/** The requests among messages. Most POSTs have one message. */
+const requestsIn = (messages: readonly Message[]): readonly Message[] =>
+  messages.every(isRequest) ? messages : messages.filter(isRequest);
+
 /** The way from the client to its server. Each request gets an entry in the call table and an answer. */
 export class Inbound {
   /** Set for a client that gets everything on one stream. */
@@ -46,6 +53,8 @@ export class Inbound {
   readonly #outbound: Outbound;
   /** Set for the session of a group. */
   readonly #group: GroupInbound | undefined;
+  /** Of all calls; undefined until one is reported. */
+  #origin: CallOrigin | undefined;
 
   constructor(session: SessionCore, link: ServerLink, log: SessionLog, outbound: Outbound) {
     const { client } = session;
@@ -62,7 +71,7 @@ export class Inbound {
     const { messages, isBatch, again, group } = post;
     const { calls, maxCalls } = this.#session;
     const { oneStream } = this;
-    const requests = messages.filter((message) => message.kind === 'request');
+    const requests = requestsIn(messages);
     const ids = requests.map(requestId);
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
@@ -82,7 +91,7 @@ export class Inbound {
     }
     if (requests.length === 0) reply.answer(accepted);
     else {
-      const sent = this.#renumber(requests);
+      const sent = this.#renumber(requests, ids);
       if (oneStream === undefined)
         return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply.request, group);
       this.call(sent.requests, oneStream.answer(sent), reply.request);
@@ -94,13 +103,13 @@ export class Inbound {
    * The requests as the server gets them. An id that is in use at the server, or that may be one of the gateway's own, is
    * replaced by a number, and so is the progress token beside it.
    */
-  #renumber(requests: readonly Message[]): SentRequests {
+  #renumber(requests: readonly Message[], ids: readonly RequestId[]): SentRequests {
     const { calls } = this.#session;
     const mustNot = (request: Message): boolean => {
       const id = requestId(request);
       return calls.isInUse(id) || mayBeOwnId(id) || mayBeOwnId(request.progressToken);
     };
-    if (!requests.some(mustNot)) return { requests, ids: requests.map(requestId), renumbered: undefined };
+    if (!requests.some(mustNot)) return { requests, ids, renumbered: undefined };
     const renumbered = new Map<RequestId, RenumberedIds>();
     const sent = requests.map((original) => {
       if (!mustNot(original)) return original;
@@ -134,7 +143,8 @@ export class Inbound {
     const { parts, name, client } = this.#session;
     const { principal, telemetry } = parts;
     if (telemetry.calls === undefined || client.isGroup) return undefined;
-    return new CallReport(telemetry.calls, { ...name, era: 'legacy', principal }, request, arrival);
+    this.#origin ??= { ...name, era: 'legacy', principal };
+    return new CallReport(telemetry.calls, this.#origin, request, arrival);
   }
 
   /** Passes on requests that share one answer, with the headers of their POST. */
@@ -149,15 +159,18 @@ export class Inbound {
     if (group?.user !== undefined) this.#group?.noteUser(group.user);
     const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
+    for (let at = 0; at < added.length; at += 1)
+      this.#sendOrHold(added[at] as Call, requests[at] as Message, forwarded);
+  }
+
+  /** Sends a request, unless it waits for the roots that the client has yet to name. */
+  #sendOrHold(call: Call, request: Message, forwarded: ForwardedHeaders): void {
     const { earlyRoots } = this.#session;
-    for (const [index, request] of requests.entries()) {
-      const call = added[index] as Call;
-      const send = (): void => this.#send(call, request, forwarded);
-      const mayWait = earlyRoots !== undefined && methodOf(call.method).mayAsk;
-      const isHeld = mayWait && earlyRoots.holds(call, request.text.length, send);
-      if (isHeld === 'full') this.#outbound.fail(call, 'server_busy');
-      else if (!isHeld) send();
-    }
+    if (earlyRoots === undefined || !methodOf(call.method).mayAsk) return this.#send(call, request, forwarded);
+    const send = (): void => this.#send(call, request, forwarded);
+    const isHeld = earlyRoots.holds(call, request.text.length, send);
+    if (isHeld === 'full') this.#outbound.fail(call, 'server_busy');
+    else if (!isHeld) send();
   }
 
   #send(call: Call, request: Message, forwarded: ForwardedHeaders): void {

@@ -1,12 +1,9 @@
-import { portionsOf, readServerTexts, type ServerMessages } from '../../../protocol/message/message.ts';
+import { readServerTexts, type ServerMessages } from '../../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../protocol/wire/lines.ts';
-
-/** A part of the output that is read when the portions before it are delivered. */
-export type OutputPortion = () => ServerMessages | Promise<ServerMessages>;
 
 const carriageReturn = 0x0d;
 
-/** Reads the chunks of a server's stdout. A line is a message. */
+/** Splits the chunks of a server's stdout. A line is a message. */
 export class OutputReader {
   readonly #splitter: LineSplitter;
   /** Lines hold no LF. Until the server writes a CR, no line needs to be searched for line breaks. */
@@ -22,15 +19,11 @@ export class OutputReader {
     return this.#splitter.overflowed;
   }
 
-  /**
-   * Reads the lines that this chunk completes. Returns portions that are to be read one after the other. Each fits into
-   * a turn of the event loop; see `portionsOf`.
-   */
-  read(chunk: Buffer): readonly OutputPortion[] {
+  /** The lines that this chunk completes. */
+  linesOf(chunk: Buffer): readonly Buffer[] {
     this.#hasWrittenCr ||= chunk.includes(carriageReturn);
     const lines = this.#splitter.push(chunk);
-    const flat = this.#hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines;
-    return portionsOf(flat, (line) => line).map((portion) => () => readServerTexts(portion));
+    return this.#hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines;
   }
 
   /** A copy of the first bytes of the line whose end has not come. */

@@ -37,7 +37,7 @@ async function readAll(chunks: readonly Buffer[]) {
   };
   for (const chunk of chunks) {
     beginTurn();
-    for (const portion of reader.read(chunk)) take(await portion());
+    take(await readServerTexts(reader.linesOf(chunk)));
   }
   const last = await reader.flush();
   if (last !== undefined) take(last);
