@@ -4,7 +4,7 @@ import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const size = 16 * 1024 * 1024;
+const size = 4 * 1024 * 1024;
 
 /** A server whose answer has this many bytes of text, at once or after the time that makes it an event. */
 const server = `
@@ -27,7 +27,7 @@ const server = `
 describe('[P3] [P8] an answer that is larger than an event that is kept', () => {
   let gateway: Gateway;
   beforeAll(async () => {
-    gateway = await startGateway({ command: [process.execPath, '-e', server] });
+    gateway = await startGateway({ args: ['--replay.maxSize', '2MiB'], command: [process.execPath, '-e', server] });
   });
   afterAll(() => gateway?.stop());
 

@@ -400,25 +400,31 @@ describe('the program', () => {
     expect(code).toBe(0);
   });
 
-  test.each([
-    [[], 'modern era, revision 2026-07-28'],
-    [['--dual'], 'both eras, revisions 2026-07-28 and 2025-11-25'],
-  ])('[R6.05] checks servers of the modern era %j: %s', async (args, found) => {
-    const { code, stdout } = await run('check', '--', ...modernFixture, ...args);
-    expect(stdout).toMatch(/^OK {4}\S+: modern-fixture 1\.0\.0, stdio, .*, \d+ tools, \d+ prompts, \d+ resources, /);
-    expect(stdout).toContain(`, ${found}, `);
+  test('[R6.05] checks servers of the modern era and of both, as programs and at a URL', async () => {
+    const [command, ...args] = modernFixture;
+    const remote = await Promise.all(['modern', 'both', 'modern-tcp'].map((kind) => startRemoteServer(kind)));
+    onTestFinished(() => Promise.all(remote.map((server) => server.stop())).then(() => undefined));
+    const [modernUrl, bothUrl, modernTcp] = remote.map(({ url }) => ({ url }));
+    const mcpServers = {
+      modern: { command, args },
+      both: { command, args: [...args, '--dual'] },
+      ...{ modernUrl, bothUrl, modernTcp },
+    };
+    const { code, stdout } = await run('check', '--config', tempFile('servers.json', JSON.stringify({ mcpServers })));
+    const found = (name: string, era: string) =>
+      expect.stringMatching(
+        new RegExp(`^OK {4}${name}: modern-fixture 1\\.0\\.0, ${era}, \\d+ tools, \\d+ prompts, \\d+ resources, `),
+      );
+    const [modern, both] = ['modern era, revision 2026-07-28', 'both eras, revisions 2026-07-28 and 2025-11-25'];
+    expect(stdout.split('\n').filter((line) => /^\S/.test(line))).toEqual([
+      found('modern', `stdio, ${modern}`),
+      found('both', `stdio, ${both}`),
+      found('modernUrl', `http, ${modern}`),
+      found('bothUrl', `http, ${both}`),
+      found('modernTcp', `tcp, ${modern}`),
+      'Checked 5: 5 OK.',
+    ]);
     expect(code).toBe(0);
-  });
-
-  test.each([
-    ['modern', 'http, modern era, revision 2026-07-28'],
-    ['both', 'http, both eras, revisions 2026-07-28 and 2025-11-25'],
-    ['modern-tcp', 'tcp, modern era, revision 2026-07-28'],
-  ])('[R6.05] checks servers of the modern era at a URL: %s', async (kind, found) => {
-    const server = await startRemoteServer(kind);
-    onTestFinished(() => server.stop());
-    const { code, stdout } = await run('check', server.url);
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`: modern-fixture 1.0.0, ${found}, `)]);
   });
 
   test('checks servers: FAIL where the era is forced and the server speaks the other one', async () => {
