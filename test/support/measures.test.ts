@@ -56,16 +56,16 @@ it('`npm run measure -- --source` prints each number of this checkout beside its
   expect(table).toMatch(new RegExp(`^lines of src.* ${numbers.join(' +')}  ${lines <= target ? '' : 'not '}met$`, 'm'));
 });
 
-it('the objects that a message passes are those of its stack, and a link counts once', () => {
+it('the objects that a message passes are those of its stack, and one that calls itself counts once', () => {
   const stack = [
     'Error: write',
     '    at Socket.write (node:net:1:1)',
     '    at StdioInput.send (/src/core/backend/stdio/pipes/stdin.ts:1:1)',
     '    at StdioBackend.send (/src/core/backend/stdio/stdio-backend.ts:1:1)',
     '    at Link.sendFrom (/src/core/backend/link/link.ts:1:1)',
-    '    at Filter.passSend (/src/core/backend/link/link.ts:1:1)',
-    '    at Filter.#pass (/src/features/filters/filter-messages.ts:1:1)',
     '    at Link.send (/src/core/backend/link/link.ts:1:1)',
+    '    at Member.#pass (/src/features/views/member.ts:1:1)',
+    '    at Member.send (/src/features/views/member.ts:1:1)',
     '    at ViewBackend.send (/src/features/views/view-backend.ts:1:1)',
     '    at Link.sendFrom (/src/core/backend/link/link.ts:1:1)',
     '    at Link.send (/src/core/backend/link/link.ts:1:1)',
@@ -76,8 +76,8 @@ it('the objects that a message passes are those of its stack, and a link counts 
   expect(passedObjects(stack, 'ServerLink', 'StdioBackend')).toEqual([
     'Link',
     'ViewBackend',
+    'Member',
     'Link',
-    'Filter',
     'StdioBackend',
   ]);
 });

@@ -1,4 +1,4 @@
-import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
+import type { BackendEnd } from '../../core/backend/backend.ts';
 import { type CreateInterceptor, Interceptor } from '../../core/backend/link/link.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { createMessage, type Message } from '../../core/protocol/message/message.ts';
@@ -132,9 +132,8 @@ class PingedBackend extends Interceptor {
     this.passSend(request);
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
-    const others = messages.filter((message) => !this.#listener.hidesAnswer(message));
-    if (others.length > 0) this.passMessages(others, relatedRequests);
+  override onMessages(messages: readonly Message[]): readonly Message[] {
+    return messages.filter((message) => !this.#listener.hidesAnswer(message));
   }
 
   override onEnd(end: BackendEnd): void {

@@ -1,5 +1,4 @@
-import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
 import { keptUris, maxSubscriptions } from '../protocol/kept-uris.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
@@ -21,7 +20,6 @@ const tooSlow: BackendEnd = {
 export interface SeatHost {
   /** The number of seats. */
   readonly size: number;
-  send(seat: Seat, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
   /** A session has started or stopped reading, or holds up the process. */
   updatePause(): void;
   leave(seat: Seat): void;
@@ -48,10 +46,6 @@ export class Seat {
     this.#host = host;
     this.receiver = receiver;
     this.keepsIds = keepsIds;
-  }
-
-  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    return this.hasLeft ? 'ended' : this.#host.send(this, message, headers);
   }
 
   get isPaused(): boolean {

@@ -1,7 +1,7 @@
 import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
 import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { OrderedDelivery } from '../../core/backend/in-order.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../../core/backend/link/link.ts';
+import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
@@ -39,12 +39,6 @@ interface ListRequest {
   readonly isFirstPage: boolean;
 }
 
-/** A call that waits for the list of its server. */
-interface WaitingCall {
-  readonly message: Message;
-  readonly headers: ForwardedHeaders | undefined;
-}
-
 /** Cancelled list requests that are remembered. An answer to an older one is recognised by its content (P8). */
 const maxLists = 4_096;
 /** Calls that wait for the list of their server; a client can send many at once (P8). */
@@ -63,7 +57,8 @@ class Filter extends Interceptor {
   readonly #lists = new Map<RequestId, ListRequest>();
   /** True if an answer may belong to a list request that is not in `#lists`. */
   #hasForgottenLists: boolean;
-  readonly #waiting = new WaitingRequests<WaitingCall>(maxWaiting);
+  /** The calls that wait for the list of their server. */
+  readonly #waiting = new WaitingRequests<Outgoing>(maxWaiting);
   /** The list requests of the gateway itself. */
   readonly #ownLists = new OwnRequests();
   /** While a large list is filtered, the server is not read, so that only what was read already waits (P8). */
@@ -81,21 +76,27 @@ class Filter extends Interceptor {
     this.#hasForgottenLists = (options?.resume?.pending.length ?? 0) > 0;
   }
 
-  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
+  override onSend(outgoing: Outgoing): Outgoing | Sent {
+    const { message } = outgoing;
     const { cancels, method } = message;
     if (cancels !== undefined && this.#waiting.delete(cancels)) return 'sent';
-    if (method === undefined || message.kind === 'response') return this.passSend(message, headers);
+    if (method === undefined || message.kind === 'response') return outgoing;
     const folded = foldedMethodOf(method);
     for (const filter of this.#filters) {
-      if (folded.names === filter.kind.names) return this.#call(filter, message, headers);
-      if (folded === filter.kind.list) return this.#list(filter, message, headers);
+      if (folded.names === filter.kind.names) return this.#call(filter, outgoing);
+      if (folded === filter.kind.list) return this.#list(filter, outgoing);
       if (folded.target === 'ref' && filter.kind === promptKind && hasPromptRef(message))
-        return this.#call(filter, message, headers);
+        return this.#call(filter, outgoing);
     }
-    return this.passSend(message, headers);
+    return outgoing;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+  /** A list request that the server did not get has no answer. */
+  override onSent({ kind, id }: Message, result: Sent): void {
+    if (result !== 'sent' && kind === 'request' && id != null) this.#lists.delete(id);
+  }
+
+  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): readonly Message[] {
     const filter = (): readonly Filtered[] | Promise<readonly Filtered[]> => {
       const filtered = messages.map((message) => this.#filterMessage(message));
       return filtered.some((message) => message instanceof Promise)
@@ -106,6 +107,7 @@ class Filter extends Interceptor {
       const passed = filtered.filter((message) => message !== undefined);
       if (passed.length > 0) this.passMessages(passed, relatedRequests);
     });
+    return [];
   }
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
@@ -126,10 +128,9 @@ class Filter extends Interceptor {
     this.#inOrder.after(() => this.passEnd(waiting.length === 0 ? end : { ...end, undelivered }));
   }
 
-  #list(filter: NameFilter, message: Message, headers: ForwardedHeaders = noHeaders): Sent {
+  #list(filter: NameFilter, outgoing: Outgoing): Outgoing | Sent {
+    const { message, headers = noHeaders } = outgoing;
     if (message.kind !== 'request') return 'sent'; // a careless server could answer a notification
-    const sent = this.passSend(message, headers);
-    if (sent !== 'sent') return sent;
     const [oldest] = this.#lists.keys();
     if (oldest !== undefined && this.#lists.size >= maxLists) {
       this.#lists.delete(oldest);
@@ -137,30 +138,30 @@ class Filter extends Interceptor {
     }
     const isFirstPage = memberRange(message, 'params', 'cursor') === undefined;
     this.#lists.set(message.id as RequestId, { filter, headers, isFirstPage });
-    return sent;
+    return outgoing;
   }
 
-  #call(filter: NameFilter, message: Message, headers: ForwardedHeaders | undefined): Sent {
+  #call(filter: NameFilter, outgoing: Outgoing): Outgoing | Sent {
+    const { message, headers } = outgoing;
     // A careless server could run the call of a notification, which has no answer.
     if (message.kind !== 'request') return 'sent';
     const own = ownNameIn(filter, message);
     const allowed = own === undefined ? false : filter.allows(own, headers ?? noHeaders);
-    if (own !== undefined && allowed === true) return this.#pass(filter, own, message, headers);
+    if (own !== undefined && allowed === true) return this.#edited(filter, own, outgoing);
     if (allowed === false) {
       this.#refuse(message, filter.kind.unknown);
       return 'sent';
     }
     const id = message.id as RequestId;
-    const waiting = { message, headers };
-    if (!this.#waiting.hasRoomFor(id, waiting)) return 'full';
-    this.#waiting.set(id, waiting);
-    const read = filter.read(headers ?? noHeaders, (cursor) => this.#readPage(filter, cursor, waiting));
+    if (!this.#waiting.hasRoomFor(id, outgoing)) return 'full';
+    this.#waiting.set(id, outgoing);
+    const read = filter.read(headers ?? noHeaders, (cursor) => this.#readPage(filter, cursor, outgoing));
     detach(
       'backend',
       read.then((isRead) => {
-        if (this.#waiting.get(id) !== waiting) return; // cancelled, or the backend has ended
+        if (this.#waiting.get(id) !== outgoing) return; // cancelled, or the backend has ended
         this.#waiting.delete(id);
-        contain('backend', () => this.#settle(filter, own as string, waiting, isRead));
+        contain('backend', () => this.#settle(filter, own as string, outgoing, isRead));
       }),
     );
     return 'sent';
@@ -170,7 +171,7 @@ class Filter extends Interceptor {
   async #readPage(
     { kind }: NameFilter,
     cursor: string | undefined,
-    { message, headers }: WaitingCall,
+    { message, headers }: Outgoing,
   ): Promise<Buffer | undefined> {
     const request = ownListRequest(kind.list.name, cursor, message);
     const answer = await this.#ownLists.send(request, (own) => this.passSend(own, headers), listTimeoutMs);
@@ -178,17 +179,21 @@ class Filter extends Interceptor {
   }
 
   /** The list was read for a call that waits: passes the call on, or refuses it. */
-  #settle(filter: NameFilter, own: string, { message, headers }: WaitingCall, isRead: boolean): void {
+  #settle(filter: NameFilter, own: string, outgoing: Outgoing, isRead: boolean): void {
+    const { message, headers } = outgoing;
     const isAllowed = filter.allows(own, headers ?? noHeaders) === true;
     if (!isAllowed) return this.#refuse(message, isRead ? filter.kind.unknown : 'list_unreadable');
-    const sent = this.#pass(filter, own, message, headers);
-    if (sent === 'full') this.passUnanswered([message.id as RequestId], 'server_busy', true);
+    const edited = this.#edited(filter, own, outgoing);
+    if (edited !== 'sent' && this.passSend(edited.message, headers) === 'full')
+      this.passUnanswered([message.id as RequestId], 'server_busy', true);
   }
 
-  #pass(filter: NameFilter, own: string, message: Message, headers: ForwardedHeaders | undefined): Sent {
-    if (filter.kind !== toolKind) return this.passSend(message, headers);
+  /** The call as the server gets it; `sent` if its arguments are refused. */
+  #edited(filter: NameFilter, own: string, outgoing: Outgoing): Outgoing | 'sent' {
+    if (filter.kind !== toolKind) return outgoing;
+    const { message, headers } = outgoing;
     const edited = editCall(message, own, filter.rules.changesTo(own));
-    if (edited !== 'bad_arguments') return this.passSend(edited, headers);
+    if (edited !== 'bad_arguments') return { message: edited, headers };
     this.#refuse(message, edited);
     return 'sent';
   }

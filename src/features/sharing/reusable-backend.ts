@@ -119,7 +119,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   send(...sent: Parameters<Backend['send']>): ReturnType<Backend['send']> {
     if (this.#isClosed || this.#hasEnded) return 'ended';
-    if (this.#seat !== undefined) return this.#seat.send(...sent);
+    if (this.#process !== undefined && this.#seat !== undefined) return this.#process.send(this.#seat, ...sent);
     if (this.#waiting.length >= maxWaiting || !this.#waiting.hasRoomFor(sent[0].text.length)) return 'full';
     this.#waiting.push(sent);
     if (this.#key === undefined) this.#begin(sent);
@@ -249,7 +249,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   }
 
   #sendWaiting(): void {
-    for (const sent of this.#waiting.takeAll()) this.#seat?.send(...sent);
+    for (const sent of this.#waiting.takeAll()) this.send(...sent);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {

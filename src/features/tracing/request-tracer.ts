@@ -1,9 +1,8 @@
 // src/features/tracing: spans of the requests to servers.
 import { propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
 import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../../core/backend/link/link.ts';
+import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { putTraceContext, readTraceContext, traceHeaders } from '../../core/protocol/http/trace-context.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
@@ -37,24 +36,27 @@ class RequestTracer extends Interceptor {
     this.#server = server;
   }
 
-  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
+  override onSend(outgoing: Outgoing): Outgoing {
+    const { message, headers } = outgoing;
     if (message.cancels !== undefined) this.#fail(message.cancels, 'cancelled');
     const started = message.kind === 'request' ? this.#begin(message) : undefined;
-    if (started === undefined) return this.passSend(message, headers);
+    if (started === undefined) return outgoing;
     const { span, carrier } = started;
-    const id = message.id as RequestId;
-    if (span.isRecording()) this.#spans.set(id, { span, method: message.method });
-    const sent = this.passSend(putTraceContext(message, carrier), { ...headers, ...traceHeaders(carrier) });
-    if (sent !== 'sent') this.#fail(id, sent === 'full' ? 'server_busy' : 'server_exited');
-    return sent;
+    if (span.isRecording()) this.#spans.set(message.id as RequestId, { span, method: message.method });
+    return { message: putTraceContext(message, carrier), headers: { ...headers, ...traceHeaders(carrier) } };
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+  override onSent({ kind, id }: Message, result: Sent): void {
+    if (kind === 'request' && result !== 'sent')
+      this.#fail(id as RequestId, result === 'full' ? 'server_busy' : 'server_exited');
+  }
+
+  override onMessages(messages: readonly Message[]): readonly Message[] {
     for (const message of this.#spans.size === 0 ? [] : messages) {
       const openSpan = message.kind === 'response' ? this.#take(message.id) : undefined;
       if (openSpan !== undefined) endWithResponse(openSpan.span, openSpan.method, message);
     }
-    this.passMessages(messages, relatedRequests);
+    return messages;
   }
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { BackendEnd, BackendEvents } from '../../../src/core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, linkBackends, type Sent } from '../../../src/core/backend/link/link.ts';
-import type { Message } from '../../../src/core/protocol/message/message.ts';
+import {
+  type CreateInterceptor,
+  Interceptor,
+  linkBackends,
+  type Outgoing,
+  type Sent,
+} from '../../../src/core/backend/link/link.ts';
+import { changedMessage, type Message } from '../../../src/core/protocol/message/message.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
@@ -17,15 +23,16 @@ class Keeper extends Interceptor {
     this.#seen = seen;
   }
 
-  override onSend(message: Message): Sent {
+  override onSend(outgoing: Outgoing): Outgoing {
     this.#seen.push(`${this.#name} sends`);
-    return this.passSend(message);
+    return outgoing;
   }
 
-  override onMessages(messages: readonly Message[]): void {
+  override onMessages(messages: readonly Message[]): readonly Message[] {
     this.#seen.push(`${this.#name} gets`);
     this.#kept.push(...messages);
     this.hold();
+    return [];
   }
 
   override onOver({ reason }: BackendEnd): void {
@@ -82,6 +89,41 @@ describe('a link', () => {
       ['near over: exited', 'far over: exited'],
       ['noise: no message', 'end: exited'],
     ]);
+  });
+
+  test('tells the interceptors of a message what became of it, and one that takes the message says so', () => {
+    const told: string[] = [];
+    class Listener extends Interceptor {
+      readonly #name: string;
+      readonly #takes: string;
+
+      constructor(name: string, takes = '') {
+        super();
+        this.#name = name;
+        this.#takes = takes;
+      }
+
+      override onSend({ message, headers }: Outgoing): Outgoing | Sent {
+        if (message.method === this.#takes) return 'full';
+        const text = Buffer.from(message.text.toString().replace('}', `,"${this.#name}":1}`));
+        return { message: changedMessage(message, text, {}), headers };
+      }
+
+      override onSent({ text }: Message, result: Sent): void {
+        told.push(`${this.#name}: ${result} ${text}`);
+      }
+    }
+    const { server, backend } = open(
+      () => new Listener('near'),
+      () => new Listener('takes', 'taken'),
+      () => new Listener('far'),
+    );
+    const whole = '{"jsonrpc":"2.0","method":"m","far":1,"takes":1,"near":1}';
+    expect(backend.send(asMessage('{"jsonrpc":"2.0","method":"m"}'))).toBe('sent');
+    expect(told.splice(0)).toEqual(['near', 'takes', 'far'].map((name) => `${name}: sent ${whole}`));
+    expect(backend.send(asMessage('{"jsonrpc":"2.0","method":"taken"}'))).toBe('full');
+    expect(told).toEqual(['far: full {"jsonrpc":"2.0","method":"taken","far":1}']);
+    expect(server.sent.items).toHaveLength(1);
   });
 
   test('reads from the server only while neither its user nor an interceptor wants it to wait', () => {

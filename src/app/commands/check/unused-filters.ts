@@ -1,4 +1,3 @@
-import type { RequestIds } from '../../../core/backend/backend.ts';
 import { type FilterOptions, isCondition, matchesItem, type NamedItem } from '../../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
@@ -43,9 +42,9 @@ class ListObserver extends Interceptor {
     this.#listed = listed;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+  override onMessages(messages: readonly Message[]): readonly Message[] {
     for (const message of messages) if (message.kind === 'response') this.#listed.read(message);
-    this.passMessages(messages, relatedRequests);
+    return messages;
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { openRequest } from '../../protocol/ids/answer-ids.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
@@ -51,15 +50,20 @@ class MatchedAnswers extends Interceptor {
     for (const id of opening?.resume?.pending ?? []) this.#open.set(id, true);
   }
 
-  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
-    const sent = this.passSend(message, headers);
-    if (sent === 'sent') this.#noteSent(message);
-    return sent;
+  override onSent(message: Message, result: Sent): void {
+    if (result === 'sent') this.#noteSent(message);
   }
 
-  override onMessages(messages: readonly Message[], related: RequestIds | undefined): void {
-    const matched = this.#match(messages, related);
-    if (matched.length > 0) this.passMessages(matched, related);
+  /** Returns the messages with the ids of their requests. Returns the same list if nothing is to be changed. */
+  override onMessages(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
+    let matched: Message[] | undefined;
+    for (let index = 0; index < messages.length; index += 1) {
+      const message = messages[index] as Message;
+      const found = this.#matchOne(message, related);
+      if (found !== message) matched ??= messages.slice(0, index);
+      if (found !== undefined) matched?.push(found);
+    }
+    return matched ?? messages;
   }
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
@@ -82,18 +86,6 @@ class MatchedAnswers extends Interceptor {
     }
     if (cancels !== undefined && this.#open.has(cancels)) this.#open.set(cancels, false);
     if (this.#notices < maxNotices) this.#notices += 1;
-  }
-
-  /** Returns the messages with the ids of their requests. Returns the same list if nothing is to be changed. */
-  #match(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
-    let matched: Message[] | undefined;
-    for (let index = 0; index < messages.length; index += 1) {
-      const message = messages[index] as Message;
-      const found = this.#matchOne(message, related);
-      if (found !== message) matched ??= messages.slice(0, index);
-      if (found !== undefined) matched?.push(found);
-    }
-    return matched ?? messages;
   }
 
   /** Returns the message as its receiver gets it now, if it does. */

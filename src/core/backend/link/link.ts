@@ -17,18 +17,28 @@ import {
 /** The result of sending; see `Backend.send`. */
 export type Sent = ReturnType<Backend['send']>;
 
+/** A message for the server, and the headers of the request that brought it. */
+export interface Outgoing {
+  readonly message: Message;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
 /**
  * Sees or changes what passes between one backend and its user. A subclass has only the hooks that it needs; an absent
- * hook costs nothing. A hook that takes something passes it on with the method `pass…`, at once or later, or keeps it.
+ * hook costs nothing. The hooks for messages return what goes on at once. Every other hook passes on what it got with the
+ * method `pass…`, at once or later, or keeps it. Messages can go on later in the same way.
  */
 export abstract class Interceptor {
   #link: Link | undefined;
   #index = 0;
 
-  /** A message of the user. */
-  onSend?(message: Message, headers: ForwardedHeaders | undefined): Sent;
+  /** A message of the user. Returns what goes on to the server; or the result of sending, if nothing does now. */
+  onSend?(outgoing: Outgoing): Outgoing | Sent;
+  /** The result of sending a message that went on from here. The message is as the server gets it. */
+  onSent?(message: Message, result: Sent): void;
+  /** As in `BackendEvents`. Returns what goes on to the user. */
+  onMessages?(messages: readonly Message[], relatedRequests: RequestIds | undefined): readonly Message[];
   /** As in `BackendEvents`. */
-  onMessages?(messages: readonly Message[], relatedRequests: RequestIds | undefined): void;
   onNoise?(text: Buffer, more: number | undefined): void;
   onUnanswered?(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void;
   onState?(state: string): void;
@@ -191,20 +201,30 @@ class Link implements Backend, BackendEvents {
 
   /** Passes a message to the interceptors with this index and lower ones, and to the server. */
   sendFrom(index: number, message: Message, headers: ForwardedHeaders | undefined): Sent {
-    for (let at = index; at >= 0; at -= 1) {
-      const interceptor = this.#interceptors[at] as Interceptor;
-      if (interceptor.onSend !== undefined) return interceptor.onSend(message, headers);
+    let outgoing: Outgoing = { message, headers };
+    let result: Sent | undefined;
+    let at = index;
+    for (; at >= 0; at -= 1) {
+      const passed = this.#interceptors[at]?.onSend?.(outgoing) ?? outgoing;
+      if (typeof passed === 'string') {
+        result = passed;
+        break;
+      }
+      outgoing = passed;
     }
-    return this.#backend?.send(message, headers) ?? 'ended';
+    result ??= this.#backend?.send(outgoing.message, outgoing.headers) ?? 'ended';
+    for (at += 1; at <= index; at += 1) this.#interceptors[at]?.onSent?.(outgoing.message, result);
+    return result;
   }
 
   /** Passes messages to the interceptors with this index and higher ones, and to the user. */
   messagesFrom(index: number, messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+    let passing = messages;
     for (let at = index; at < this.#interceptors.length; at += 1) {
-      const interceptor = this.#interceptors[at] as Interceptor;
-      if (interceptor.onMessages !== undefined) return interceptor.onMessages(messages, relatedRequests);
+      passing = this.#interceptors[at]?.onMessages?.(passing, relatedRequests) ?? passing;
+      if (passing.length === 0) return;
     }
-    this.#report(() => this.#user.onMessages(messages, relatedRequests));
+    this.#report(() => this.#user.onMessages(passing, relatedRequests));
   }
 
   noiseFrom(index: number, text: Buffer, more: number | undefined): void {

@@ -1,6 +1,5 @@
-import type { BackendEnd, RequestIds } from '../../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../../../core/backend/link/link.ts';
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import type { BackendEnd } from '../../../core/backend/backend.ts';
+import { type CreateInterceptor, Interceptor, type Outgoing } from '../../../core/backend/link/link.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import type { BackendOwner } from './backend-owner.ts';
@@ -39,19 +38,20 @@ class LiveBackend extends Interceptor implements ObservedBackend {
     owned.live.add(this);
   }
 
-  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
+  override onSend(outgoing: Outgoing): Outgoing {
+    const { message } = outgoing;
     this.#owned.messages += 1;
     // A server's row counts no handshake either.
     if (message.kind === 'request' && message.method !== 'initialize') this.#owned.calls += 1;
     if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
-    return this.passSend(message, headers);
+    return outgoing;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+  override onMessages(messages: readonly Message[]): readonly Message[] {
     const { owner } = this.#owned;
     this.#owned.messages += messages.length;
     if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owner, 'server', message);
-    this.passMessages(messages, relatedRequests);
+    return messages;
   }
 
   override onNoise(text: Buffer, more = 0): void {

@@ -1,4 +1,4 @@
-import type { BackendEnd, RequestIds } from '../../../core/backend/backend.ts';
+import type { BackendEnd } from '../../../core/backend/backend.ts';
 import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import {
@@ -144,9 +144,9 @@ class ListWatch extends Interceptor {
     this.#cache = cache;
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+  override onMessages(messages: readonly Message[]): readonly Message[] {
     if (messages.some(isListChange)) this.#cache.clear();
-    this.passMessages(messages, relatedRequests);
+    return messages;
   }
 
   override onOver(end: BackendEnd): void {

@@ -1,6 +1,5 @@
-import type { BackendEnd, RequestIds } from '../../../core/backend/backend.ts';
+import type { BackendEnd } from '../../../core/backend/backend.ts';
 import { type CreateInterceptor, Interceptor, type Sent } from '../../../core/backend/link/link.ts';
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
@@ -67,15 +66,13 @@ class BackendCounter extends Interceptor {
     counts.live.add(this);
   }
 
-  override onSend(message: Message, headers: ForwardedHeaders | undefined): Sent {
-    const outcome = this.passSend(message, headers);
-    if (outcome === 'sent') countText(this.#counts.sent, message.text);
-    return outcome;
+  override onSent({ text }: Message, result: Sent): void {
+    if (result === 'sent') countText(this.#counts.sent, text);
   }
 
-  override onMessages(messages: readonly Message[], relatedRequests: RequestIds | undefined): void {
+  override onMessages(messages: readonly Message[]): readonly Message[] {
     for (const { text } of messages) countText(this.#counts.received, text);
-    this.passMessages(messages, relatedRequests);
+    return messages;
   }
 
   override onNoise(text: Buffer, more = 0): void {
