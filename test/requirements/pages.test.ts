@@ -134,7 +134,7 @@ const tables: readonly (readonly string[])[] = [
   ],
   ['messages of a session that its server does not read', '', '', '16 MiB', 'refuses: `server_busy`'],
   ['requests that wait at a server because it may ask another client', '256', '', '16 MiB', 'refuses: `server_busy`'],
-  ['requests that wait for a turn in a session of a group', '4,096', '', '16 MiB', 'refuses: `group_busy`'],
+  ['requests that wait for a turn in a session of a group', '256', '', '16 MiB', 'refuses: `group_busy`'],
   [
     'calls of a group that wait for the roots of a server that has started',
     '4,096',

@@ -1,12 +1,12 @@
 import type { RequestIds } from '../backend/backend.ts';
 import { type BookedCall, CallBook } from '../multiplex/call-book.ts';
+import type { Route } from '../multiplex/route.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { type RenumberedIds, restoreToken } from '../protocol/modern/renumber.ts';
-import type { UsersOfProcess } from '../protocol/principal.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
 import { type CallTimeLimits, overdueOf, type TimedCall } from './call-limits.ts';
@@ -58,8 +58,8 @@ export class SessionCalls extends CallBook<Call> {
   readonly tasks = new Tasks();
   /** True if the server's messages name the request that they relate to. */
   areIdentified = false;
-  /** The users of the calls; absent if all are of one user. */
-  users: UsersOfProcess | undefined;
+  /** Finds the call that a message is about which names none; absent if all calls are of one client. */
+  route: Route<Call> | undefined;
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
   #retiredTokens: BoundedMap<RequestId, true> | undefined;
   /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */

@@ -20,17 +20,12 @@ type WaitingCall<O> = Pick<AskingCall<O>, 'owner' | 'mayAsk' | 'request'>;
  * client and no other (P2, P11), because it does not name the call. The calls of one client run at the same time.
  */
 export class AskGate<W extends WaitingCall<unknown>> {
-  readonly #book: CallBook<AskingCall>;
-  readonly #asksClients: boolean;
+  readonly #isClosedFor: (call: W) => boolean;
   readonly #waiting = new WaitingList<W>(bytesOf);
 
-  /**
-   * @param book the calls at the server
-   * @param asksClients false if the server may ask nobody: all calls pass
-   */
-  constructor(book: CallBook<AskingCall>, asksClients: boolean) {
-    this.#book = book;
-    this.#asksClients = asksClients;
+  /** @param isClosedFor true while another client has a call during which the server may ask; see `isAskedBeside` */
+  constructor(isClosedFor: (call: W) => boolean) {
+    this.#isClosedFor = isClosedFor;
   }
 
   /** The number of calls that wait. */
@@ -40,7 +35,7 @@ export class AskGate<W extends WaitingCall<unknown>> {
 
   /** Whether a call may be sent now. A call that waits is returned by `next` later. */
   admit(call: W): 'now' | 'later' | 'full' {
-    if (!this.#asksClients || !call.mayAsk || !this.#isClosedFor(call)) return 'now';
+    if (!call.mayAsk || !this.#isClosedFor(call)) return 'now';
     if (this.#waiting.length >= maxWaiting || !this.#waiting.hasRoomFor(bytesOf(call))) return 'full';
     this.#waiting.push(call);
     return 'later';
@@ -66,11 +61,12 @@ export class AskGate<W extends WaitingCall<unknown>> {
   takeAll(): readonly W[] {
     return this.#waiting.takeAll();
   }
+}
 
-  #isClosedFor({ owner }: W): boolean {
-    for (const call of this.#book.speakable()) if (call.mayAsk && call.owner !== owner) return true;
-    return false;
-  }
+/** True if the server may ask another client than the owner of a call now. */
+export function isAskedBeside(book: CallBook<AskingCall>, owner: unknown): boolean {
+  for (const call of book.speakable()) if (call.mayAsk && call.owner !== owner) return true;
+  return false;
 }
 
 const bytesOf = ({ request }: WaitingCall<unknown>): number => request?.text.length ?? 0;

@@ -18,16 +18,17 @@ export class Route<C extends BookedCall> {
   readonly users = new UsersOfProcess();
   readonly #book: CallBook<C>;
   readonly #ownerOf: (call: C) => unknown;
-  readonly #isOfOneUser: () => boolean;
+  /** True while all owners are known to be one user. */
+  readonly isOfOneUser: () => boolean;
 
   /**
    * @param ownerOf returns who gets what the server writes about a call
-   * @param isOfOneUser true while all owners are known to be one user
+   * @param isOfOneUser see `isOfOneUser`
    */
   constructor(book: CallBook<C>, ownerOf: (call: C) => unknown, isOfOneUser = (): boolean => false) {
     this.#book = book;
     this.#ownerOf = ownerOf;
-    this.#isOfOneUser = isOfOneUser;
+    this.isOfOneUser = isOfOneUser;
   }
 
   /** True if a message came beside another request than it names. Nobody gets it. */
@@ -54,7 +55,7 @@ export class Route<C extends BookedCall> {
    * @param mayBe false for calls that do not count
    */
   only(mayBe: (call: C) => boolean = () => true): C | Unrouted {
-    const isOfOneUser = this.#isOfOneUser();
+    const isOfOneUser = this.isOfOneUser();
     if (this.#book.isInDoubt && !isOfOneUser) return 'several';
     let found: C | undefined;
     for (const call of isOfOneUser ? this.#book.values() : this.#book.speakable()) {

@@ -1,6 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../../core/backend/backend.ts';
 import { isResponse, type OwnAnswer, OwnRequests } from '../../core/backend/own-requests.ts';
-import { AskGate } from '../../core/multiplex/ask-gate.ts';
+import { AskGate, isAskedBeside } from '../../core/multiplex/ask-gate.ts';
 import { CallBook } from '../../core/multiplex/call-book.ts';
 import { Route } from '../../core/multiplex/route.ts';
 import { Seat, type SeatHost } from '../../core/multiplex/seat.ts';
@@ -76,7 +76,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   /** @param open opens the backend, with these events */
   constructor(open: (events: BackendEvents) => Backend, options: ProcessOptions) {
     this.options = options;
-    this.#gate = new AskGate(this.#book, options.asksClients);
+    this.#gate = new AskGate(({ owner }) => options.asksClients && isAskedBeside(this.#book, owner));
     this.#output = new ProcessOutput({
       seats: this.#seats,
       book: this.#book,

@@ -1,5 +1,5 @@
 import type { RequestIds } from '../../core/backend/backend.ts';
-import { AskGate, type AskingCall } from '../../core/multiplex/ask-gate.ts';
+import { AskGate, type AskingCall, isAskedBeside } from '../../core/multiplex/ask-gate.ts';
 import { CallBook } from '../../core/multiplex/call-book.ts';
 import { Route } from '../../core/multiplex/route.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
@@ -48,7 +48,7 @@ export class MemberCalls extends CallBook<MemberCall> {
   constructor({ isGroup, asksClients }: CallsOfView) {
     super();
     this.#isGroup = isGroup;
-    this.gate = new AskGate(this, isGroup && asksClients);
+    this.gate = new AskGate(({ owner }) => isGroup && asksClients && isAskedBeside(this, owner));
   }
 
   override add(call: MemberCall): void {

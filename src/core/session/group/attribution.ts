@@ -1,5 +1,6 @@
 import type { RequestIds } from '../../backend/backend.ts';
 import type { Call, SessionCalls, StreamTarget } from '../../call/session-calls.ts';
+import { routed } from '../../multiplex/route.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
@@ -74,13 +75,11 @@ function logDestination(
  * The only call that the server can be working on; undefined if there are several, or none, or if there were several
  * users. In the session of one user, a cancelled call does not count.
  */
-function onlyCall(calls: SessionCalls): Call | undefined {
-  if (calls.users?.areSeveral) return undefined;
-  const isOfOneUser = calls.users === undefined;
-  const [first, ...others] = calls
-    .all()
-    .filter(({ isGatewayRequest, cancelTimer }) => !isGatewayRequest && !(isOfOneUser && cancelTimer !== undefined));
-  return others.length === 0 ? reachable(first) : undefined;
+function onlyCall({ route }: SessionCalls): Call | undefined {
+  const isOfOneUser = route?.isOfOneUser() === true;
+  const mayBe = ({ isGatewayRequest, cancelTimer }: Call): boolean =>
+    !isGatewayRequest && !(isOfOneUser && cancelTimer !== undefined);
+  return reachable(routed(route?.notified(mayBe)));
 }
 
 const reachable = (call: Call | undefined): Call | undefined => (call?.answer.hasStream ? call : undefined);

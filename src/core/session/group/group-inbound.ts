@@ -1,8 +1,9 @@
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import type { Call } from '../../call/session-calls.ts';
+import { Route } from '../../multiplex/route.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { type Principal, UsersOfProcess } from '../../protocol/principal.ts';
+import type { Principal } from '../../protocol/principal.ts';
 import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { Outbound } from '../outbound/outbound.ts';
@@ -39,15 +40,22 @@ export class GroupInbound {
   readonly #gate: InputGate | undefined;
   /** The digests of the rounds of input that the session has received, by name. Undefined for none. */
   #rounds: BoundedMap<string, string> | undefined;
+  /** True once a call has named its user: until then, all calls are of one user. */
+  #hasUsers = false;
   /** True once this owner has asked the server for its log messages. */
   #hasRequestedLogs = false;
 
   constructor(session: SessionCore, link: ServerLink, outbound: Outbound, way: InboundWay) {
-    const { client, calls, maxCalls: maxWaiting, limits } = session;
+    const { client, calls, limits } = session;
     this.#session = session;
     this.#link = link;
     this.#way = way;
     this.#leases = new SubscriptionLeases(client, (request) => way.call([request], discardingAnswer));
+    calls.route = new Route(
+      calls,
+      (call) => call,
+      () => !this.#hasUsers,
+    );
     calls.onTaken = (call) => this.#handleTaken(call);
     if (client.hasRoots)
       session.earlyRoots = new EarlyRoots({
@@ -57,7 +65,7 @@ export class GroupInbound {
       });
     if (!client.acceptsServerRequests) return;
     const onAdmitted = (post: ClientPost, reply: Reply): void => way.post(post, reply);
-    this.#gate = new InputGate({ calls, maxWaiting, maxWaitMs: limits.requestIdleMs, onAdmitted });
+    this.#gate = new InputGate({ calls, maxWaitMs: limits.requestIdleMs, onAdmitted });
   }
 
   /** True if a post goes on to the server now. Otherwise it waits, or is answered here. */
@@ -89,9 +97,8 @@ export class GroupInbound {
 
   /** Notes the user of a call: one of this owner, or any of an earlier one. */
   noteUser(user: Principal = formerUser): void {
-    const { calls } = this.#session;
-    calls.users ??= new UsersOfProcess();
-    calls.users.note(user);
+    this.#hasUsers = true;
+    this.#session.calls.route?.users.note(user);
   }
 
   /** Ends what listeners have not renewed. */

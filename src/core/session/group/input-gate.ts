@@ -1,5 +1,5 @@
-import { WaitingList } from '../../backend/waiting-budget.ts';
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
+import { AskGate } from '../../multiplex/ask-gate.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { faultAnswer, type Reply } from '../../reply/reply.ts';
@@ -9,31 +9,33 @@ import type { ClientPost } from '../session-handle.ts';
 /** Options of `InputGate`. */
 export interface InputGateOptions {
   readonly calls: SessionCalls;
-  /** The most requests that wait at once (P8). Their bytes have a limit, too. */
-  readonly maxWaiting: number;
   /** How long a request waits before it fails with `group_busy`, in milliseconds. */
   readonly maxWaitMs: number;
   /** A waiting request may now run. */
   onAdmitted(post: ClientPost, reply: Reply): void;
 }
 
-interface QueuedPost {
-  readonly post: ClientPost;
+/** A post that waits. Each has an owner of its own, since its client is not known here. */
+interface WaitingPost {
+  readonly owner: ClientPost;
+  readonly mayAsk: true;
+  readonly request: Message;
   readonly reply: Reply;
-  readonly timer: TimeLimit;
+  timer?: TimeLimit;
 }
 
 /**
- * Admits the requests of a group of several users for which the server may request input (docs/design.md, D7). If server
- * requests do not name a related request, only one such request runs at a time. A server request then belongs to that
- * client and no other (P2, P11). The other requests wait in order. The requests of one user pass at once.
+ * The gate of a group of several users (`AskGate`; docs/design.md, D7). A post waits there for a limited time. If server
+ * requests name a related request, all posts pass, and so do those of a group of one user.
  */
 export class InputGate {
   readonly #options: InputGateOptions;
-  readonly #queue = new WaitingList<QueuedPost>(({ post }) => bytesOf(post));
+  readonly #gate: AskGate<WaitingPost>;
 
   constructor(options: InputGateOptions) {
+    const { calls } = options;
     this.#options = options;
+    this.#gate = new AskGate(() => !calls.areIdentified && calls.all().some(({ method }) => methodOf(method).mayAsk));
   }
 
   /** A call of the session is over: the next one may run. */
@@ -44,46 +46,40 @@ export class InputGate {
   /** True if a post may run now. Otherwise it waits at the gate, or fails with `group_busy`. */
   admits(post: ClientPost, reply: Reply): boolean {
     const request = post.group?.user && post.messages.find(mayCauseInput);
-    if (request === undefined || this.#isOpen) return true;
-    const { maxWaiting, maxWaitMs } = this.#options;
+    if (request === undefined) return true;
+    const waiting: WaitingPost = { owner: post, mayAsk: true, request, reply };
+    const admitted = this.#gate.admit(waiting);
+    if (admitted === 'now') return true;
     const refuse = (): void => reply.answer(faultAnswer('group_busy', request.id ?? null));
-    if (this.#queue.length >= maxWaiting || !this.#queue.hasRoomFor(bytesOf(post))) {
-      refuse();
-      return false;
+    if (admitted === 'full') refuse();
+    else {
+      const leave = (): void => {
+        waiting.timer?.clear();
+        this.#gate.removeAll(post);
+      };
+      waiting.timer = new TimeLimit(() => {
+        leave();
+        refuse();
+      }, this.#options.maxWaitMs);
+      reply.onGone(leave);
     }
-    const dequeue = (): boolean => {
-      queued.timer.clear();
-      return this.#queue.remove((each) => each === queued);
-    };
-    const queued = { post, reply, timer: new TimeLimit(() => dequeue() && refuse(), maxWaitMs) };
-    this.#queue.push(queued);
-    reply.onGone(dequeue);
     return false;
   }
 
   /** The session ends. The requests that wait are not run, so the next session may run them. */
   close(): void {
-    for (const { post, reply, timer } of this.#queue.takeAll()) {
-      timer.clear();
-      const request = post.messages.find(mayCauseInput) as Message;
+    for (const { request, reply, timer } of this.#gate.takeAll()) {
+      timer?.clear();
       reply.answer(faultAnswer('unknown_session', request.id ?? null));
     }
   }
 
-  get #isOpen(): boolean {
-    const { calls } = this.#options;
-    return calls.areIdentified || !calls.all().some(({ method }) => methodOf(method).mayAsk);
-  }
-
   #admitNext(): void {
-    while (this.#queue.length > 0 && this.#isOpen) {
-      const { post, reply, timer } = this.#queue.shift() as QueuedPost;
-      timer.clear();
-      this.#options.onAdmitted(post, reply);
+    for (let next = this.#gate.next(); next !== undefined; next = this.#gate.next()) {
+      next.timer?.clear();
+      this.#options.onAdmitted(next.owner, next.reply);
     }
   }
 }
-
-const bytesOf = ({ messages }: ClientPost): number => messages.reduce((sum, { text }) => sum + text.length, 0);
 
 const mayCauseInput = ({ kind, method }: Message): boolean => kind === 'request' && methodOf(method).mayAsk;

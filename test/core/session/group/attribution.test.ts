@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { SessionCalls } from '../../../../src/core/call/session-calls.ts';
+import { Route } from '../../../../src/core/multiplex/route.ts';
 import { readGatewayMessage } from '../../../../src/core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../src/core/protocol/modern/log-levels.ts';
-import { UsersOfProcess } from '../../../../src/core/protocol/principal.ts';
 import { attributeInGroup } from '../../../../src/core/session/group/attribution.ts';
 import { discardingAnswer, GatewayAnswer } from '../../../../src/core/session/group/gateway-requests.ts';
 
@@ -31,8 +31,13 @@ function setUp(
       ...{ activeAt: 0, startedAt: 0, ...(isCancelled && { cancelTimer: setTimeout(() => undefined) }) },
     });
   }
-  if (users.length > 0) table.users = new UsersOfProcess();
-  for (const subject of users) table.users?.note({ issuer: 'keys', subject, client: '' });
+  const { length } = users;
+  table.route = new Route(
+    table,
+    (call) => call,
+    () => length === 0,
+  );
+  for (const subject of users) table.route.users.note({ issuer: 'keys', subject, client: '' });
   return (method: string, params: object = {}, of?: readonly number[], id?: string): unknown => {
     const text = JSON.stringify({ jsonrpc: '2.0', ...(id && { id }), method, params });
     const to = attributeInGroup(readGatewayMessage(Buffer.from(text)), table, of);

@@ -7,13 +7,12 @@ import { createFakeReply } from '../../../support/fake-reply.ts';
 
 const user = { issuer: '', subject: 'ada', client: '' };
 
-function setUp({ maxWaiting = 10, maxWaitMs = 60_000, tellsRequests = false } = {}) {
+function setUp({ maxWaitMs = 60_000, tellsRequests = false } = {}) {
   const calls = new SessionCalls();
   calls.areIdentified = tellsRequests;
   const ran: unknown[] = [];
   const turns = new InputGate({
     calls,
-    maxWaiting,
     maxWaitMs,
     onAdmitted: (post) => {
       ran.push(post.messages[0]?.id);
@@ -110,10 +109,11 @@ describe('the input gate of a group session', () => {
 
   it('[P8] refuses calls that wait too long or meet a full queue; when the session ends, they may go to the next one', () => {
     vi.useFakeTimers();
-    const { turns, begin, ask } = setUp({ maxWaiting: 1, maxWaitMs: 100 });
+    const { turns, begin, ask } = setUp({ maxWaitMs: 100 });
     begin(1);
     const first = ask(2);
-    expect(ask(3).reply.given).toMatchObject({ reason: 'group_busy' });
+    for (let id = 3; id < 258; id += 1) expect(ask(id).reply.given).toBeUndefined();
+    expect(ask(258).reply.given).toMatchObject({ reason: 'group_busy' });
     vi.advanceTimersByTime(100);
     expect(first.reply.given).toMatchObject({ reason: 'group_busy' });
     const last = ask(4);
