@@ -1,60 +1,23 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { CallEvent, CallTelemetry } from '../../../../src/core/call/call-events.ts';
-import type { Call, SessionCalls } from '../../../../src/core/call/session-calls.ts';
-import { Inbound } from '../../../../src/core/session/inbound/inbound.ts';
-import { Outbound } from '../../../../src/core/session/outbound/outbound.ts';
-import { SessionLog } from '../../../../src/core/session/outbound/session-log.ts';
-import { ServerLink } from '../../../../src/core/session/server/server-link.ts';
+import type { CallEvent } from '../../../../src/core/call/call-events.ts';
 import type { SessionOptions } from '../../../../src/core/session/session-options.ts';
-import { createFakeServer, readMessage } from '../../../support/fake-backend.ts';
-import { acceptsBoth, acceptsJson, createFakeReply } from '../../../support/fake-reply.ts';
-import { createCore } from '../core-fixture.ts';
-import { createServer, silentTelemetry } from '../session-fixture.ts';
+import { acceptsBoth, acceptsJson } from '../../../support/fake-reply.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+import { type OneSession, openSession, type SessionInit } from '../one-session.ts';
+import { adopt } from '../record/adoption-fixture.ts';
+import { turn } from '../session-fixture.ts';
 
-function createFixture(limits: Partial<SessionOptions> = {}, calls?: CallTelemetry) {
-  const fake = createFakeServer();
-  const { server } = createServer({ open: fake.open });
-  const { session, telemetry } = createCore({
-    limits: { maxEventBytes: 1_000, maxCalls: 3, graceMs: 10, maxQueuedBytes: 2_000, ...limits },
-    parts: { server, ...(calls && { telemetry: { ...silentTelemetry, calls } }) },
-  });
-  const changes: Buffer[] = [];
-  const { client, serverRequests } = session;
-  vi.spyOn(session, 'amendRecord').mockImplementation(() => void changes.push(client.save().clientSaid));
-  const upstream = new ServerLink(session);
-  const log = new SessionLog(session);
-  const outbound = new Outbound(session, upstream, log);
-  upstream.open();
-  onTestFinished(async () => {
-    for (const call of session.calls.takeAll()) call.answer.fault('session_ended', undefined, call.id);
-    await upstream.close();
-  });
-  const joined: number[] = [];
-  vi.spyOn(log.streams, 'open').mockReturnValue(4);
-  vi.spyOn(log.streams, 'join').mockImplementation((stream, reply) => {
-    joined.push(stream);
-    reply.stream();
-  });
-  const inbound = new Inbound(session, upstream, log, outbound);
-  const post = (messages: readonly unknown[], isBatch = false, again = false, accepts = acceptsJson) => {
-    const reply = createFakeReply(accepts);
-    inbound.post({ messages: messages.map(readMessage), isBatch, again }, reply);
-    return reply;
-  };
-  const { drops: dropped } = telemetry;
-  return {
-    inbound,
-    outbound,
-    calls: session.calls,
-    serverRequests,
-    client,
-    dropped,
-    changes,
-    joined,
-    backend: fake.backend,
-    post,
-  };
+/** A session with narrow limits, whose client takes JSON. */
+async function open(limits: Partial<SessionOptions> = {}, init: SessionInit = {}) {
+  const narrow = { maxEventBytes: 1_000, maxCalls: 3, graceMs: 10, maxQueuedBytes: 2_000, ...limits };
+  const one = await openSession({ limits: narrow, server: { onBackendExit: 'restore' }, ...init });
+  const post: OneSession['post'] = (messages, posting) => one.post(messages, { accepts: acceptsJson, ...posting });
+  const answer = (id: unknown, result: object = {}): void => one.backend.says({ jsonrpc: '2.0', id, result });
+  return { one, session: one.session, backend: one.backend, post, answer };
 }
+
+/** Batches are of an older revision. */
+const older: SessionInit = { handshake: { protocolVersion: '2025-03-26' } };
 
 const request = (id: string | number, method = 'tools/call', params: object = {}) => ({
   jsonrpc: '2.0',
@@ -66,206 +29,199 @@ const note = (method = 'notifications/x', params: object = {}) => ({ jsonrpc: '2
 const fault = (reason: string, id: string | number | null) => ({ kind: 'fault', reason, id });
 
 describe('messages of a client in a session', () => {
-  it('go to the server in order, where requests wait for an answer and others are accepted at once', () => {
-    const { calls, backend, post } = createFixture();
+  it('go to the server in order, where requests wait for an answer and others are accepted at once', async () => {
+    const { one, post, session } = await open();
     const [first, second] = [post([request(1)]), post([note()])];
     post([request('1')]);
-    expect(backend.sent.items).toEqual([request(1), note(), request('1')]);
-    expect([first.given, second.given, calls.size]).toEqual([undefined, { kind: 'accepted' }, 2]);
+    expect(one.sent).toEqual([request(1), note(), request('1')]);
+    expect([first.given, second.given, session.snapshot.calls]).toEqual([undefined, { kind: 'accepted' }, 2]);
   });
 
-  it('[P3] with an id twice in a batch are refused as a whole', () => {
-    const { calls, backend, post } = createFixture();
-    expect(post([request(5), request(5)], true).given).toEqual(fault('duplicate_id', null));
-    expect([backend.sent.items.length, calls.size]).toEqual([0, 0]);
+  it('[P3] with an id twice in a batch are refused as a whole', async () => {
+    const { one, post, session } = await open({}, older);
+    expect(post([request(5), request(5)], { isBatch: true }).given).toEqual(fault('duplicate_id', null));
+    expect([one.sent, session.snapshot.calls]).toEqual([[], 0]);
   });
 
-  const numbers = (sent: readonly object[]) => sent.map((message) => (message as { id?: unknown }).id as number);
+  const numbers = (sent: readonly { id: unknown }[]) => sent.map(({ id }) => id as number);
   const progressing = (id: number | string, progressToken: number | string) =>
     request(id, 'tools/call', { _meta: { progressToken } });
 
-  it('[P2] [P3] with an id in flight get a number at the server, and each answer goes to its own POST', () => {
-    const { calls, backend, post } = createFixture();
+  it('[P2] [P3] with an id in flight get a number at the server, and each answer goes to its own POST', async () => {
+    const { one, post, answer } = await open();
     const first = post([request(1)]);
     const second = post([request(1)]);
     const text = post([request('1')]);
-    const [one, number, other] = numbers(backend.sent.items);
-    expect([one, typeof number, other]).toEqual([1, 'number', '1']);
+    const [id, number, other] = numbers(one.sent);
+    expect([id, typeof number, other]).toEqual([1, 'number', '1']);
     expect(number).toBeGreaterThanOrEqual(2 ** 30);
     expect(number).toBeLessThan(2 ** 31);
-    for (const id of [number as number, 1, '1'])
-      calls.take(id)?.answer.response(readMessage({ jsonrpc: '2.0', id, result: { id } }));
-    expect(first.given).toMatchObject({ json: { id: 1, result: { id: 1 } } });
-    expect(second.given).toMatchObject({ json: { id: 1, result: { id: number } } });
-    expect(text.given).toMatchObject({ json: { id: '1', result: { id: '1' } } });
+    for (const each of [number, 1, '1']) answer(each, { each });
+    expect(first.given).toMatchObject({ json: { id: 1, result: { each: 1 } } });
+    expect(second.given).toMatchObject({ json: { id: 1, result: { each: number } } });
+    expect(text.given).toMatchObject({ json: { id: '1', result: { each: '1' } } });
   });
 
   it.each([
     ['an id', request(2 ** 30 + 7)],
     ['an id as text', request(String(2 ** 30 + 7))],
     ['a progress token', progressing(1, 2 ** 30 + 7)],
-  ])('[P2] with %s that can be one of the gateway itself get another number at the server', (_, message) => {
-    const { calls, backend, post } = createFixture();
+  ])('[P2] with %s that can be one of the gateway itself get another number at the server', async (_, message) => {
+    const { one, post, answer } = await open();
     const reply = post([message]);
-    const [number] = numbers(backend.sent.items) as [number];
-    expect(String(number)).not.toBe(String(message.id));
-    const [sent] = backend.sent.items as [{ params: { _meta?: { progressToken: unknown } } }];
-    expect(sent.params._meta?.progressToken ?? number).toBe(number);
-    calls.take(number)?.answer.response(readMessage({ jsonrpc: '2.0', id: number, result: {} }));
+    const [sent] = one.sent;
+    expect(String(sent.id)).not.toBe(String(message.id));
+    expect(sent.params._meta?.progressToken ?? sent.id).toBe(sent.id);
+    answer(sent.id);
     expect(reply.given).toMatchObject({ json: { id: message.id } });
   });
 
-  it('[P2] with the id of a call that the gateway has ended get a number, so that its late answer is not theirs', () => {
-    const { calls, outbound, backend, post } = createFixture();
-    post([request(1)]);
-    outbound.fail(calls.get(1) as Call, 'request_timeout');
-    const reply = post([request(1)]);
-    expect(calls.take(1)).toBeUndefined(); // a late answer
-    const [, number] = numbers(backend.sent.items) as [number, number];
-    calls.take(number)?.answer.response(readMessage({ jsonrpc: '2.0', id: number, result: {} }));
-    expect(reply.given).toMatchObject({ json: { id: 1 } });
+  it('[P3] that fail, fail under the id of the client', async () => {
+    const { post, backend } = await open();
+    const replies = [post([request(1)]), post([request(1)])];
+    backend.ends();
+    expect(replies.map(({ given }) => given)).toEqual([fault('server_exited', 1), fault('server_exited', 1)]);
   });
 
-  it('[P3] that fail, fail under the id of the client', () => {
-    const { calls, outbound, backend, post } = createFixture();
-    post([request(1)]);
-    const second = post([request(1)]);
-    const [, number] = numbers(backend.sent.items) as [number, number];
-    outbound.fail(calls.get(number) as Call, 'server_exited');
-    expect(second.given).toEqual(fault('server_exited', 1));
-  });
-
-  it('[P2] that cancel an id twice in flight cancel the newest call, then the other one, and no call of the gateway', () => {
-    const { backend, post } = createFixture();
+  it('[P2] that cancel an id twice in flight cancel the newest call, then the other one, and no call of the gateway', async () => {
+    const { one, post } = await open();
     const cancel = (requestId: number) => post([note('notifications/cancelled', { requestId })]);
     post([request(1)]);
     post([request(1)]);
-    const [, number] = numbers(backend.sent.items) as [number, number];
-    const cancelled = () => backend.sent.items.slice(2).map((each) => (each as { params?: object }).params);
+    const [, number = 0] = numbers(one.sent);
     cancel(1);
     cancel(1);
     cancel(number);
     cancel(77); // answered before
-    expect(cancelled()).toEqual([{ requestId: number }, { requestId: 1 }, { requestId: 77 }]);
+    expect(one.sent.slice(2).map(({ params }) => params)).toEqual([
+      { requestId: number },
+      { requestId: 1 },
+      { requestId: 77 },
+    ]);
   });
 
-  it('[F26] [P8] over the limit of calls in flight are refused as a whole, and accepted again after an answer', () => {
-    const { calls, backend, post } = createFixture();
-    post([request(1), request(2)], true);
-    expect(post([request(3), request(4)], true).given).toEqual(fault('too_many_calls', 3));
+  it('[F26] [P8] over the limit of calls in flight are refused as a whole, and accepted again after an answer', async () => {
+    const { one, post, answer } = await open({}, older);
+    post([request(1), request(2)], { isBatch: true });
+    expect(post([request(3), request(4)], { isBatch: true }).given).toEqual(fault('too_many_calls', 3));
     post([request(3)]);
     expect(post([request(4)]).given).toEqual(fault('too_many_calls', 4));
     expect(post([note()]).given).toEqual({ kind: 'accepted' });
-    calls.take(1);
+    answer(1);
     expect(post([request(4)]).given).toBeUndefined();
-    expect(backend.sent.items).toHaveLength(5);
+    expect(one.sent).toHaveLength(5);
   });
 
-  it('[P3] that the server does not accept are refused, and nothing of them reaches it', () => {
-    const { calls, backend, post } = createFixture();
+  it('[P3] that the server does not accept are refused, and nothing of them reaches it', async () => {
+    const { one, post, backend, session } = await open();
     backend.answerToSend = 'full';
     expect(post([request(1)]).given).toEqual(fault('server_busy', 1));
     expect(post([note()]).given).toEqual(fault('server_busy', null));
-    expect([calls.size, backend.sent.items]).toEqual([0, []]);
+    expect([session.snapshot.calls, one.sent]).toEqual([0, []]);
   });
 
-  it('[F12] [P3] to a server that is about to report its end wait for that report', () => {
-    const { calls, backend, post } = createFixture();
+  it('[F12] [P3] to a server that is about to report its end go to the next one', async () => {
+    const { one, post, backend } = await open();
     backend.answerToSend = 'ended';
-    expect([post([request(1)]).given, post([note()]).given]).toEqual([undefined, { kind: 'accepted' }]);
-    expect(calls.size).toBe(1);
+    const call = post([request(1)]);
+    expect([call.given, post([note()]).given]).toEqual([undefined, { kind: 'accepted' }]);
+    backend.ends();
+    const restored = await waitFor(() => one.fake.opened[1], { what: 'a new process' });
+    expect(await restored.sent.next(({ id }) => id === 1)).toEqual(request(1));
+    restored.says({ jsonrpc: '2.0', id: 1, result: {} });
+    expect(call.given).toMatchObject({ kind: 'json', json: { id: 1 } });
   });
 
-  it('that answer unknown questions are accepted, dropped and counted', () => {
-    const { backend, dropped, post, serverRequests } = createFixture();
-    expect(post([{ jsonrpc: '2.0', id: 9, result: {} }]).given).toEqual({ kind: 'accepted' });
-    expect([dropped, backend.sent.items]).toEqual([['unknown_client_response'], []]);
-    serverRequests.add(readMessage(request(9, 'roots/list')), '', 'get');
-    post([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
-    expect(backend.sent.items).toEqual([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
+  it('that answer unknown questions are accepted, dropped and counted', async () => {
+    const { one, post, backend } = await open();
+    const response = { jsonrpc: '2.0', id: 9, result: { a: 1 } };
+    expect(post([response]).given).toEqual({ kind: 'accepted' });
+    expect([one.telemetry.drops, one.sent]).toEqual([['unknown_client_response'], []]);
+    one.listen();
+    backend.says(request(9, 'roots/list'));
+    post([response]);
+    expect(one.sent).toEqual([response]);
   });
 
-  it('[F12] are remembered if a new process needs them', () => {
-    const { client, changes, post } = createFixture();
+  it('[F12] are remembered if a new process needs them, and the record of the session follows', async () => {
+    const { one, post, backend } = await open();
+    const amended = vi.spyOn(one.store.sessions, 'amend');
     post([note()]);
-    expect(changes).toEqual([]);
+    expect(amended).not.toHaveBeenCalled();
     post([note('notifications/initialized')]);
-    expect(changes).toEqual([client.save().clientSaid]); // it is told, after the change, so that the record follows
-    expect(client.replay().messages.map(({ method }) => method)).toEqual(['notifications/initialized']);
+    expect(amended).toHaveBeenCalledOnce();
+    backend.ends();
+    const restored = await waitFor(() => one.fake.opened[1], { what: 'a new process' });
+    const told = await restored.sent.next(({ method }) => method.startsWith('notifications/'));
+    expect(told).toEqual(note('notifications/initialized'));
   });
 
-  it('[F12] [P8] keep their text only if they may run again', () => {
-    const { calls, post } = createFixture();
-    post([request(1, 'tools/call'), request(2, 'tools/list')], true);
-    expect([calls.get(1)?.request, calls.get(2)?.request?.text.toString()]).toEqual([
+  it('[F12] [P8] keep their text only if they may run again', async () => {
+    const { post, session } = await open();
+    post([request(1, 'tools/call')]);
+    post([request(2, 'tools/list')]);
+    expect(session.calls.all().map((call) => call.request?.text.toString())).toEqual([
       undefined,
       JSON.stringify(request(2, 'tools/list')),
     ]);
   });
 });
 
-/** The call of a client's `initialize`, which `SessionOpening` adds. */
-const openingCall = (id: string | number): Call => {
-  const now = performance.now();
-  const [progressToken, taskId, request] = [undefined, undefined, undefined];
-  const answer = { fault: () => undefined } as unknown as Call['answer']; // only the end of the test answers it
-  return { id, method: 'initialize', progressToken, taskId, request, answer, activeAt: now, startedAt: now };
-};
-
 describe('a call in a session', () => {
+  /** The clock goes on by as much as the test says, and overdue calls are looked for. */
+  const clock = ({ session }: Pick<OneSession, 'session'>) => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    return (ms: number): void => {
+      vi.advanceTimersByTime(ms);
+      session.endOverdueCalls();
+    };
+  };
+
   it('[P3] has its cancellation passed on, and is ended after the grace if its server does not end it', async () => {
-    const { backend, post } = createFixture();
+    const { one, post } = await open();
     const reply = post([request(1)]);
     for (let n = 0; n < 3; n++) post([note('notifications/cancelled', { requestId: 1 })]);
-    expect(backend.sent.items).toHaveLength(4);
+    expect(one.sent).toHaveLength(4);
     expect(reply.given).toBeUndefined();
     expect(await reply.answered()).toEqual(fault('cancelled', 1));
   });
 
-  it('of initialize cannot be cancelled, while an unknown call can', () => {
-    const { backend, calls, post } = createFixture();
-    calls.add(openingCall(0));
+  it('of initialize can neither be cancelled, while an unknown call can, nor take too long', async () => {
+    const { one, post, session } = await open({ requestIdleMs: 30 }, { handshake: null });
+    const pass = clock({ session });
     expect(post([note('notifications/cancelled', { requestId: 0 })]).given).toEqual({ kind: 'accepted' });
-    expect(backend.sent.items).toHaveLength(0);
+    expect(one.sent).toHaveLength(0);
     post([note('notifications/cancelled', { requestId: 7 })]);
-    expect(backend.sent.items).toHaveLength(1);
+    expect(one.sent).toHaveLength(1);
+    pass(100);
+    expect([one.opening.given, session.snapshot.calls]).toEqual([undefined, 1]);
   });
 
-  /** The clock goes on by as much as the test says, and overdue calls are looked for. */
-  const clock = (inbound: Inbound) => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-    onTestFinished(() => void vi.useRealTimers());
-    return (ms: number): void => {
-      vi.advanceTimersByTime(ms);
-      inbound.endOverdue();
-    };
-  };
+  const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 't', progress: 1 } };
+  const reporting = request('b', 'tools/call', { _meta: { progressToken: 't' } });
 
-  it('[F13] [P3] ends after too long without progress and is cancelled at its server, unless it is initialize', () => {
-    const { inbound, calls, backend, post } = createFixture({ requestIdleMs: 30, maxCalls: 10 });
-    const pass = clock(inbound);
-    const [silent, busy] = [
-      post([request('s')]),
-      post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]),
-    ];
-    calls.add(openingCall('i'));
+  it('[F13] [P3] ends after too long without progress and is cancelled at its server', async () => {
+    const { one, post, backend, session } = await open({ requestIdleMs: 30 });
+    const pass = clock({ session });
+    const [silent, busy] = [post([request('s')]), post([reporting])];
     pass(20);
-    calls.noteProgress('t');
+    backend.says(progress);
     pass(9);
     expect(silent.given).toBeUndefined();
     pass(1);
     expect([silent.given, busy.given]).toEqual([fault('request_timeout', 's'), undefined]);
-    const cancelled = backend.sent.items.slice(2);
-    expect(cancelled).toEqual([note('notifications/cancelled', { requestId: 's', reason: expect.any(String) })]);
+    expect(one.sent.slice(2)).toEqual([
+      note('notifications/cancelled', { requestId: 's', reason: expect.any(String) }),
+    ]);
     pass(20);
-    expect(busy.given).toEqual(fault('request_timeout', 'b'));
-    expect([calls.has('b'), calls.has('i')]).toEqual([false, true]);
+    expect([busy.given, session.snapshot.calls]).toEqual([fault('request_timeout', 'b'), 0]);
   });
 
-  it('[F13] [P3] may be silent while it waits for an unfinished task, up to its total time', () => {
-    const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestTotalMs: 60 });
-    const pass = clock(inbound);
-    calls.tasks.update(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
+  it('[F13] [P3] may be silent while it waits for an unfinished task, up to its total time', async () => {
+    const { post, backend, session } = await open({ requestIdleMs: 30, requestTotalMs: 60 });
+    const pass = clock({ session });
+    backend.says(note('notifications/tasks/status', { taskId: 't', status: 'working' }));
     const [waiting, other] = [
       post([request(1, 'tasks/result', { taskId: 't' })]),
       post([request(2, 'tasks/result', { taskId: 'u' })]),
@@ -276,86 +232,97 @@ describe('a call in a session', () => {
     expect(waiting.given).toEqual(fault('request_timeout', 1));
   });
 
-  it('[F13] [P3] ends after its total time, even with progress', () => {
-    const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestTotalMs: 30 });
-    const pass = clock(inbound);
-    const reply = post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]);
+  it('[F13] [P3] ends after its total time, even with progress', async () => {
+    const { post, backend, session } = await open({ requestIdleMs: 20, requestTotalMs: 30 });
+    const pass = clock({ session });
+    const reply = post([reporting]);
     for (const ms of [15, 14]) {
       pass(ms);
-      calls.noteProgress('t');
+      backend.says(progress);
     }
     expect(reply.given).toBeUndefined();
     pass(1);
-    expect([reply.given, calls.size]).toEqual([fault('request_timeout', 'b'), 0]);
+    expect([reply.given, session.snapshot.calls]).toEqual([fault('request_timeout', 'b'), 0]);
   });
 
-  it('[P3] does not fail after its answer, nor does the next one with its id', () => {
-    const { outbound, calls, post } = createFixture();
-    post([request(1)]);
-    const old = calls.take(1);
-    const reply = post([request(1)]);
-    if (old !== undefined) outbound.fail(old, 'server_exited');
-    expect([reply.given, calls.has(1)]).toEqual([undefined, true]);
+  it('[P2] that the gateway has ended leaves a late answer, which is not that of the next one with its id', async () => {
+    const { one, post, answer, session } = await open({ requestIdleMs: 30 });
+    const pass = clock({ session });
+    const first = post([request(1)]);
+    pass(30);
+    const second = post([request(1)]);
+    answer(1, { late: true });
+    expect([first.given, second.given]).toEqual([fault('request_timeout', 1), undefined]);
+    answer(one.sent.at(-1).id, { late: false });
+    expect(second.given).toMatchObject({ json: { id: 1, result: { late: false } } });
+  });
+
+  it('[P3] does not fail after its answer, nor does the next one with its id', async () => {
+    const { post, answer, session } = await open();
+    const pass = clock({ session });
+    const first = post([request(1)]);
+    post([note('notifications/cancelled', { requestId: 1 })]);
+    answer(1);
+    const second = post([request(1)]);
+    pass(100); // longer than the grace of the cancelled call
+    expect([first.given, second.given]).toMatchObject([{ kind: 'json' }, undefined]);
+    expect(session.snapshot.calls).toBe(1);
   });
 });
 
 describe('calls that an earlier owner left unanswered', () => {
-  it('are observed like calls of this owner', () => {
+  it('are observed like calls of this owner', async () => {
     const ended: CallEvent[] = [];
-    const { inbound, calls } = createFixture({}, { wantsNames: false, emit: (event) => void ended.push(event) });
-    const left = {
-      text: undefined,
-      request: undefined,
-      progressToken: undefined,
-      taskId: undefined,
-      hasAsked: false,
-      lastProgress: undefined,
-      renumbered: undefined,
-    };
-    const [call] = inbound.adopt([{ stream: 4, id: 1, method: 'tools/call', ...left }]);
-    expect(calls.get(1)).toBe(call);
-    call?.report?.failed('outcome_unknown');
-    expect(ended).toMatchObject([{ method: 'tools/call', outcome: { kind: 'fault', reason: 'outcome_unknown' } }]);
+    await adopt({
+      events: [[4, note()]],
+      calls: [{ stream: 4, message: request(1), isKept: false }],
+      telemetry: { wantsNames: false, emit: (event) => void ended.push(event) },
+    });
+    await turn();
+    const outcome = { kind: 'fault', reason: 'outcome_unknown' };
+    expect(ended.filter(({ type }) => type === 'call-ended')).toMatchObject([{ method: 'tools/call', outcome }]);
   });
 });
 
 describe('messages that are retried because their connection was lost', () => {
   const list = (id: string | number) => request(id, 'tools/list');
-  const answer = (calls: SessionCalls, id: string | number): void =>
-    calls.take(id)?.answer.response(readMessage({ jsonrpc: '2.0', id, result: {} }));
 
-  it('[P3] are answered on the stream that the answer has become', () => {
-    const { calls, joined, backend, post } = createFixture();
-    post([request(1)], false, false, acceptsBoth);
-    calls.get(1)?.answer.message(readMessage(note()));
-    const again = post([request(1)], false, true, acceptsBoth);
-    expect([joined, again.given?.kind, backend.sent.items]).toEqual([[4], 'stream', [request(1)]]);
+  it('[P3] are answered on the stream that the answer has become', async () => {
+    const { one, post, backend, answer } = await open();
+    const lost = post([request(1)], { accepts: acceptsBoth });
+    backend.says({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } });
+    await lost.answered();
+    lost.sink.leave();
+    const again = post([request(1)], { again: true, accepts: acceptsBoth });
+    await again.answered();
+    answer(1);
+    await again.sink.events.next(({ data }) => data?.includes('"result"') === true);
+    expect(one.sent).toEqual([request(1)]);
   });
 
   it('[P3] do not join a stream that was lost before its first event: what only reads runs again, under its own id', async () => {
-    const { calls, joined, backend, post } = createFixture({ streamAfterMs: 0 });
-    const lost = post([list(1)], false, false, acceptsBoth);
+    const { one, post, answer } = await open({ streamAfterMs: 0 }, { handshake: { protocolVersion: '2025-06-18' } });
+    const lost = post([list(1)], { accepts: acceptsBoth });
     await lost.answered();
     lost.leave();
-    expect(calls.get(1)?.answer).toMatchObject({ stream: undefined, hasStream: false });
-    const again = post([list(1)], false, true);
-    const [, { id: newId }] = backend.sent.items as [unknown, { id: string }];
-    answer(calls, 1);
+    const again = post([list(1)], { again: true });
+    const [, { id: newId }] = one.sent;
+    answer(1);
     expect(again.given).toBeUndefined();
-    answer(calls, newId);
-    expect([joined, again.given]).toMatchObject([[], { kind: 'json', json: { id: 1 } }]);
+    answer(newId);
+    expect(again.given).toMatchObject({ kind: 'json', json: { id: 1 } });
   });
 
-  it('[P3] run again if they are harmless, and otherwise have an unknown outcome, whether they run or not', () => {
-    const { calls, backend, post } = createFixture();
-    expect(post([request(1)], false, true).given).toEqual(fault('outcome_unknown', 1));
-    expect(post([list(1), request(2)], true, true).given).toEqual(fault('outcome_unknown', 1));
-    expect(backend.sent.items).toEqual([]);
-    expect(post([list(1)], false, true).given).toBeUndefined();
-    expect(post([note()], false, true).given).toEqual({ kind: 'accepted' });
-    expect([backend.sent.items, calls.size]).toEqual([[list(1), note()], 1]);
+  it('[P3] run again if they are harmless, and otherwise have an unknown outcome, whether they run or not', async () => {
+    const { one, post, session } = await open({}, older);
+    expect(post([request(1)], { again: true }).given).toEqual(fault('outcome_unknown', 1));
+    expect(post([list(1), request(2)], { isBatch: true, again: true }).given).toEqual(fault('outcome_unknown', 1));
+    expect(one.sent).toEqual([]);
+    expect(post([list(1)], { again: true }).given).toBeUndefined();
+    expect(post([note()], { again: true }).given).toEqual({ kind: 'accepted' });
+    expect([one.sent, session.snapshot.calls]).toEqual([[list(1), note()], 1]);
     post([request(3)]).leave();
-    expect(post([request(3)], false, true).given).toEqual(fault('outcome_unknown', 3));
-    expect(backend.sent.items).toHaveLength(3);
+    expect(post([request(3)], { again: true }).given).toEqual(fault('outcome_unknown', 3));
+    expect(one.sent).toHaveLength(3);
   });
 });

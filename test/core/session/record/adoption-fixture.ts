@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import type { CallTelemetry } from '../../../../src/core/call/call-events.ts';
 import { uncountedSessionPermit } from '../../../../src/core/quota/session-permit.ts';
 import type { Server } from '../../../../src/core/server/server.ts';
 import { prepareAdoption } from '../../../../src/core/session/record/adoption.ts';
@@ -27,6 +28,7 @@ interface Left {
   readonly protocolVersion?: string;
   /** The resources that the client listens to. */
   readonly subscriptions?: readonly string[];
+  readonly telemetry?: CallTelemetry;
 }
 
 /** A session that a lost owner left, taken over. */
@@ -37,6 +39,7 @@ export async function adopt({
   protocolVersion = '2025-11-25',
   place,
   subscriptions = [],
+  telemetry: observer,
 }: Left = {}) {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: fixture.never });
   const { server, fake } = fixture.createServer(fields);
@@ -88,7 +91,7 @@ export async function adopt({
       instance: () => ({ name: 'instance-2', term: 1 }),
       store,
       options: wideLimits,
-      telemetry,
+      telemetry: { ...telemetry, ...(observer && { calls: observer }) },
     },
     storeSignal: new AbortController().signal,
     permit: uncountedSessionPermit,
