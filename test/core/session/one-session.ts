@@ -85,9 +85,7 @@ export async function openSession({
     opening,
     /** What the first server was sent after `initialize`. */
     // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
-    get sent(): readonly any[] {
-      return first.sent.items.slice(1);
-    },
+    sent: (): readonly any[] => first.sent.items.slice(1),
     post(
       messages: readonly unknown[],
       { isBatch = false, again = false, accepts = acceptsBoth }: Posting = {},
