@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { makeKey } from '../../src/app/commands/key-command.ts';
 import { root } from './gateway.ts';
-import { initialize, type Message } from './http-client.ts';
+import { type Answer, initialize } from './http-client.ts';
 import { callModern } from './modern-client.ts';
 
 /** The command of a STDIO server that keeps connections in its process. */
@@ -32,7 +32,8 @@ export interface Keeper {
   list(): Promise<Kept>;
 }
 
-const keptIn = ({ result }: Message): Kept => JSON.parse(result.content[0].text);
+/** From an answer of either kind: on a busy machine JSON can become a stream. */
+const keptIn = ({ messages }: Answer): Kept => JSON.parse(messages.at(-1).result.content[0].text);
 
 /** A client of the modern era. */
 export function modernKeeper(url: string, headers: OutgoingHttpHeaders = {}, name?: string, more?: object): Keeper {
@@ -40,7 +41,7 @@ export function modernKeeper(url: string, headers: OutgoingHttpHeaders = {}, nam
   const meta = { ...info, ...more };
   return {
     connect: async (connection) => void (await callModern(url, 'connect', { name: connection }, { headers, meta })),
-    list: async () => keptIn((await callModern(url, 'list_connections', {}, { headers, meta })).json),
+    list: async () => keptIn(await callModern(url, 'list_connections', {}, { headers, meta })),
   };
 }
 
@@ -50,6 +51,6 @@ export async function legacyKeeper(url: string, headers: OutgoingHttpHeaders = {
   const call = (tool: string, args: object) => session.request('tools/call', { name: tool, arguments: args });
   return {
     connect: async (connection) => void (await call('connect', { name: connection })),
-    list: async () => keptIn((await call('list_connections', {})).json),
+    list: async () => keptIn(await call('list_connections', {})),
   };
 }
