@@ -8,7 +8,6 @@ import { namesModernRevision } from '../protocol/known-revisions.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { type RequestPermit, uncountedRequestPermit } from '../quota/request-permit.ts';
 import { reportRefusal } from './pipeline/refused-calls.ts';
-import { releaseWithResponse } from './pipeline/request-permits.ts';
 import { type Refusal, RequestContext } from './request-context.ts';
 import { faultPage, respondWithHtml, respondWithJson } from './respond.ts';
 
@@ -35,11 +34,14 @@ export class HttpContext extends RequestContext {
   hasFailed = false;
   #isRefusalReported = false;
   #accepts: Accepts | undefined;
+  /** Undefined for none. */
+  #closeListeners: (() => void)[] | undefined;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     super();
     this.incoming = incoming;
     this.outgoing = outgoing;
+    outgoing.on('close', () => this.#onClose());
   }
 
   get headers(): IncomingHttpHeaders {
@@ -74,10 +76,24 @@ export class HttpContext extends RequestContext {
     return undefined;
   }
 
-  /** Holds the permit until the response has ended. */
+  /**
+   * Holds the permit until the response has ended, however it ends. `OpenResponses` reports the end of a connection also
+   * to the responses that wait behind others.
+   */
   hold(permit: RequestPermit): void {
     this.permit = permit;
-    releaseWithResponse(this.outgoing, permit);
+    this.whenClosed(() => permit.release());
+  }
+
+  /** Calls back when the response has ended, however it ended; soon if it has ended already. */
+  whenClosed(listener: () => void): void {
+    if (this.outgoing.destroyed) queueMicrotask(listener);
+    else if (this.#closeListeners === undefined) this.#closeListeners = [listener];
+    else this.#closeListeners.push(listener);
+  }
+
+  #onClose(): void {
+    for (const listener of this.#closeListeners ?? []) listener();
   }
 
   countMessages(messages: readonly Message[]): void {

@@ -90,12 +90,12 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
   const server = tls ?? createServer(times);
   server.on('request', (incoming, outgoing) => {
     outgoing.on('error', reportBrokenResponse);
-    if (!responses.hold(outgoing)) {
+    const context = new HttpContext(incoming, outgoing);
+    if (!responses.hold(context)) {
       if (!incoming.socket.destroyed) options.onFlooded?.(maxPipelined);
       incoming.socket.destroy();
       return;
     }
-    const context = new HttpContext(incoming, outgoing);
     context.contain(() => endpoint(context));
   });
   server.on('checkExpectation', (incoming, outgoing) => {

@@ -1,6 +1,6 @@
-import type { Context, Handler } from 'hono';
+import type { Handler } from 'hono';
 import { HonoBase } from 'hono/hono-base';
-import { reportFault, type Seam } from '../util/boundary.ts';
+import { contain, reportFault, type Seam } from '../util/boundary.ts';
 import { ExactPaths } from './exact-paths.ts';
 import type { Endpoint, HttpContext } from './http-context.ts';
 
@@ -23,16 +23,24 @@ interface RoutedRequest extends Request {
 /** Stands for a response that the handler has written, or will write, to the response of Node.js. */
 const alreadySent = {} as Response;
 
+/** An endpoint that writes to the response of Node.js, at once or later. */
+type DirectEndpoint = (context: HttpContext, path: string) => void | Promise<void>;
+
+/** The endpoints of the handlers that `asHandler` has made. */
+const endpoints = new WeakMap<AppHandler, DirectEndpoint>();
+
 /**
  * Makes a handler of an endpoint that writes to the response of Node.js. Endpoints that stream do, because a stream of
- * the web hides slow clients and clients that left (docs/decisions/0078).
+ * the web hides slow clients and clients that left (docs/decisions/0078). `Routes` calls the endpoint itself: hono's
+ * context of a request would cost as much as reading a message, and nobody would use it.
  */
-export const asHandler =
-  (endpoint: (context: HttpContext, path: string) => void | Promise<void>): AppHandler =>
-  ({ env, req }: Context<Environment>) => {
-    const answered = endpoint(env, req.path);
-    return answered instanceof Promise ? answered.then(() => alreadySent) : alreadySent;
+export function asHandler(endpoint: DirectEndpoint): AppHandler {
+  const handler: AppHandler = () => {
+    throw new Error('Routes calls the endpoint of this handler itself.');
   };
+  endpoints.set(handler, endpoint);
+  return handler;
+}
 
 /** The path without one slash at its end, which people add to URLs. `/` and `//` stay. */
 export const withoutSlash = (path: string): string => (/[^/]\/$/.test(path) ? path.slice(0, -1) : path);
@@ -46,12 +54,14 @@ export const withoutSlash = (path: string): string => (/[^/]\/$/.test(path) ? pa
 export class Routes {
   readonly app: App;
   readonly #paths = new ExactPaths<[AppHandler, never]>();
+  readonly #seam: Seam;
 
   /**
    * @param seam where a fault of a handler is reported; its request is answered with `internal`
    * @param notFound the answer for a path without an endpoint
    */
   constructor(seam: Seam, notFound: 'no_such_path' | 'no_such_admin_path') {
+    this.#seam = seam;
     this.app = new HonoBase<Environment>({
       router: this.#paths,
       getPath: (request) => (request as RoutedRequest).path,
@@ -85,9 +95,23 @@ export class Routes {
       return context.respondWithFault('bad_host');
     const { method, path } = context;
     const request = { method: method === 'HEAD' ? 'GET' : method, path: withoutSlash(path) } as RoutedRequest;
+    const endpoint = this.#endpointFor(request);
+    if (endpoint !== undefined) {
+      return contain(
+        this.#seam,
+        () => endpoint(context, request.path),
+        () => context.fail(),
+      );
+    }
     const answered = this.app.fetch(request, context);
     if (answered !== alreadySent) context.contain(() => send(answered, context));
   };
+
+  /** The endpoint for a request, if it writes to the response of Node.js. */
+  #endpointFor({ method, path }: RoutedRequest): DirectEndpoint | undefined {
+    const [found] = this.#paths.match(method, path)[0];
+    return found && endpoints.get(found[0][0]);
+  }
 }
 
 /** Answers a method that an endpoint does not have, with those that it has. */

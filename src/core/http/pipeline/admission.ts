@@ -27,7 +27,6 @@ import type { HttpContext } from '../http-context.ts';
 import { hasResponse } from '../malformed-requests.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
-import { reservedBytes } from './request-permits.ts';
 import type { RequestTracing } from './traced-messages.ts';
 
 /** Options of the admission to every endpoint of a server. */
@@ -154,6 +153,15 @@ export class Admission {
     context.hold(permit);
     return 'admitted';
   }
+}
+
+/**
+ * Returns how many bytes a request may hold until it is answered. A chunked request has no known length, so it reserves
+ * the maximum until its body is complete.
+ */
+export function reservedBytes(headers: IncomingHttpHeaders, maxBodyBytes: number): number {
+  if (headers['transfer-encoding'] !== undefined) return maxBodyBytes;
+  return Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes); // a larger body is refused
 }
 
 /** Returns the header for which the guard refuses a request. */

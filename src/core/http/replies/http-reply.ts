@@ -49,7 +49,7 @@ export class HttpReply implements Reply {
 
   onGone(listener: () => void): void {
     const { context, outgoing } = this;
-    whenClosed(outgoing, () => {
+    context.whenClosed(() => {
       if (!outgoing.writableFinished || context.hasFailed) contain('request', listener);
     });
   }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PauseWatch } from '../../util/timing/time-limit.ts';
+import type { HttpContext } from '../http-context.ts';
 import { responseOf } from '../malformed-requests.ts';
 
 /**
@@ -36,11 +37,12 @@ export class OpenResponses {
   }
 
   /** Holds a response until it is closed. Returns false if its connection has too many. */
-  hold(outgoing: ServerResponse): boolean {
+  hold(context: HttpContext): boolean {
+    const { outgoing } = context;
     const { socket } = outgoing.req;
     const connection = this.#connections.get(socket) ?? this.#begin(socket);
     connection.unanswered += 1;
-    outgoing.on('close', connection.onClose);
+    context.whenClosed(connection.onClose);
     outgoing.on('prefinish', connection.onPrefinish);
     if (connection.unanswered > 1) holdPipelined(outgoing, connection.pipelined);
     return connection.unanswered <= maxPipelined;

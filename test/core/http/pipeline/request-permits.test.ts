@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { createHttpServer } from '../../../../src/core/http/http-server.ts';
-import { releaseWithResponse, reservedBytes } from '../../../../src/core/http/pipeline/request-permits.ts';
+import { reservedBytes } from '../../../../src/core/http/pipeline/admission.ts';
 import { type RequestPermit, uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { createHttpContext } from '../../../support/http-context.ts';
 
@@ -37,8 +37,9 @@ describe('a permit is released', () => {
 
   it('with the end of its response', async () => {
     const { permit, released } = createPermit();
-    const { outgoing } = createHttpContext().context;
-    releaseWithResponse(outgoing, permit);
+    const { context } = createHttpContext();
+    context.hold(permit);
+    const { outgoing } = context;
     await turn();
     expect(released()).toBe(0);
     outgoing.end();
@@ -50,9 +51,9 @@ describe('a permit is released', () => {
   it('with the end of the connection, also for responses that wait behind others', async () => {
     const permits = [createPermit(), createPermit(), createPermit()];
     const waiting = [...permits];
-    const { server, close } = createHttpServer(serverOptions, ({ outgoing }) => {
+    const { server, close } = createHttpServer(serverOptions, (context) => {
       const next = waiting.shift();
-      if (next !== undefined) releaseWithResponse(outgoing, next.permit);
+      if (next !== undefined) context.hold(next.permit);
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -63,12 +64,5 @@ describe('a permit is released', () => {
     client.destroy();
     await vi.waitFor(() => expect(permits.map(({ released }) => released())).toEqual([1, 1, 1]));
     await close(0);
-  });
-
-  it('never if nothing is counted, so that no listener is added', () => {
-    const { incoming, outgoing } = createHttpContext().context;
-    const before = [outgoing.listenerCount('close'), incoming.socket.listenerCount('close')];
-    releaseWithResponse(outgoing, uncountedRequestPermit);
-    expect([outgoing.listenerCount('close'), incoming.socket.listenerCount('close')]).toEqual(before);
   });
 });
