@@ -63,7 +63,7 @@ const isPeerFolder = (path: string): boolean => peerFolders.some((folder) => pat
 
 /** The files there that read texts which the gateway has written itself. */
 const readersOfOwnTexts: ReadonlySet<string> = new Set([
-  'src/features/upstream-identity/signing-key.ts',
+  'src/config/servers/signing-key.ts',
   'src/features/remote/streamable-http/resume-state.ts',
   'src/features/eras/keys/request-state.ts',
   'src/features/eras/modern-on-legacy/rounds/round-outcome.ts',

@@ -28,7 +28,7 @@ import { CallMetrics } from '../features/metrics/collectors/call-metrics.ts';
 import { countEvents } from '../features/metrics/collectors/event-metrics.ts';
 import { watchProcesses } from '../features/metrics/collectors/process-metrics.ts';
 import { Metrics } from '../features/metrics/metrics.ts';
-import { addressOf } from '../features/redis/connection/redis-url.ts';
+import { addressOf } from '../config/redis-url.ts';
 import { explainTrouble } from '../features/redis/diagnose/trouble.ts';
 
 /** Who watches a gateway, besides its log. */

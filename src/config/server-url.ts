@@ -1,4 +1,4 @@
-import type { ViewMember } from '../features/views/view-names.ts';
+import type { ViewMember } from './servers/views.ts';
 import type { IssueMessage } from './issues.ts';
 
 /** The address of a remote server and its transport. */

@@ -7,7 +7,7 @@ import { flagsOf, namesAt, options, variablesOf } from '../../src/config/options
 import { readServerUrl } from '../../src/config/server-url.ts';
 import { readJsonc } from '../../src/config/sources/read-jsonc.ts';
 import { splitCommand } from '../../src/core/backend/stdio/launch/split-command.ts';
-import { parseRedisUrl } from '../../src/features/redis/connection/redis-url.ts';
+import { parseRedisUrl } from '../../src/config/redis-url.ts';
 import { anyText, jsonText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';
 import { corpusOf, linesOf, mutated, mutatedText } from './corpus.ts';

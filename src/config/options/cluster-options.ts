@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { parseRedisUrl } from '../../features/redis/connection/redis-url.ts';
+import { parseRedisUrl } from '../redis-url.ts';
 import { advanced, duration, fileOption, integer, list, matching, optionalText, text } from './option-kinds.ts';
 
 const redisUrl = z.string({ error: 'must be a URL' }).check(

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { isLoopback } from '../../core/auth/origin-rules.ts';
-import { readSigningKey } from '../../features/upstream-identity/signing-key.ts';
-import type { UpstreamIdentity } from '../../features/upstream-identity/upstream-identity.ts';
+import { readSigningKey } from './signing-key.ts';
+import type { UpstreamIdentity } from './upstream-identity.ts';
 import { members, object } from '../options/option-kinds.ts';
 
 const text = z

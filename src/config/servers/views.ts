@@ -1,7 +1,6 @@
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { matchesGlob } from '../../core/util/glob.ts';
 import { nearestName } from '../../core/util/text/nearest-name.ts';
-import { findCollision, type ViewMember } from '../../features/views/view-names.ts';
 import type { ReportIssue } from '../issues.ts';
 import { usesClientCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, viewOptions } from '../options/options.ts';
@@ -145,3 +144,19 @@ function scopesOf(
 
 /** True for a view. */
 export const isView = ({ address }: ServerConfig): boolean => address?.transport === 'view';
+
+/** A server of a view, and the text before each of its names. */
+export interface ViewMember {
+  readonly name: string;
+  /** Empty for at most one server of the view. */
+  readonly prefix: string;
+}
+
+/** The first pair of prefixes of which one begins with the other; undefined if all names are unambiguous. */
+export function findCollision(members: readonly ViewMember[]): readonly [string, string] | undefined {
+  for (const [at, { name, prefix }] of members.entries()) {
+    const other = members.find((each, index) => index !== at && prefix !== '' && each.prefix.startsWith(prefix));
+    if (other !== undefined) return [name, other.name];
+  }
+  return undefined;
+}

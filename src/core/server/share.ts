@@ -4,3 +4,9 @@
  * what the gateway knows of its users.
  */
 export type Share = 'auto' | 'session' | 'user' | 'all' | 'request';
+
+/** Which sessions may use the same process: none, those of one user, or those of all users. */
+export type Reuse = 'none' | 'user' | 'all';
+
+/** Which of these sessions use a process of another one: all, or those whose clients open a session for each call. */
+export type SharedBy = 'all' | 'callers';

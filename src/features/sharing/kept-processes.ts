@@ -1,5 +1,6 @@
 // src/features/sharing: processes that several sessions use, one after another or at the same time.
 
+import type { Reuse, SharedBy } from '../../core/server/share.ts';
 import type { OpenBackend, OpenOptions, ProcessHolder } from '../../core/backend/backend.ts';
 import type { Affinity, AffinityPlace } from '../../core/protocol/affinity.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
@@ -12,12 +13,6 @@ import { type ProcessKey, processKeyOf } from './process-key.ts';
 import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
 import { isSameOwner, RunningProcesses } from './running-processes.ts';
 import { SessionPerCall } from './session-per-call.ts';
-
-/** Which sessions may use the same process: none, those of one user, or those of all users. */
-export type Reuse = 'none' | 'user' | 'all';
-
-/** Which of these sessions use a process of another one: all, or those whose clients open a session for each call. */
-export type SharedBy = 'all' | 'callers';
 
 /** Options of `KeptProcesses`. */
 export interface KeptProcessesOptions {

@@ -4,7 +4,7 @@ import { putMembers } from '../../core/protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberValue, withId } from '../../core/protocol/message/message.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 
-import type { ViewMember } from './view-names.ts';
+import type { ViewMember } from '../../config/servers/views.ts';
 
 /** The key of `_meta` with the name of the server that sends a request to the client. */
 export const serverKey = 'mcp-gangway/server';

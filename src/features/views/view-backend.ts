@@ -38,7 +38,8 @@ import type { ViewIdentity } from './merge-handshakes.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { resourceLists } from './view-lists.ts';
-import { type NameTroubles, type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
+import type { ViewMember } from '../../config/servers/views.ts';
+import { type NameTroubles, type ResolvedName, ViewNames } from './view-names.ts';
 import { ViewStart } from './view-start.ts';
 
 /** Creates the opener of a view. */

@@ -1,11 +1,5 @@
+import type { ViewMember } from '../../config/servers/views.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
-
-/** A server of a view, and the text before each of its names. */
-export interface ViewMember {
-  readonly name: string;
-  /** Empty for at most one server of the view. */
-  readonly prefix: string;
-}
 
 /** A name that clients of a view use, resolved: the server's position in the view, and the server's own name. */
 export interface ResolvedName {
@@ -42,15 +36,6 @@ export class ViewNames {
     const found = this.resolve(this.visible(index, own));
     return found?.index === index && found.own === own;
   }
-}
-
-/** The first pair of prefixes of which one begins with the other; undefined if all names are unambiguous. */
-export function findCollision(members: readonly ViewMember[]): readonly [string, string] | undefined {
-  for (const [at, { name, prefix }] of members.entries()) {
-    const other = members.find((each, index) => index !== at && prefix !== '' && each.prefix.startsWith(prefix));
-    if (other !== undefined) return [name, other.name];
-  }
-  return undefined;
 }
 
 /** The names of a view's tools and prompts that clients cannot use as they are. */

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { NoUpstreamToken } from '../../../src/core/backend/upstream-tokens.ts';
 import { createTokenRequests } from '../../../src/features/upstream-identity/token-client.ts';
 import { createTokenFetch } from '../../../src/features/upstream-identity/token-fetch.ts';
-import type { UpstreamIdentity } from '../../../src/features/upstream-identity/upstream-identity.ts';
+import type { UpstreamIdentity } from '../../../src/config/servers/upstream-identity.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRedisUrl } from '../../../../src/features/redis/connection/redis-url.ts';
+import { parseRedisUrl } from '../../src/config/redis-url.ts';
 
 const nobody = { username: undefined, password: undefined };
 
