@@ -6,8 +6,8 @@ useCompileCache();
 // A server's command follows `--`. What starts it starts now, beside the rest of this program.
 if (process.argv.includes('--')) (await import('./app/prepare-starter.ts')).prepareStarter(process.env);
 // Loaded now, so that the cache has its code.
-const { runCommand } = await import('./app/commands/run-command.ts');
-await runCommand();
+const [{ runCommand }, { features }] = await Promise.all([import('./app/commands/run-command.ts'), import('./features.ts')]);
+await runCommand(features);
 
 /**
  * Lets Node.js keep the compiled code of the gateway, which shortens later starts. Does nothing before Node.js 22.8.

@@ -10,10 +10,8 @@ import type { MemoryLimits } from '../core/store/memory/memory-tables.ts';
 import type { ClusterStore, Store } from '../core/store/store.ts';
 import { detach } from '../core/util/boundary.ts';
 import { unreadMeter } from '../core/util/telemetry/meter.ts';
-import type { FileStore } from '../features/files/file-store.ts';
-import { countAppends } from '../features/metrics/collectors/store-metrics.ts';
-import type { memoryPolicyOf } from '../features/redis/diagnose/inspect.ts';
 import type { GatewayTelemetry } from './create-telemetry.ts';
+import { type Features, needed, type RedisConnection, type RedisFeature, type StoreInFiles } from './features.ts';
 import { readTlsFiles } from './tls-files.ts';
 
 /** The store of a gateway. */
@@ -40,35 +38,36 @@ export function storeStateOf({
 }
 
 /** How the store reports its commands, and counts its events. */
-type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
+type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf' | 'metrics'>;
 
 /**
  * Creates the store of a gateway: in Redis if one is configured, else in files or in memory. Rejects for a certificate
- * that cannot be read, and for a directory that cannot be used. The Redis client is loaded only when needed, because
- * loading it takes a large part of a start.
+ * that cannot be read, and for a directory that cannot be used.
  */
 export async function createStore(
   config: GatewayConfig,
+  features: Features,
   environment: Environment,
   logger: Logger,
   telemetry: StoreReports,
 ): Promise<OpenStore> {
   const { replay, derived } = config;
   const { redis } = config.cluster;
-  const { meterOf } = telemetry;
+  const { meterOf, metrics } = telemetry;
   const limits: LogLimits = { ...config.derived.logLimits, evicted: meterOf?.('eventsEvicted') };
   const counted = <S extends Store>(store: S): S =>
-    meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
+    metrics === undefined ? store : { ...store, log: metrics.countAppends(store.log) };
   if (redis === undefined) {
     const { recordTtlMs } = derived;
     const memoryLimits = { ...limits, maxTotalBytes: replay.totalMaxSizeBytes, recordTtlMs };
     const place = storePlaceOf(config, environment);
-    const files = place && (await openFiles(place, memoryLimits, logger, telemetry));
+    const files = place && (await openFiles(place, features, memoryLimits, logger, telemetry));
     const lasting = files && counted(files);
     const store = lasting ?? counted(createMemoryStore(memoryLimits));
     return { store, shared: undefined, lasting, directory: lasting && place?.directory };
   }
-  const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
+  const feature = needed(features.redis, '--redis');
+  const shared = counted(await openRedis(feature, redis, limits, config, logger, telemetry));
   return { store: shared, shared, lasting: shared, directory: undefined };
 }
 
@@ -84,13 +83,15 @@ const storeSyncMs = 1_000;
 /** Opens the store in files; undefined if that is not possible, and memory will do. */
 async function openFiles(
   { directory, isOptional }: StorePlace,
+  features: Features,
   limits: MemoryLimits,
   logger: Logger,
   { emit }: StoreReports,
-): Promise<FileStore | undefined> {
-  const { openFileStore } = await import('../features/files/file-store.ts');
+): Promise<StoreInFiles | undefined> {
+  if (features.files === undefined && isOptional) return undefined;
+  const files = needed(features.files, '--replay.store');
   const options = { directory, limits, syncMs: storeSyncMs, leaseMs: leaseInFilesMs, emit };
-  const store = await openFileStore(options).catch((cause: Error) => {
+  const store = await files.open(options).catch((cause: Error) => {
     if (!isOptional) throw cause;
     logger.warn({ detail: cause.message, help: memoryHelp }, 'sessions are kept in memory, and are lost on a restart');
     return undefined;
@@ -110,6 +111,7 @@ const damageDetail =
   'Something has changed the files, or the disk is failing. Damaged parts were skipped: a few sessions or events may be missing.';
 
 async function openRedis(
+  feature: RedisFeature,
   redis: string,
   limits: LogLimits,
   config: GatewayConfig,
@@ -122,9 +124,8 @@ async function openRedis(
     tls: readTlsFiles('cluster.tls', config.cluster.tls),
     commandTimeoutMs: redisTimeoutMs,
   };
-  const { createRedisStore } = await import('../features/redis/redis-store.ts');
-  detach('background', warnOfEviction(connection, logger));
-  return createRedisStore({
+  detach('background', warnOfEviction(feature, connection, logger));
+  return feature.open({
     ...connection,
     prefix: config.cluster.prefix,
     limits,
@@ -138,10 +139,9 @@ async function openRedis(
 /**
  * Warns of a Redis that evicts sessions when its memory is full. The store itself reports a Redis that does not answer.
  */
-async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], logger: Logger): Promise<void> {
+async function warnOfEviction(feature: RedisFeature, connection: RedisConnection, logger: Logger): Promise<void> {
   try {
-    const { memoryPolicyOf } = await import('../features/redis/diagnose/inspect.ts');
-    const policy = await memoryPolicyOf(connection);
+    const policy = await feature.memoryPolicyOf(connection);
     if (policy === undefined || policy === 'noeviction') return;
     const detail = `Set maxmemory-policy noeviction instead of ${policy}. The gateway then waits while Redis is full.`;
     logger.warn({ detail }, 'Redis may evict sessions when its memory is full');

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { GatewayConfig } from '../config/config.ts';
+import { addressOf } from '../config/redis-url.ts';
 import type { CreateInterceptor, InterceptorsOf } from '../core/backend/link/link.ts';
-import { usageOf } from '../core/backend/stdio/processes/process-usage.ts';
 import type { CallTelemetry } from '../core/call/call-events.ts';
 import type { ConsoleHook } from '../core/ops/console-hook.ts';
 import type { GatewayEvent, GatewaySink } from '../core/ops/gateway-events.ts';
@@ -21,15 +21,7 @@ import type { SessionTelemetry } from '../core/session/session-events.ts';
 import { reportFaultsTo } from '../core/util/boundary.ts';
 import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
-import { createAudit } from '../features/audit/audit.ts';
-import { explainDisk } from '../features/files/explain-disk.ts';
-import { BackendMetrics } from '../features/metrics/collectors/backend-metrics.ts';
-import { CallMetrics } from '../features/metrics/collectors/call-metrics.ts';
-import { countEvents } from '../features/metrics/collectors/event-metrics.ts';
-import { watchProcesses } from '../features/metrics/collectors/process-metrics.ts';
-import { Metrics } from '../features/metrics/metrics.ts';
-import { addressOf } from '../config/redis-url.ts';
-import { explainTrouble } from '../features/redis/diagnose/trouble.ts';
+import { type Features, type GatewayMetrics, needed } from './features.ts';
 
 /** Who watches a gateway, besides its log. */
 export interface Watchers {
@@ -53,7 +45,7 @@ export interface GatewayTelemetry {
   /** Of the backends that sessions open, and of those that modern clients share. */
   readonly clientInterceptors: InterceptorsOf;
   /** Undefined without an operator port. */
-  readonly metrics: Metrics | undefined;
+  readonly metrics: GatewayMetrics | undefined;
   /** Opens the audit file again, after it was moved away. */
   reopen(): void;
   /** Writes the lines that were held back. Resolves when the audit lines are written or cannot be. */
@@ -61,32 +53,36 @@ export interface GatewayTelemetry {
 }
 
 /** Creates the telemetry of a configuration. Throws an error for the operator if audit lines cannot be written. */
-export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watchers): GatewayTelemetry {
+export function createTelemetry(
+  config: GatewayConfig,
+  features: Features,
+  log: Log,
+  watchers: Watchers,
+): GatewayTelemetry {
   const { health, traceBackends, consoleHook } = watchers;
   const instance = `${hostname()}:${process.pid}`;
+  const target = config.observe.audit;
   const audit =
-    config.observe.audit === undefined
+    target === undefined
       ? undefined
-      : createAudit({ target: config.observe.audit, instance, logger: log.app });
-  const metrics = config.listen.adminPort === 0 ? undefined : new Metrics();
+      : needed(features.audit, '--observe.audit').open({ target, instance, logger: log.app });
+  const metrics = config.listen.adminPort === 0 ? undefined : features.metrics?.create();
   const connectionLog = createConnectionLog(log);
-  const callSinks = [audit?.receive, metrics && new CallMetrics(metrics).receive, consoleHook?.receive];
+  const callSinks = [audit?.receive, metrics?.receiveCalls, consoleHook?.receive];
   const emit = emitTo([
-    ...logSinks(config, log),
+    ...logSinks(config, features, log),
     connectionLog.receive,
     createHealthSink(health),
-    metrics && countEvents(metrics),
+    metrics?.receive,
     ...callSinks,
   ]);
   reportFaultsTo(
     createFaultReporter(
       log.app,
-      (seam) => metrics?.tallies('internalErrors').of(seam).add(1),
+      (seam) => metrics?.meter('internalErrors', seam).add(1),
       (cause) => emit({ type: 'store-failed', cause }),
     ),
   );
-  const backends = metrics && new BackendMetrics(metrics);
-  if (metrics && backends) watchProcesses(metrics, { live: backends.live, usageOf });
   const meterOf = metrics && withConsole(metrics.meter, consoleHook);
   const delivered = (source: 'live' | 'replayed') => meterOf?.('eventsDelivered', source) ?? unreadMeter;
   // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
@@ -99,7 +95,7 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
     meterOf,
     sessions: { emit, calls, delivered: { live: delivered('live'), replayed: delivered('replayed') } },
     calls,
-    processInterceptors: (server) => present(backends?.countBackends(server), traceBackends?.(server)),
+    processInterceptors: (server) => present(metrics?.countBackends(server), traceBackends?.(server)),
     clientInterceptors: (server) => present(consoleHook?.observe(server)),
     metrics,
     reopen: () => audit?.reopen(),
@@ -122,7 +118,7 @@ function withConsole(find: FindMeter<MetricKey>, consoleHook: ConsoleHook | unde
 }
 
 /** The sinks that write the log of servers and sessions. */
-function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
+function logSinks(config: GatewayConfig, features: Features, log: Log): GatewaySink[] {
   const isAtTerminal = process.stderr.isTTY === true && config.observe.logFormat !== 'json';
   const redis = config.cluster.redis && addressOf(config.cluster.redis);
   const processes = new SessionByProcess();
@@ -133,7 +129,8 @@ function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
       isAtTerminal,
       helps,
       storeName: redis === undefined ? 'the store in files' : 'Redis',
-      explainOutage: (cause) => (redis === undefined ? explainDisk(cause) : { redis, ...explainTrouble(cause) }),
+      explainOutage: (cause) =>
+        redis === undefined ? features.files?.explain(cause) : { redis, ...features.redis?.explain(cause) },
     }),
     createSharedServerLog(log.modern, isAtTerminal, helps),
     createServerLog(log, processes, helps),

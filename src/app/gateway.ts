@@ -15,7 +15,7 @@ import type { Endpoint } from '../core/http/http-context.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../core/http/peer-address.ts';
 import { withoutSlash } from '../core/http/router.ts';
-import type { ConsoleHook, StoreState } from '../core/ops/console-hook.ts';
+import type { StoreState } from '../core/ops/console-hook.ts';
 import { readinessReport } from '../core/ops/health/readiness-report.ts';
 import { ServerHealth } from '../core/ops/health/server-health.ts';
 import type { Log } from '../core/ops/log/log.ts';
@@ -26,7 +26,6 @@ import { Cluster } from '../features/cluster/cluster.ts';
 import { HttpPeers } from '../features/cluster/peers/http-peers.ts';
 import { anyChange, ChangeThrottle } from '../features/eras/modern/changes/change-throttle.ts';
 import { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
-import { loadTracing } from '../features/tracing/load-tracing.ts';
 import { createWebSocketEndpoint } from '../features/websocket/endpoint/websocket.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
@@ -40,6 +39,7 @@ import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-url
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
+import type { Features } from './features.ts';
 import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
@@ -55,17 +55,14 @@ import { version } from './version.ts';
 /** The parts that a gateway starts with. */
 export interface GatewayParts {
   readonly config: GatewayConfig;
+  /** Those of this build. */
+  readonly features: Features;
   /** The source of the configuration, from which a reload reads it again. */
   readonly source: ConfigurationSource;
   readonly environment: Environment;
   readonly log: Log;
   /** The only server ended right after its start, so the gateway is useless. The message is for the operator. */
   onUseless(message: string): void;
-  /**
-   * Connects the console, which has an operator port; absent for a gateway without a console.
-   * @param inspects true if the console shows the contents of messages
-   */
-  connectConsole?(inspects: boolean): ConsoleHook;
   /** An authorized operator requests a graceful shutdown, as at SIGTERM. */
   onDrain(): void;
 }
@@ -116,7 +113,7 @@ const originOptionsOf = ({ listen }: GatewayConfig) => ({
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
-  const { config, source, environment, log } = parts;
+  const { config, features, source, environment, log } = parts;
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
@@ -130,12 +127,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return isLocal && localClients.areAlone ? 'local' : 'unknown';
   };
   const health = new ServerHealth();
-  const tracing = await loadTracing(version);
-  const consoleHook = config.listen.adminPort === 0 ? undefined : parts.connectConsole?.(config.observe.showContents);
-  const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
+  const tracing = await features.tracing?.load(version);
+  const consoleHook = config.listen.adminPort === 0 ? undefined : features.console?.connect(config.observe.showContents);
+  const telemetry = createTelemetry(config, features, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { limits, timeouts, sse, derived } = config;
-  const opened = await createStore(config, environment, log.store, telemetry);
+  const opened = await createStore(config, features, environment, log.store, telemetry);
   const { store, shared, lasting } = opened;
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {

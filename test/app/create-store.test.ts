@@ -12,7 +12,7 @@ const config = {
   derived: { recordTtlMs: 2 * minuteMs, logLimits: { maxEvents: 10, maxBytes: 1_000, maxAgeMs: minuteMs } },
 } as unknown as GatewayConfig;
 
-const unread = { emit: () => undefined, meterOf: undefined };
+const unread = { emit: () => undefined, meterOf: undefined, metrics: undefined };
 
 /** After how many minutes a session is forgotten that nobody touches, of 200. */
 async function forgottenAfter(store: Store): Promise<number> {
@@ -28,7 +28,7 @@ async function forgottenAfter(store: Store): Promise<number> {
 it('[C-07] a store in memory keeps a record as long as recordTtlMs says, and that of a connection until it is ended', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const { store, shared } = await createStore(config, {}, pino({ level: 'silent' }), unread);
+  const { store, shared } = await createStore(config, {}, {}, pino({ level: 'silent' }), unread);
   expect(shared).toBeUndefined();
   expect(await forgottenAfter(store)).toBe(2);
   const connected = createConnectedStore(config);

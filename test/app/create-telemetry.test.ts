@@ -10,6 +10,8 @@ import type { Log } from '../../src/core/ops/log/log.ts';
 import { logParts } from '../../src/core/ops/log/log-parts.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
 import { reportFault, reportFaultsTo } from '../../src/core/util/boundary.ts';
+import { connectMetrics } from '../../src/features/metrics/feature.ts';
+import { Metrics } from '../../src/features/metrics/metrics.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 
 function create(adminPort: number, watchers: Partial<Watchers> = {}) {
@@ -24,7 +26,10 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
   } as unknown as GatewayConfig;
   const health = new ServerHealth();
   health.add('s', { transport: 'stdio', isRequired: false, era: () => undefined });
-  return { telemetry: createTelemetry(config, log, { health, ...watchers }), lines, health };
+  const numbers = new Metrics();
+  const features = { metrics: { create: () => connectMetrics(numbers) } };
+  const telemetry = createTelemetry(config, features, log, { health, ...watchers });
+  return { telemetry, numbers, lines, health };
 }
 
 const hookOf = (parts: Partial<ConsoleHook>): ConsoleHook => ({
@@ -56,13 +61,14 @@ describe('the telemetry of a gateway', () => {
 
   test('gives calls to metrics and console, with names for the console', () => {
     const received: unknown[] = [];
-    const { telemetry } = create(1, { consoleHook: hookOf({ receive: (event) => void received.push(event) }) });
-    const { calls, metrics } = telemetry;
+    const consoleHook = hookOf({ receive: (event) => void received.push(event) });
+    const { telemetry, numbers } = create(1, { consoleHook });
+    const { calls } = telemetry;
     if (calls === undefined) throw new Error('nobody wants calls');
     const report = new CallReport(calls, origin);
     report.left();
     expect([calls.wantsNames, received]).toEqual([true, [report]]);
-    expect(metrics?.samples('requests').filter(({ value }) => value > 0)).toHaveLength(1);
+    expect(numbers.samples('requests').filter(({ value }) => value > 0)).toHaveLength(1);
   });
 
   test('a console that throws is logged and counted once, and harms no other sink', () => {
@@ -71,20 +77,20 @@ describe('the telemetry of a gateway', () => {
         throw new Error('slip');
       },
     });
-    const { telemetry, lines } = create(1, { consoleHook });
+    const { telemetry, numbers, lines } = create(1, { consoleHook });
     telemetry.emit({ type: 'client-cut', server: 's' });
     expect(lines.map(({ msg, seam }) => [msg, seam])).toEqual([
       ['disconnected a client that does not read its stream', undefined],
       ['internal error', 'background'],
     ]);
-    const counted = telemetry.metrics?.samples('internalErrors').filter(({ value }) => value > 0);
+    const counted = numbers.samples('internalErrors').filter(({ value }) => value > 0);
     expect(counted).toMatchObject([{ labels: { seam: 'background' }, value: 1 }]);
-    expect(telemetry.metrics?.samples('clientsCut')).toMatchObject([{ value: 1 }]);
+    expect(numbers.samples('clientsCut')).toMatchObject([{ value: 1 }]);
   });
 
   test('a boundary reports a store that is away as such, and anything else as a fault', () => {
-    const { telemetry, lines } = create(1);
-    const faults = () => telemetry.metrics?.samples('internalErrors').filter(({ value }) => value > 0);
+    const { numbers, lines } = create(1);
+    const faults = () => numbers.samples('internalErrors').filter(({ value }) => value > 0);
     reportFault('session', new StoreUnavailable('unreachable'));
     expect([lines.map(({ msg }) => msg), faults()]).toEqual([['Redis is unavailable'], []]);
     reportFault('session', new Error('slip'));
@@ -93,15 +99,14 @@ describe('the telemetry of a gateway', () => {
   });
 
   test('meters are the numbers of the catalogue', () => {
-    const { telemetry } = create(1);
+    const { telemetry, numbers } = create(1);
     telemetry.sessions.delivered.replayed.add(3);
     telemetry.meterOf?.('streams', 's').add(2);
     telemetry.meterOf?.('streams', 's').add(-1);
     telemetry.meterOf?.('redisSeconds').add(0.5);
-    const { metrics } = telemetry;
-    expect(metrics?.samples('eventsDelivered').map(({ value }) => value)).toEqual([0, 3]);
-    expect(metrics?.samples('streams')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
-    expect(metrics?.samples('redisSeconds').at(-1)).toMatchObject({ value: 1 });
+    expect(numbers.samples('eventsDelivered').map(({ value }) => value)).toEqual([0, 3]);
+    expect(numbers.samples('streams')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
+    expect(numbers.samples('redisSeconds').at(-1)).toMatchObject({ value: 1 });
   });
 
   test('processes are counted and traced, and backends of clients are observed by the console', () => {
@@ -111,7 +116,7 @@ describe('the telemetry of a gateway', () => {
       return undefined;
     };
     const consoleHook = hookOf({ observe: creator('console') });
-    const { telemetry } = create(1, { consoleHook, traceBackends: creator('trace') });
+    const { telemetry, numbers } = create(1, { consoleHook, traceBackends: creator('trace') });
     const { open } = createFakeServer();
     const events = {
       onMessages: () => undefined,
@@ -121,7 +126,7 @@ describe('the telemetry of a gateway', () => {
     };
     linkBackends(open, telemetry.processInterceptors('s'))(events);
     expect(created.splice(0)).toEqual(['trace s']);
-    expect(telemetry.metrics?.samples('backendStarts')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
+    expect(numbers.samples('backendStarts')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
     linkBackends(open, telemetry.clientInterceptors('s'))(events);
     expect(created).toEqual(['console s']);
   });

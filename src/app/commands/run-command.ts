@@ -12,6 +12,7 @@ import { createLog, type Log } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
+import type { Features } from '../features.ts';
 import { statesOf } from '../file-watch.ts';
 import { prepareStarter } from '../prepare-starter.ts';
 import { version } from '../version.ts';
@@ -33,8 +34,11 @@ interface PlatformSupport {
 
 const platformPage = docsPage('deploy.md#windows-and-macos');
 
-/** Runs the program: reads the command line, the environment and the file, and executes the command. */
-export async function runCommand(): Promise<void> {
+/**
+ * Runs the program: reads the command line, the environment and the file, and executes the command.
+ * @param features those of this build
+ */
+export async function runCommand(features: Features): Promise<void> {
   const read = (): Configuration =>
     readConfiguration({
       argv: argumentsGiven(),
@@ -92,9 +96,8 @@ export async function runCommand(): Promise<void> {
       const { stack } = redactFault(cause);
       stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`);
     });
-    const isFine = await check(configuration, process.env, json?.listener ?? textListener(print, hasColors), (line) =>
-      stderr.write(line),
-    );
+    const listener = json?.listener ?? textListener(print, hasColors);
+    const isFine = await check(configuration, features, process.env, listener, (line) => stderr.write(line));
     if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;
     return;
@@ -102,7 +105,8 @@ export async function runCommand(): Promise<void> {
   const log = logOf(config);
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
-  await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log, flags.has('--open'));
+  const source = { file, files, states: statesOf(files), read };
+  await serveUntilSignal(config, features, source, log, flags.has('--open'));
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */

@@ -6,6 +6,7 @@ import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { faultField } from '../../core/ops/log/fault-log.ts';
 import type { Log } from '../../core/ops/log/log.ts';
 import { detach } from '../../core/util/boundary.ts';
+import type { Features } from '../features.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
 import { describeKeeping, programOf, renderBanner } from './banner.ts';
@@ -16,6 +17,7 @@ import { openInBrowser } from './open-page.ts';
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
 export async function serveUntilSignal(
   config: GatewayConfig,
+  features: Features,
   source: ConfigurationSource,
   log: Log,
   opensPage: boolean,
@@ -44,13 +46,12 @@ export async function serveUntilSignal(
   try {
     gateway = await startGateway({
       config,
+      features,
       source,
       environment: process.env,
       log,
       onUseless: exitWithError,
       onDrain,
-      // Nothing else outside of src/features/console knows the console. Without this line there is no status page.
-      connectConsole: (await import('../../features/console/connect-console.ts')).connectConsole,
     });
   } catch (error) {
     return exitWithError((error as Error).message);

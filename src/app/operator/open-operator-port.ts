@@ -22,12 +22,10 @@ import { differsByClient } from '../../core/server/server.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
-import { watchInstance } from '../../features/metrics/collectors/instance-metrics.ts';
-import type { Exposition } from '../../features/metrics/exposition.ts';
-import type { Metrics } from '../../features/metrics/metrics.ts';
 import { type AdminServer, startAdminServer } from '../../features/operator-port/admin-server.ts';
 import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
 import { publicBaseUrl } from '../addresses/public-base-url.ts';
+import type { GatewayMetrics } from '../features.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerSet } from '../servers/server-set.ts';
@@ -40,7 +38,7 @@ export interface OperatorParts {
   readonly certificate: ServerCertificate | undefined;
   readonly logger: Logger;
   /** Undefined without an operator port. */
-  readonly metrics: Metrics | undefined;
+  readonly metrics: GatewayMetrics | undefined;
   /** Undefined without a console. */
   readonly consoleHook: ConsoleHook | undefined;
   /** Authenticates operators; undefined without authentication. */
@@ -78,8 +76,8 @@ const operatorPort: PortOptions = {
 export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPort> {
   const { config, metrics, sessions, set, health, readinessNow } = parts;
   const page = await openPage(parts);
-  if (metrics === undefined) return { admin: undefined, page };
-  watchInstance(metrics, {
+  if (config.listen.adminPort === 0) return { admin: undefined, page };
+  metrics?.watchInstance({
     version,
     maxSessions: config.limits.total.sessions,
     readiness: () => readinessNow().status,
@@ -100,21 +98,13 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
  */
 async function listenForOperators(
   { config, certificate, logger, health, readinessNow }: OperatorParts,
-  metrics: Metrics,
+  metrics: GatewayMetrics | undefined,
   page: StatusPage | undefined,
 ): Promise<AdminServer | undefined> {
   const { adminHost: host, adminPort: port } = config.listen;
-  let exposition: Promise<Exposition> | undefined;
-  const loadExposition = (): Promise<Exposition> => {
-    // Loaded at the first scrape, because loading is a large part of a start. It measures the event loop from then on.
-    exposition ??= import('../../features/metrics/exposition.ts').then(({ createExposition }) =>
-      createExposition(metrics),
-    );
-    return exposition;
-  };
   const routes = new Routes('admin', 'no_such_admin_path');
   addHealthRoutes(routes.app, { readiness: readinessNow, servers: health, showsServers: true });
-  addMetricsRoute(routes.app, loadExposition);
+  if (metrics !== undefined) addMetricsRoute(routes.app, metrics);
   page?.addRoutes(routes.app);
   try {
     // On loopback there is no network to protect, and the certificate is for another name.
@@ -211,9 +201,9 @@ function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger):
 }
 
 /** Adds `/metrics`, in Prometheus' text format. */
-function addMetricsRoute(app: App, load: () => Promise<Exposition>): void {
+function addMetricsRoute(app: App, metrics: GatewayMetrics): void {
   app.get('/metrics', async () => {
-    const exposition = await load();
+    const exposition = await metrics.exposition();
     return textResponse(await exposition.render(), 200, { 'content-type': exposition.contentType });
   });
 }

@@ -1,36 +1,17 @@
 // The audit log: one line for each call that has ended, without contents.
 
-import type { Logger } from 'pino';
+import type { AuditLog, AuditOptions } from '../../app/features.ts';
 import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
-import type { GatewaySink } from '../../core/ops/gateway-events.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
-
-/** The settings of the audit log. */
-export interface AuditOptions {
-  /** `stdout`, `stderr`, or the path of a file. */
-  readonly target: string;
-  /** The name of this instance. */
-  readonly instance: string;
-  readonly logger: Logger;
-}
-
-/** The audit log of a gateway. */
-export interface Audit {
-  readonly receive: GatewaySink;
-  /** Opens the file again, after it was moved away. */
-  reopen(): void;
-  /** Resolves when the lines are written or cannot be. */
-  close(): Promise<void>;
-}
 
 /**
  * Writes a line of JSON for each call that has ended: who called what, and the outcome, without contents
  * (docs/decisions/0042). No call waits for its line; `LineFile` handles lines that cannot be written.
  * @throws an error for the operator if the file cannot be opened
  */
-export function createAudit({ target, instance, logger }: AuditOptions): Audit {
+export function createAudit({ target, instance, logger }: AuditOptions): AuditLog {
   const stamp = (): object => ({ time: new Date().toISOString(), instance });
   const file = openFile({
     target: target === 'stdout' ? 1 : target === 'stderr' ? 2 : target,

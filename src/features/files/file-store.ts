@@ -2,18 +2,15 @@
 
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FilesOptions, StoreInFiles } from '../../app/features.ts';
 import { createMemoryInstances } from '../../core/store/memory/memory-instances.ts';
 import type { MemorySession } from '../../core/store/memory/memory-sessions.ts';
 import {
   createMemoryTables,
-  type MemoryLimits,
   type MemoryTables,
   sweepEveryMs,
 } from '../../core/store/memory/memory-tables.ts';
-import type { ClusterStore } from '../../core/store/store.ts';
-import type { StoreEvent } from '../../core/store/store-events.ts';
 import { detach } from '../../core/util/boundary.ts';
-import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { Change, Ownership } from './change.ts';
 import { createDurableStore } from './durable-store.ts';
 import { Engine, type EngineOptions } from './engine.ts';
@@ -32,34 +29,15 @@ import {
 } from './stored-changes.ts';
 
 /** Options of `openFileStore`. */
-export interface FileStoreOptions {
-  readonly directory: string;
-  readonly limits: MemoryLimits;
-  /** The longest time before written data are on the disk itself; 0 for before each change is reported as stored. */
-  readonly syncMs: number;
-  /** The duration of a lease after a renewal. No other instance shares the store, so a lease may be long. */
-  readonly leaseMs: number;
-  readonly emit: Emit<StoreEvent>;
+export interface FileStoreOptions extends FilesOptions {
   /** Milliseconds of a clock that never jumps; the monotonic clock by default. */
   readonly now?: () => number;
   /** Milliseconds of the system clock. It tells how long no process used the directory. */
   readonly systemNow?: () => number;
 }
 
-/** What was found in the directory. */
-interface FoundState {
-  readonly sessions: number;
-  /** The size of the files. */
-  readonly bytes: number;
-  /** How many changes could not be read, because something has damaged the files. */
-  readonly damaged: number;
-  /** True if the engine had to repair its files. It cannot tell what was lost. */
-  readonly isRepaired: boolean;
-}
-
-/** A store in the memory of this process, with files from which the next process continues. */
-export interface FileStore extends ClusterStore {
-  readonly found: FoundState;
+/** The store, as its tests see it. */
+export interface FileStore extends StoreInFiles {
   /** Removes from the disk what is not valid any more: contents of ended sessions, and evicted events. Never rejects. */
   tidy(): Promise<void>;
 }
@@ -189,7 +167,7 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair: 
     isLoaded = true;
     clock.start((options.systemNow ?? Date.now)());
     for (const key of incomplete) stored.renewWhole(key, true); // so that the damage is reported once
-    const found: FoundState = { sessions: [...sessions.keys()].length, bytes, damaged, isRepaired };
+    const found: StoreInFiles['found'] = { sessions: [...sessions.keys()].length, bytes, damaged, isRepaired };
     return { tables, engine, stored, now, found };
   } catch (cause) {
     await engine.close();

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client';
+import type { Exposition } from '../../app/features.ts';
 import { catalogue, type Metric, type MetricKey } from '../../core/ops/metrics/catalogue.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -10,13 +11,6 @@ const omittedMetrics = ['handles', 'requests', 'resources'].flatMap((kind) => [
   `nodejs_active_${kind}`,
   `nodejs_active_${kind}_total`,
 ]);
-
-/** The metrics page for Prometheus. */
-export interface Exposition {
-  readonly contentType: string;
-  /** Renders the current value of all metrics. */
-  render(): Promise<string>;
-}
 
 /**
  * Renders the metrics of the gateway and of its process in Prometheus' text format. prom-client collects the process

@@ -1,13 +1,4 @@
-import type { CreateInterceptor } from '../../core/backend/link/link.ts';
-import type { RequestTracing } from '../../core/http/pipeline/traced-messages.ts';
-import type { Tracing } from './find-tracing.ts';
-
-/** Creates spans for the requests of clients and for the requests to servers. */
-export interface GatewayTracing extends Pick<Tracing, 'flush'> {
-  readonly tracePosts: RequestTracing;
-  /** Adds a span for each request that a client causes. */
-  traceBackends(server: string): CreateInterceptor;
-}
+import type { GatewayTracing } from '../../app/features.ts';
 
 /** All copies of the OpenTelemetry API in a process find a registered SDK under this symbol. */
 const sdkSymbol = Symbol.for('opentelemetry.js.api.1');

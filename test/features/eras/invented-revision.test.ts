@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Gateway, startGateway } from '../../../src/app/gateway.ts';
 import { readConfiguration } from '../../../src/config/config.ts';
+import { features } from '../../../src/features.ts';
 import { createLog } from '../../../src/core/ops/log/log.ts';
 import { readLogLevels } from '../../../src/core/ops/log/log-parts.ts';
 
@@ -100,6 +101,7 @@ beforeAll(async () => {
   if (!levels.ok) throw new Error('no such level');
   gateway = await startGateway({
     config: configuration.config,
+    features,
     source: { file: undefined, files: [], states: [], read },
     environment: {},
     log: createLog({ levels: levels.levels, isPretty: false, hasColors: false }),

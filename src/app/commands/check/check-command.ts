@@ -6,9 +6,8 @@ import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
-import type { RedisFindings } from '../../../features/redis/diagnose/inspect.ts';
-import { explainTrouble } from '../../../features/redis/diagnose/trouble.ts';
 import { describeLink } from '../../addresses/peer-addresses.ts';
+import { type Features, needed, type RedisFeature, type RedisFindings } from '../../features.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { linkDirectory } from '../../runtime-directory.ts';
 import { readTlsFiles } from '../../tls-files.ts';
@@ -69,6 +68,7 @@ const slowRedisMs = 10;
  */
 export async function check(
   configuration: CheckedConfiguration,
+  features: Features,
   environment: Environment,
   listener: CheckListener,
   note: (line: string) => void,
@@ -95,7 +95,7 @@ export async function check(
   });
   for (const server of config.servers)
     advice.push(...adviceOnView(server, found), ...adviceOnViewFilters(server, found));
-  const redis = await checkRedis(config, environment);
+  const redis = await checkRedis(config, features, environment);
   if (redis !== undefined) {
     listener.onRedis(redis);
     isFine &&= redis.isFine;
@@ -156,19 +156,24 @@ async function checkServer(
   }
 }
 
-async function checkRedis(config: GatewayConfig, environment: Environment): Promise<CheckedRedis | undefined> {
+async function checkRedis(
+  config: GatewayConfig,
+  features: Features,
+  environment: Environment,
+): Promise<CheckedRedis | undefined> {
   const { redis: url, prefix } = config.cluster;
   const { redisTimeoutMs: commandTimeoutMs } = config.derived;
   if (url === undefined) return undefined;
   let tls: UpstreamTls;
+  let feature: RedisFeature;
   try {
+    feature = needed(features.redis, '--redis');
     tls = readTlsFiles('cluster.tls', config.cluster.tls);
   } catch (error) {
     return { isFine: false, why: (error as Error).message };
   }
   try {
-    const { inspectRedis } = await import('../../../features/redis/diagnose/inspect.ts');
-    const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
+    const findings = await feature.inspect({ url, prefix, tls, commandTimeoutMs });
     if (isTooOld(findings.version)) {
       const oldest = oldestRedis.join('.');
       return {
@@ -179,7 +184,7 @@ async function checkRedis(config: GatewayConfig, environment: Environment): Prom
     const unreachable = await findUnreachable(findings.addresses, linkDirectory(environment));
     return { isFine: true, findings, link: describeLink(config), unreachable };
   } catch (error) {
-    const { detail, help } = explainTrouble(error);
+    const { detail, help } = feature.explain(error);
     return { isFine: false, why: `${detail} ${help}` };
   }
 }

@@ -52,7 +52,7 @@ export interface SessionLifecycleLogOptions {
   /** The name of the store in messages: `Redis`, or `the store in files`. */
   readonly storeName: string;
   /** Returns the log fields of an outage of the store: which one, why, and what to do; without secrets. */
-  explainOutage(cause: StoreUnavailable): object;
+  explainOutage(cause: StoreUnavailable): object | undefined;
 }
 
 const linkHelp =
@@ -256,6 +256,6 @@ function createOutageLog(
     logger.debug({ err: cause }, `${storeName} is unavailable`);
     if (now - warnedAt < outageReminderMs) return;
     warnedAt = now;
-    logger.warn(explainOutage(cause), `${storeName} is unavailable`);
+    logger.warn(explainOutage(cause) ?? {}, `${storeName} is unavailable`);
   };
 }

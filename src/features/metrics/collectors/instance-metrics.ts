@@ -1,29 +1,7 @@
-import type { ServerStatus } from '../../../core/ops/health/server-health.ts';
+import type { InstanceState } from '../../../app/features.ts';
 import type { MetricKey } from '../../../core/ops/metrics/catalogue.ts';
 import type { Readiness } from '../../../core/registry/readiness.ts';
-import type { PeerStates } from '../../../core/registry/session-cluster.ts';
 import type { Metrics } from '../metrics.ts';
-
-/** The state of a running gateway that metrics read. */
-export interface InstanceState {
-  readonly version: string;
-  readonly maxSessions: number;
-  /** The names of the servers that are configured now. */
-  servers(): readonly string[];
-  readiness(): Readiness;
-  /** The probe results of the servers; undefined without probes, or before the first result. */
-  probes(): Iterable<Pick<ServerStatus, 'server' | 'probe'>>;
-  /** The sessions of this instance. */
-  sessions(): Iterable<{ readonly name: { readonly server: string }; readonly snapshot: { readonly calls: number } }>;
-  /** The number of open client connections. */
-  connections(): Promise<number>;
-  /** The outcome of the latest reload, or of the start. `succeededAtMs` is since the epoch. */
-  lastReload(): { readonly isSuccessful: boolean; readonly succeededAtMs: number };
-  /** Where sessions are kept, and whether they can be. */
-  store(): { readonly kind: 'memory' | 'files' | 'redis'; readonly isUp: boolean };
-  /** The other instances, by whether they answer; undefined if there can be none. */
-  peers(): PeerStates | undefined;
-}
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
 

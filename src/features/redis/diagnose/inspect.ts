@@ -1,4 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
+import type { RedisFindings } from '../../../app/features.ts';
 import { failUnreachable } from '../../../core/store/store-unavailable.ts';
 import { within } from '../../../core/util/timing/within.ts';
 import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
@@ -10,20 +11,6 @@ export interface InspectOptions extends ConnectOptions {
   readonly prefix: string;
   /** The time within which a command must be answered. */
   readonly commandTimeoutMs: number;
-}
-
-/** The properties of a Redis that an operator wants to know. */
-export interface RedisFindings {
-  /** The version that Redis reports; undefined if this user may not run INFO. */
-  readonly version: string | undefined;
-  /** The median time of a few PINGs. */
-  readonly latencyMs: number;
-  /** The policy for full memory: `noeviction`, or one that evicts keys. Undefined if this user may not run INFO. */
-  readonly memoryPolicy: string | undefined;
-  /** How many instances hold a lease under this prefix now. */
-  readonly instances: number;
-  /** Where the others reach each of them, as far as they have published that. */
-  readonly addresses: readonly string[];
 }
 
 const connectTimeoutMs = 5_000;

@@ -1,17 +1,12 @@
+import type { Explanation } from '../../../app/features.ts';
 import { docsPage } from '../../../core/util/docs-page.ts';
 import { replyErrorCode } from '../connection/reply-error.ts';
-
-/** The reason why a Redis cannot be used, and the remedy. `check` and the log use the same words. */
-export interface RedisTrouble {
-  readonly detail: string;
-  readonly help: string;
-}
 
 const reach =
   'Check that Redis is running, that this host can reach it, and that --redis has the right scheme: rediss:// for TLS.';
 
 /** The troubles by the code of the operating system or of Redis' reply. */
-const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
+const byCode: ReadonlyMap<string, Explanation> = new Map([
   [
     'ECONNREFUSED',
     {
@@ -58,7 +53,7 @@ const maxDepth = 5;
  * Explains a fault of Redis or of the connection to it. The explanation repeats only known harmless parts of the
  * fault's text, since replies can contain arguments (P12).
  */
-export function explainTrouble(cause: unknown): RedisTrouble {
+export function explainTrouble(cause: unknown): Explanation {
   const error = rootCause(cause);
   const code = codeIn(error);
   const known = byCode.get(code ?? '');
@@ -84,11 +79,11 @@ export function explainTrouble(cause: unknown): RedisTrouble {
   return { detail: `There is no connection to Redis${code === undefined ? '' : ` (${code})`}.`, help: reach };
 }
 
-function noAnswer(): RedisTrouble {
+function noAnswer(): Explanation {
   return { detail: 'Redis does not answer.', help: reach };
 }
 
-function refusedCredentials(): RedisTrouble {
+function refusedCredentials(): Explanation {
   return {
     detail: 'Redis refused the user or the password of the URL.',
     help: 'Correct the user and the password in --redis or REDIS_URL.',
@@ -99,7 +94,7 @@ function refusedCredentials(): RedisTrouble {
  * Explains a missing permission. Redis names the command, except one inside a script (7.0). A command name is Redis'
  * own text and contains no argument.
  */
-function missingPermission(text: string): RedisTrouble {
+function missingPermission(text: string): Explanation {
   const command = / permissions to run the '([a-z|]{1,40})' command/.exec(text)?.[1];
   return {
     detail:

@@ -1,0 +1,4 @@
+import type { AuditFeature } from '../../app/features.ts';
+import { createAudit } from './audit.ts';
+
+export const audit: AuditFeature = { open: createAudit };
