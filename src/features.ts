@@ -1,17 +1,37 @@
-import type { Features } from './app/features.ts';
+import type { Features } from './app/features/features.ts';
 import { audit } from './features/audit/feature.ts';
+import { cards } from './features/cards/feature.ts';
+import { cluster } from './features/cluster/feature.ts';
 import { console } from './features/console/feature.ts';
 import { files } from './features/files/feature.ts';
+import { filters } from './features/filters/feature.ts';
+import { legacySse } from './features/legacy-sse/feature.ts';
 import { metrics } from './features/metrics/feature.ts';
+import { oauth } from './features/oauth/feature.ts';
 import { redis } from './features/redis/feature.ts';
+import { remote } from './features/remote/feature.ts';
+import { sharing } from './features/sharing/feature.ts';
 import { tracing } from './features/tracing/feature.ts';
+import { upstreamIdentity } from './features/upstream-identity/feature.ts';
+import { views } from './features/views/feature.ts';
+import { webSocket } from './features/websocket/feature.ts';
 
 /** The features of this build, a line each. A feature leaves with its import, its line and its folder. */
 export const features: Features = {
   audit,
+  cards,
+  cluster,
   console,
   files,
+  filters,
+  legacySse,
   metrics,
+  oauth,
   redis,
+  remote,
+  sharing,
   tracing,
+  upstreamIdentity,
+  views,
+  webSocket,
 };

@@ -14,18 +14,12 @@ import type { Quotas } from '../core/quota/quotas.ts';
 import type { Sessions } from '../core/registry/sessions.ts';
 import { ModernEndpoint } from '../features/eras/endpoint/modern.ts';
 import { SessionlessEndpoint } from '../features/eras/endpoint/sessionless.ts';
-import { LegacyMessagesEndpoint, LegacySseStream } from '../features/legacy-sse/legacy-sse.ts';
-import { MessagesEndpoint, publicPrefixOf } from '../features/legacy-sse/messages-endpoint.ts';
-import { addMetadataRoute } from '../features/oauth/oauth-metadata.ts';
-import { metadataPathsOf, rootMetadataPath } from '../features/oauth/tokens/protected-resources.ts';
-import { addRelayedMetadataRoute } from '../features/oauth/upstream/upstream-metadata.ts';
 import type { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
 import { ModernTasks } from '../features/tasks/modern-tasks.ts';
-import { webSocketOnly } from '../features/websocket/endpoint/websocket.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
-import { resourcePathsOf } from './access/upstream-access.ts';
-import { addCardRoutes } from './cards/server-cards.ts';
+import { resourcePathsOf } from './access/resource-paths.ts';
+import type { Features } from './features/features.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
@@ -59,7 +53,12 @@ export interface GatewayRoutes {
  * @param config the current configuration
  * @param served the servers; the first of two servers with the same path gets it
  */
-export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): GatewayRoutes {
+export function createRoutes(
+  config: GatewayConfig,
+  features: Features,
+  served: readonly ServedServer[],
+  parts: RouteParts,
+): GatewayRoutes {
   const { sessions, stateSealing, accessTo, health, connectionMetersOf, tasks, ...admission } = parts;
   const { publicUrl } = config.listen;
   const routes = new Routes('request', 'no_such_path');
@@ -104,33 +103,29 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
       if (routes.has(mcp)) continue;
       app.all(mcp, endpoint);
-      if (ws !== undefined) {
-        app.all(ws, asHandler(webSocketOnly));
+      if (ws !== undefined && features.webSocket !== undefined) {
+        app.all(ws, asHandler(features.webSocket.answerWithoutUpgrade));
         onWebSocket.set(ws, checked);
       }
-      if (legacySse === undefined) continue;
-      const { stream: streamPath, messages: messagesPath } = legacySse;
-      const named = new MessagesEndpoint({ streamPath, messagesPath, publicUrl });
-      const legacySseOptions = { ...checked, endpoint: named };
-      const messagesEndpoint = asHandler(behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions)));
-      app.all(streamPath, asHandler(behindAdmission(checked, new LegacySseStream(legacySseOptions))));
-      app.all(messagesPath, messagesEndpoint);
-      // A client that reaches the gateway directly, or through a proxy that keeps the path, posts to the public path.
-      if (publicUrl !== undefined) app.all(publicPrefixOf(publicUrl) + messagesPath, messagesEndpoint);
+      if (legacySse !== undefined)
+        features.legacySse?.addRoutes(
+          app,
+          { streamPath: legacySse.stream, messagesPath: legacySse.messages, publicUrl },
+          checked,
+        );
     }
   }
   for (const { config: own } of served) {
-    const { passthrough } = access.of(own);
-    if (passthrough === undefined) continue;
-    for (const resourcePath of new Set(resourcePathsOf(config, own).values())) {
-      const { originRules } = parts;
-      const rootPath = config.servers.length === 1 ? [rootMetadataPath] : [];
-      for (const path of [...metadataPathsOf(resourcePath, publicUrl), ...rootPath])
-        if (!routes.has(path)) addRelayedMetadataRoute(app, path, { passthrough, resourcePath, originRules });
-    }
+    const { passthrough: login } = access.of(own);
+    if (login === undefined) continue;
+    const isOnly = config.servers.length === 1;
+    for (const resourcePath of new Set(resourcePathsOf(config, own).values()))
+      features.oauth?.addRelayedMetadata(routes, { login, resourcePath, publicUrl, isOnly, originRules: parts.originRules });
   }
-  addCardRoutes(routes, config, served, parts.originRules);
-  for (const [path, document] of access.metadata) if (!routes.has(path)) addMetadataRoute(app, path, document);
+  const cardServers = served.map(({ config: own, server, modern }) => ({ config: own, server, era: modern.era }));
+  features.cards?.addRoutes(routes, config, cardServers, parts.originRules);
+  for (const [path, document] of access.metadata)
+    if (!routes.has(path)) features.oauth?.addMetadataRoute(app, path, document);
   addHealthRoutes(app, health);
   return { http: routes, onWebSocket };
 }

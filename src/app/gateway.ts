@@ -20,31 +20,25 @@ import { readinessReport } from '../core/ops/health/readiness-report.ts';
 import { ServerHealth } from '../core/ops/health/server-health.ts';
 import type { Log } from '../core/ops/log/log.ts';
 import { logRequests } from '../core/ops/log/request-log.ts';
-import type { ClusterHost } from '../core/registry/session-cluster.ts';
 import { Sessions } from '../core/registry/sessions.ts';
-import { Cluster } from '../features/cluster/cluster.ts';
-import { HttpPeers } from '../features/cluster/peers/http-peers.ts';
 import { anyChange, ChangeThrottle } from '../features/eras/modern/changes/change-throttle.ts';
 import { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
-import { createWebSocketEndpoint } from '../features/websocket/endpoint/websocket.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { createStateSealing } from './access/create-state-sealing.ts';
 import { describeSharing, warnOfAffinity, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
 import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
-import { peerAddressesOf } from './addresses/peer-addresses.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
-import type { Features } from './features.ts';
+import type { Features } from './features/features.ts';
 import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
-import { linkDirectory } from './runtime-directory.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
 import { runView } from './servers/run-view.ts';
 import { ServerSet } from './servers/server-set.ts';
@@ -135,32 +129,18 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const opened = await createStore(config, features, environment, log.store, telemetry);
   const { store, shared, lasting } = opened;
   const stateSealing = createStateSealing(config, store);
-  const linkSockets = {
-    directory: linkDirectory(environment),
-    onUnable: (detail: string) => log.app.warn({ detail }, 'instances on this host cannot use sockets'),
-  };
-  const peers =
-    shared &&
-    new HttpPeers({
-      instances: shared.instances,
-      secrets: stateSealing.keys,
-      addresses: peerAddressesOf(config, linkSockets),
-      leaseMs: config.cluster.leaseMs,
-      onUnreachable: (peer, detail) => emit({ type: 'peer-unreachable', ...peer, detail }),
-      onReachable: (peer) => emit({ type: 'peer-reachable', ...peer }),
-      onRefused: (reason) => emit({ type: 'peer-refused', reason }),
-      onFault: (cause) => emit({ type: 'store-failed', cause }),
+  const cluster =
+    lasting &&
+    features.cluster?.connect({
+      config,
+      environment,
+      store: lasting,
+      // Only instances that share the store ask each other.
+      secrets: shared && stateSealing.keys,
+      limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
+      emit,
+      onUnable: (detail) => log.app.warn({ detail }, 'instances on this host cannot use sockets'),
     });
-  const cluster = lasting && {
-    leaseMs: config.cluster.leaseMs,
-    create: (host: ClusterHost) =>
-      new Cluster({
-        ...host,
-        store: lasting,
-        limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
-        peers,
-      }),
-  };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
@@ -203,12 +183,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   for (const server of config.servers) addToHealth(server);
   const run = (server: ServerConfig): RunningServer =>
     isView(server)
-      ? runView(server, config, telemetry, (name) => set.serverOf(name))
-      : runServer(server, config, environment, telemetry);
+      ? runView(server, config, features, telemetry, (name) => set.serverOf(name))
+      : runServer(server, config, features, environment, telemetry);
   const running = await startServers(parts, telemetry, run);
   const set: ServerSet = new ServerSet(
     {
       config,
+      features,
       sessions,
       store,
       shared,
@@ -254,7 +235,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
   };
   const secrets = { keys: stateSealing.keys, store: shared };
-  const access = await createAccess(config, authentication.authenticators, localClients, secrets, log.auth);
+  const access = await createAccess(config, features, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
     sessions,
     stateSealing: stateSealing,
@@ -273,7 +254,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
-  const webSockets = createWebSocketEndpoint({
+  const webSockets = features.webSocket?.createEndpoint({
     ...timeouts,
     ...sse,
     ...derived,
@@ -284,12 +265,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     tracePosts: tracing?.tracePosts,
     initializeTimeoutMs: derived.bodyTimeoutMs,
   });
-  let routes = createRoutes(set.config, set.reachable, routeParts);
+  let routes = createRoutes(set.config, features, set.reachable, routeParts);
   const route = (): void => {
-    routes = createRoutes(set.config, set.reachable, routeParts);
-    webSockets.route(routes.onWebSocket);
+    routes = createRoutes(set.config, features, set.reachable, routeParts);
+    webSockets?.route(routes.onWebSocket);
   };
-  webSockets.route(routes.onWebSocket);
+  webSockets?.route(routes.onWebSocket);
   const certificate = readCertificateNow(config.listen.tls);
   const answer = withCors(createCors(originRules), (context) => routes.http.answer(context));
   const logged = (from?: string): Endpoint =>
@@ -301,7 +282,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const clientCertificates = readClientCertificates(config);
   const onFlooded = (maxRequests: number): void => emit({ type: 'connection-flooded', maxRequests });
   const web = createHttpServer({ ...timeouts, ...derived, certificate, clientCertificates, onFlooded }, logged());
-  webSockets.attach(web.server);
+  webSockets?.attach(web.server);
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections: derived.maxConnections }));
   const listenForPeers = async (): Promise<void> => {
     await sessions.listenForPeers().catch((cause: unknown) => {
@@ -390,7 +371,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await closeParts();
       watch.close();
       authentication.close();
-      await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
+      await Promise.all([webSockets?.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
       await Promise.all([telemetry.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
     },
@@ -398,7 +379,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 }
 
 async function startServers(
-  { config, environment, onUseless }: GatewayParts,
+  { config, features, environment, onUseless }: GatewayParts,
   telemetry: ServerTelemetry,
   run: (server: ServerConfig) => RunningServer,
 ): Promise<readonly RunningServer[]> {
@@ -406,7 +387,7 @@ async function startServers(
   // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
   // client.
   if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
-    return [await awaitStart({ config: only, gateway: config, environment, telemetry, onUseless })];
+    return [await awaitStart({ config: only, gateway: config, features, environment, telemetry, onUseless })];
   }
   return config.servers.map(run);
 }

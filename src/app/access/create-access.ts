@@ -9,20 +9,14 @@ import type { LocalClients } from '../../core/auth/local-clients.ts';
 import { Authorization } from '../../core/auth/scopes/authorization.ts';
 import { ScopeRules } from '../../core/auth/scopes/scope-rules.ts';
 import type { AdmissionOptions } from '../../core/http/pipeline/admission.ts';
-import {
-  type ProtectedResource,
-  protectedResourceAt,
-  resourceMetadata,
-  rootMetadataPath,
-} from '../../features/oauth/tokens/protected-resources.ts';
-import type { Passthrough } from '../../features/oauth/upstream/passthrough.ts';
-import { type CreateTokenAuthenticator, createTokenChecks } from './create-token-checks.ts';
-import type { SharedSecrets } from './possession-options.ts';
-import { createPassthroughs, type PassthroughTo, resourcePathsOf } from './upstream-access.ts';
+import type { CreateTokenAuthenticator, PassthroughTo, ProtectedResource, SharedSecrets, UpstreamLogin } from '../features/access.ts';
+import { type Features, needed } from '../features/features.ts';
+import { readServerTls } from '../servers/remote-openers.ts';
+import { resourcePathsOf } from './resource-paths.ts';
 
 type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'> & {
   /** Set for a server at which clients authorize themselves. */
-  readonly passthrough?: Passthrough | undefined;
+  readonly passthrough?: UpstreamLogin | undefined;
 };
 
 /** Authentication and authorization for the servers of one configuration. */
@@ -57,19 +51,22 @@ export interface AllAccess {
  */
 export async function createAccess(
   config: GatewayConfig,
+  features: Features,
   authenticators: readonly Authenticator[],
   localClients: LocalClients,
   secrets: SharedSecrets,
   logger: Logger,
 ): Promise<AllAccess> {
   const createTokenAuthenticator =
-    config.auth.oauth.issuers.length === 0 ? undefined : await createTokenChecks(config, secrets, logger);
-  const passthroughTo = createPassthroughs();
+    config.auth.oauth.issuers.length === 0
+      ? undefined
+      : await needed(features.oauth, '--auth.oauth.issuers').createTokenChecks(config, secrets, logger);
+  const passthroughTo = passthroughsOf(features);
   const to: AccessTo = (now, served) =>
-    accessTo(now, served, authenticators, localClients, passthroughTo, createTokenAuthenticator);
+    accessTo(now, features, served, authenticators, localClients, passthroughTo, createTokenAuthenticator);
   if (!hasAuthentication(config)) return { to, operators: undefined };
   if (createTokenAuthenticator === undefined) return { to, operators: createAuthenticate({ authenticators }) };
-  const resources = config.servers.flatMap((server) => [...resourcesOf(config, server).values()]);
+  const resources = config.servers.flatMap((server) => [...resourcesOf(config, features, server).values()]);
   const audiences = new Set([...config.auth.oauth.audiences, ...resources.map(({ url }) => url)]);
   return {
     to,
@@ -79,6 +76,7 @@ export async function createAccess(
 
 function accessTo(
   config: GatewayConfig,
+  features: Features,
   served: readonly ServerConfig[],
   authenticators: readonly Authenticator[],
   localClients: LocalClients,
@@ -97,7 +95,7 @@ function accessTo(
       dpop,
       acceptsCertificates: clientCertificates !== undefined,
     };
-    const document = resourceMetadata(resource, content);
+    const document = features.oauth?.metadataOf(resource, content) ?? {};
     // A removed server is served until its sessions end. The newer server of the same path comes first.
     for (const path of paths) if (!metadata.has(path)) metadata.set(path, document);
   };
@@ -109,10 +107,10 @@ function accessTo(
       const authorization = new Authorization({ rules, resourceMetadata: new Map() });
       return { authenticate: passthrough.authenticate, authorization, passthrough };
     }
-    const resources = byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, server);
+    const resources = byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, features, server);
     for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
     const [first] = resources.values();
-    if (first !== undefined && servers.length === 1) describe(first, server, [rootMetadataPath]);
+    if (first !== undefined && servers.length === 1) describe(first, server, features.oauth === undefined ? [] : [features.oauth.rootMetadataPath]);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
     const authorization = new Authorization({
       rules,
@@ -138,10 +136,25 @@ function accessTo(
   return { of, metadata };
 }
 
+/** Makes the admissions of servers with `auth: upstream`. */
+function passthroughsOf({ oauth, remote }: Features): PassthroughTo {
+  const option = '"auth": "upstream" of a server';
+  const passthroughTo = oauth?.createPassthroughs({
+    createSend: (server, url) => needed(remote, option).createSend(server, url, readServerTls(server)),
+    resourcesOf: resourcePathsOf,
+  });
+  return (config, server) => (server.auth === 'upstream' ? needed(passthroughTo, option)(config, server) : undefined);
+}
+
 /** The protected resources of a server by path. */
-function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, ProtectedResource> {
+function resourcesOf(
+  config: GatewayConfig,
+  { oauth }: Features,
+  server: ServerConfig,
+): Map<string, ProtectedResource> {
   const { publicUrl = '' } = config.listen;
+  const resources = oauth === undefined ? [] : [...resourcePathsOf(config, server)];
   return new Map(
-    [...resourcePathsOf(config, server)].map(([path, resource]) => [path, protectedResourceAt(publicUrl, resource)]),
+    resources.map(([path, resource]) => [path, needed(oauth, 'OAuth').resourceAt(publicUrl, resource)]),
   );
 }

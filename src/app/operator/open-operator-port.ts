@@ -25,7 +25,7 @@ import { docsPage } from '../../core/util/docs-page.ts';
 import { type AdminServer, startAdminServer } from '../../features/operator-port/admin-server.ts';
 import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
 import { publicBaseUrl } from '../addresses/public-base-url.ts';
-import type { GatewayMetrics } from '../features.ts';
+import type { GatewayMetrics } from '../features/telemetry.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerSet } from '../servers/server-set.ts';

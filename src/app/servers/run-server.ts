@@ -8,8 +8,8 @@ import type { Environment } from '../../config/sources/environment-variables.ts'
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import { failedBackend } from '../../core/backend/failed-backend.ts';
-import { isUnfiltered } from '../../core/backend/filter-rules.ts';
-import { type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
+import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
+import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
 import type { OpenForProbe } from '../../core/backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../core/backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
@@ -17,16 +17,16 @@ import { locate } from '../../core/backend/stdio/launch/locate-program.ts';
 import { explainSpawnFailure } from '../../core/backend/stdio/launch/spawn-failure.ts';
 import { canWatchMemory } from '../../core/backend/stdio/processes/memory-limit.ts';
 import { openStdio, type StdioOptions } from '../../core/backend/stdio/stdio-backend.ts';
-import { NoUpstreamToken, type UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
+import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { Introduction } from '../../core/server/introduction.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import { filtersOf } from '../../features/filters/filter-messages.ts';
-import { HeldTokens, type RequestToken } from '../../features/upstream-identity/held-tokens.ts';
-import { type Openers, remoteOpeners } from './remote-openers.ts';
+import { type Features, needed } from '../features/features.ts';
+import type { Openers } from '../features/servers.ts';
+import { remoteOpeners } from './remote-openers.ts';
 
 /** How the processes and connections of a server are watched. */
 export interface ServerTelemetry {
@@ -67,15 +67,16 @@ export interface ModernAccess {
 export function openersOf(
   config: ServerConfig,
   gateway: GatewayConfig,
+  features: Features,
   environment: Environment,
   { emit, processInterceptors }: ServerTelemetry,
   onStarted = (): void => undefined,
-  tokens = createUpstreamTokens(config, emit),
+  tokens = upstreamTokensOf(config, features, emit),
 ): Openers {
-  const interceptors = [matchAnswers, ...filtersOf(config), ...processInterceptors(config.name)];
+  const interceptors = [matchAnswers, ...filtersOf(config, features), ...processInterceptors(config.name)];
   const wrap = (open: OpenBackend): OpenBackend => linkBackends(open, interceptors);
   if (config.address !== undefined) {
-    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, emit, onStarted, tokens);
+    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
   }
   const open = wrap(createLocalOpener(config, gateway, environment, emit, onStarted));
@@ -145,13 +146,14 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
 export function runServer(
   config: ServerConfig,
   gateway: GatewayConfig,
+  features: Features,
   environment: Environment,
   telemetry: ServerTelemetry,
   onStarted?: () => void,
 ): RunningServer {
-  const tokens = createUpstreamTokens(config, telemetry.emit);
-  const { open, openModern, isOverHttp } = openersOf(config, gateway, environment, telemetry, onStarted, tokens);
-  const sibling = openersOf(config, gateway, environment, telemetry, undefined, tokens);
+  const tokens = upstreamTokensOf(config, features, telemetry.emit);
+  const { open, openModern, isOverHttp } = openersOf(config, gateway, features, environment, telemetry, onStarted, tokens);
+  const sibling = openersOf(config, gateway, features, environment, telemetry, undefined, tokens);
   const pool = createWarmPool({
     open,
     size: config.warm,
@@ -238,30 +240,14 @@ const tokensIn = ({ identity }: ServerConfig): unknown[] =>
 /** Increased when the meaning of a session record changes, so that older instances leave such sessions alone. */
 const recordVersion = 1;
 
-/**
- * Creates the tokens of a server; undefined if it needs none. The OAuth library is loaded with the first token
- * (docs/decisions/0085).
- */
-function createUpstreamTokens(
-  { name: server, identity }: Pick<ServerConfig, 'name' | 'identity'>,
+/** The tokens of a server; undefined if it needs none. */
+const upstreamTokensOf = (
+  { name, identity }: ServerConfig,
+  { upstreamIdentity }: Features,
   emit: Emit<ServerEvent>,
-): UpstreamTokens | undefined {
-  if (identity === undefined) return undefined;
-  let requesting: Promise<RequestToken> | undefined;
-  const load = async (): Promise<RequestToken> => {
-    const { createTokenRequests } = await import('../../features/upstream-identity/token-client.ts');
-    return createTokenRequests(identity);
-  };
-  return new HeldTokens(async (subject) => {
-    requesting ??= load();
-    try {
-      const issued = await (await requesting)(subject);
-      emit({ type: 'upstream-token', server, outcome: 'issued' });
-      return issued;
-    } catch (cause) {
-      if (cause instanceof NoUpstreamToken)
-        emit({ type: 'upstream-token', server, outcome: cause.reason, detail: cause.message });
-      throw cause;
-    }
-  });
-}
+): UpstreamTokens | undefined =>
+  identity && needed(upstreamIdentity, '"identity" of a server').tokensOf(name, identity, emit);
+
+/** The interceptors by which clients see and call only what a server's options allow; none if they allow everything. */
+export const filtersOf = (options: FilterOptions, { filters }: Features): readonly CreateInterceptor[] =>
+  isUnfiltered(options) ? [] : needed(filters, 'filters of tools and prompts').interceptorsOf(options);

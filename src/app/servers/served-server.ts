@@ -18,6 +18,7 @@ import { anonymous } from '../../core/protocol/principal.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
+import type { LegacyProcesses } from '../../core/server/share.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { SharedServerEvent, UnusedOption } from '../../core/server/shared-server-events.ts';
 import type { ClusterStore, Store } from '../../core/store/store.ts';
@@ -27,8 +28,8 @@ import { Translator } from '../../features/eras/legacy-on-modern/translator.ts';
 import { ListCache } from '../../features/eras/modern/list-cache.ts';
 import { ModernServer } from '../../features/eras/modern/modern-server.ts';
 import { Groups } from '../../features/eras/modern-on-legacy/groups.ts';
-import { KeptProcesses } from '../../features/sharing/kept-processes.ts';
-import type { RunningProcesses } from '../../features/sharing/running-processes.ts';
+import type { Features } from '../features/features.ts';
+import type { ProcessKeeper } from '../features/servers.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';
@@ -44,12 +45,13 @@ export interface ServedServer {
   /** The lists that are kept for modern clients. */
   readonly lists: ListCache;
   /** The processes of ended sessions; undefined if sessions of this server never share one. */
-  readonly kept: KeptProcesses | undefined;
+  readonly kept: ProcessKeeper | undefined;
 }
 
 /** The parts that all servers of a gateway share. */
 export interface ServingParts {
   readonly config: GatewayConfig;
+  readonly features: Features;
   readonly sessions: Sessions;
   readonly store: Store;
   /** The store if other instances share it. */
@@ -69,7 +71,7 @@ export interface ServingParts {
  * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, sessions, store, stateSealing, emit, clientInterceptors } = parts;
+  const { config: gateway, features, sessions, store, stateSealing, emit, clientInterceptors } = parts;
   const lists = new ListCache({ isOn: true, legacyTtlMs: running.config.lists.ttlMs });
   const { share } = running.config;
   const lingerMs = Math.min(longestKeepMs, gateway.timeouts.sessionIdleMs);
@@ -94,7 +96,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     lingerMs,
     maxKept,
   };
-  const kept = canKeepProcesses(config) ? new KeptProcesses(keeping) : undefined;
+  const kept = canKeepProcesses(config) ? features.sharing?.keep(keeping) : undefined;
   const direct = kept?.open ?? running.server.open;
   const forSessions = openForSessions(running, direct, modern, gateway, onLegacy);
   const open = linkIfAny(forSessions, [...clientInterceptors(config.name), ...lists.watch(true)]);
@@ -147,7 +149,7 @@ function runModern(
   { config: gateway, sessions: room, shared, lasting, knownUsers, emit, clientInterceptors }: ServingParts,
   lists: ListCache,
   startAheadMs: number,
-  legacy: () => RunningProcesses | undefined,
+  legacy: () => LegacyProcesses | undefined,
 ): ModernServer {
   const common = {
     version,

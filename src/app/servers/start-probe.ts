@@ -10,6 +10,7 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { EventOf } from '../../core/util/telemetry/emit.ts';
+import type { Features } from '../features/features.ts';
 import { askServer, explainForcedEra } from '../probes/ask-server.ts';
 import { explainSilence } from '../probes/probe-session.ts';
 import { createStartupPing, pingAfterMs } from '../probes/startup-ping.ts';
@@ -28,6 +29,7 @@ const maxOutputLines = 20;
 export interface StartProbe {
   readonly config: ServerConfig;
   readonly gateway: GatewayConfig;
+  readonly features: Features;
   readonly environment: Environment;
   readonly telemetry: ServerTelemetry;
   /** The server ended by itself soon after its start, before a client used it. */
@@ -43,8 +45,8 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
   return isServedOverHttp(probe.config.address) ? awaitAnswer(probe) : awaitSpare(probe);
 }
 
-async function awaitAnswer({ config, gateway, environment, telemetry }: StartProbe): Promise<RunningServer> {
-  const running = runServer(config, gateway, environment, telemetry);
+async function awaitAnswer({ config, gateway, features, environment, telemetry }: StartProbe): Promise<RunningServer> {
+  const running = runServer(config, gateway, features, environment, telemetry);
   const { era, timeouts } = config;
   const startTimeoutMs = timeouts.startMs;
   const openers = { open: running.server.open, openModern: running.modern?.open };
@@ -68,7 +70,7 @@ async function awaitAnswer({ config, gateway, environment, telemetry }: StartPro
 }
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
-  const { config, gateway, environment, telemetry, onUseless } = probe;
+  const { config, gateway, features, environment, telemetry, onUseless } = probe;
   const { name: server, timeouts } = config;
   const startTimeoutMs = timeouts.startMs;
   const spareMs = Math.max(firstSpareMs, startTimeoutMs + pingAfterMs);
@@ -157,7 +159,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       });
     };
     const processInterceptors: InterceptorsOf = (name) => [...telemetry.processInterceptors(name), ping.intercept];
-    running = runServer(config, gateway, environment, { emit, processInterceptors }, onStarted);
+    running = runServer(config, gateway, features, environment, { emit, processInterceptors }, onStarted);
     running.pool.addSpare(spareMs);
   });
 }

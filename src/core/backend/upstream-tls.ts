@@ -7,3 +7,6 @@ export interface UpstreamTls {
   readonly cert?: Buffer;
   readonly key?: Buffer;
 }
+
+/** A host that accepts no connection within this time is down. SYN packets are repeated after 1, 3 and 7 s. */
+export const connectTimeoutMs = 10_000;

@@ -1,6 +1,6 @@
 // The audit log: one line for each call that has ended, without contents.
 
-import type { AuditLog, AuditOptions } from '../../app/features.ts';
+import type { AuditLog, AuditOptions } from '../../app/features/telemetry.ts';
 import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
 import type { Principal } from '../../core/protocol/principal.ts';

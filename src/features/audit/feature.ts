@@ -1,4 +1,4 @@
-import type { AuditFeature } from '../../app/features.ts';
+import type { AuditFeature } from '../../app/features/telemetry.ts';
 import { createAudit } from './audit.ts';
 
 export const audit: AuditFeature = { open: createAudit };

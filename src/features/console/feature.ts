@@ -1,4 +1,4 @@
-import type { ConsoleFeature } from '../../app/features.ts';
+import type { ConsoleFeature } from '../../app/features/telemetry.ts';
 import { connectConsole } from './connect-console.ts';
 
 export const console: ConsoleFeature = { connect: connectConsole };

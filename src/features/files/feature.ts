@@ -1,4 +1,4 @@
-import type { FilesFeature } from '../../app/features.ts';
+import type { FilesFeature } from '../../app/features/stores.ts';
 import { explainDisk } from './explain-disk.ts';
 
 export const files: FilesFeature = {

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FilesOptions, StoreInFiles } from '../../app/features.ts';
+import type { FilesOptions, StoreInFiles } from '../../app/features/stores.ts';
 import { createMemoryInstances } from '../../core/store/memory/memory-instances.ts';
 import type { MemorySession } from '../../core/store/memory/memory-sessions.ts';
 import {

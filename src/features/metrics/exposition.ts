@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client';
-import type { Exposition } from '../../app/features.ts';
+import type { Exposition } from '../../app/features/telemetry.ts';
 import { catalogue, type Metric, type MetricKey } from '../../core/ops/metrics/catalogue.ts';
 import type { Metrics } from './metrics.ts';
 

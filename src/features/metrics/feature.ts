@@ -1,4 +1,4 @@
-import type { Exposition, GatewayMetrics, MetricsFeature } from '../../app/features.ts';
+import type { Exposition, GatewayMetrics, MetricsFeature } from '../../app/features/telemetry.ts';
 import { usageOf } from '../../core/backend/stdio/processes/process-usage.ts';
 import { BackendMetrics } from './collectors/backend-metrics.ts';
 import { CallMetrics } from './collectors/call-metrics.ts';

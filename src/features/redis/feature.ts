@@ -1,4 +1,4 @@
-import type { RedisFeature } from '../../app/features.ts';
+import type { RedisFeature } from '../../app/features/stores.ts';
 import { explainTrouble } from './diagnose/trouble.ts';
 
 // The client is loaded only where there is a Redis, because loading it takes a large part of a start.

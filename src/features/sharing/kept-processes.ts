@@ -1,8 +1,8 @@
 // src/features/sharing: processes that several sessions use, one after another or at the same time.
 
-import type { Reuse, SharedBy } from '../../core/server/share.ts';
+import type { KeptProcessesOptions } from '../../app/features/servers.ts';
 import type { OpenBackend, OpenOptions, ProcessHolder } from '../../core/backend/backend.ts';
-import type { Affinity, AffinityPlace } from '../../core/protocol/affinity.ts';
+import type { AffinityPlace } from '../../core/protocol/affinity.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { anonymous, isSameUser, type Principal } from '../../core/protocol/principal.ts';
 import { detach } from '../../core/util/boundary.ts';
@@ -13,32 +13,6 @@ import { type ProcessKey, processKeyOf } from './process-key.ts';
 import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
 import { isSameOwner, RunningProcesses } from './running-processes.ts';
 import { SessionPerCall } from './session-per-call.ts';
-
-/** Options of `KeptProcesses`. */
-export interface KeptProcessesOptions {
-  readonly open: OpenBackend;
-  /** May change at any time. Processes that are already kept are then not used again. */
-  reuse(): Reuse;
-  readonly sharedBy?: SharedBy;
-  /** Which sessions belong together; undefined if the clients tell (`SharedBy`). */
-  readonly affinity?: Affinity | undefined;
-  /** The most processes with the same key. A new session gets the one with the fewest open calls. */
-  readonly poolMax?: number;
-  /** How long a server may still write about a cancelled request, in milliseconds. */
-  readonly cancelGraceMs?: number;
-  /** A message of a shared process belongs to no session that can be known. */
-  onDropped?(): void;
-  /** A kept process has not answered a ping. Called once. */
-  onPingUnknown?(): void;
-  /** Only one process of the server can run, as its second one has shown. Called once. */
-  onOnlyProcess?(): void;
-  /** How long a server may take to answer `initialize`, in milliseconds. */
-  readonly startTimeoutMs?: number;
-  /** How long a process is kept after its last session, in milliseconds. */
-  readonly lingerMs: number;
-  /** The most kept processes without a session (P8). */
-  readonly maxKept: number;
-}
 
 /** The most kept processes of one user without a session (P8). */
 const maxKeptOfUser = 4;

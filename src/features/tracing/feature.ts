@@ -1,4 +1,4 @@
-import type { TracingFeature } from '../../app/features.ts';
+import type { TracingFeature } from '../../app/features/telemetry.ts';
 import { loadTracing } from './load-tracing.ts';
 
 export const tracing: TracingFeature = { load: loadTracing };

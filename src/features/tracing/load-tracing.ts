@@ -1,4 +1,4 @@
-import type { GatewayTracing } from '../../app/features.ts';
+import type { GatewayTracing } from '../../app/features/telemetry.ts';
 
 /** All copies of the OpenTelemetry API in a process find a registered SDK under this symbol. */
 const sdkSymbol = Symbol.for('opentelemetry.js.api.1');

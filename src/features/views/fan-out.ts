@@ -30,7 +30,7 @@ import {
   resourceLists,
   writeCursor,
 } from './view-lists.ts';
-import type { NameTroubles } from './view-names.ts';
+import type { NameTroubles } from './name-reports.ts';
 
 /** What the lists of a view need. */
 export interface FanOutOptions {

@@ -38,8 +38,9 @@ import type { ViewIdentity } from './merge-handshakes.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { resourceLists } from './view-lists.ts';
+import { type ResolvedName, ViewNames } from '../../config/servers/view-names.ts';
 import type { ViewMember } from '../../config/servers/views.ts';
-import { type NameTroubles, type ResolvedName, ViewNames } from './view-names.ts';
+import type { NameTroubles } from './name-reports.ts';
 import { ViewStart } from './view-start.ts';
 
 /** Creates the opener of a view. */

@@ -7,7 +7,8 @@ import type { Message } from '../../core/protocol/message/message.ts';
 import { type ListMethod, listMethods } from '../../core/protocol/methods/methods.ts';
 import { boundedWalks, hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
 import type { UriRoutes } from './uri-routes.ts';
-import { isAcceptedName, type NameTroubles, namesToShow, type ViewNames } from './view-names.ts';
+import { isAcceptedName, namesToShow, type ViewNames } from '../../config/servers/view-names.ts';
+import type { NameTroubles } from './name-reports.ts';
 
 /** The lists that name resources. */
 export const resourceLists = listMethods.filter(({ list: { identity } }) => ['uri', 'uriTemplate'].includes(identity));

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { features } from '../../../src/features.ts';
 import { configurationDigest, openersOf } from '../../../src/app/servers/run-server.ts';
 import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
 
@@ -52,6 +53,6 @@ describe('files of certificates', () => {
     ],
   ])('that %s are told at the start', (_, options, message) => {
     const { config, server } = read('--transport', 'sse', ...options, 'https://a/sse');
-    expect(() => openersOf(server, config, {}, silent)).toThrow(message);
+    expect(() => openersOf(server, config, features, {}, silent)).toThrow(message);
   });
 });

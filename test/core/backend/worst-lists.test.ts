@@ -12,7 +12,7 @@ import { asModernResponse } from '../../../src/features/eras/translate/modern-on
 import { editCall, filterList } from '../../../src/features/filters/edit-tools.ts';
 import { UriRoutes } from '../../../src/features/views/uri-routes.ts';
 import { readPage } from '../../../src/features/views/view-lists.ts';
-import { ViewNames } from '../../../src/features/views/view-names.ts';
+import { ViewNames } from '../../../src/config/servers/view-names.ts';
 import { costOf, costOfTurn } from '../../support/cpu-time.ts';
 
 const bytes = 8 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { FilterRules } from '../../../src/core/backend/filter-rules.ts';
 import type { Reason } from '../../../src/core/protocol/faults.ts';
 import type { Message } from '../../../src/core/protocol/message/message.ts';
 import { openView } from '../../../src/features/views/view-backend.ts';
-import type { NameTroubles } from '../../../src/features/views/view-names.ts';
+import type { NameTroubles } from '../../../src/features/views/name-reports.ts';
 import { createFakeServer, type FakeBackend, type FakeServer, readMessage } from '../../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../../support/wait-for.ts';
 

@@ -6,16 +6,14 @@ import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
-import { describeLink } from '../../addresses/peer-addresses.ts';
-import { type Features, needed, type RedisFeature, type RedisFindings } from '../../features.ts';
+import { type Features, needed } from '../../features/features.ts';
+import type { RedisFeature, RedisFindings } from '../../features/stores.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
-import { linkDirectory } from '../../runtime-directory.ts';
 import { readTlsFiles } from '../../tls-files.ts';
 import { type Advice, advise } from './advice.ts';
 import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
-import { findUnreachable } from './reach-instances.ts';
 import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
 
 /** The result of checking a server. */
@@ -81,7 +79,7 @@ export async function check(
   const waiting = new WaitingNotes(servers.length, note);
   const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
     waiting.begin(server.name);
-    const checked = await checkServer(server, config, environment);
+    const checked = await checkServer(server, config, features, environment);
     waiting.end(server.name);
     return checked;
   };
@@ -143,10 +141,11 @@ export class WaitingNotes {
 async function checkServer(
   server: ServerConfig,
   config: GatewayConfig,
+  features: Features,
   environment: Environment,
 ): Promise<CheckedServer> {
   try {
-    const { transport, ...findings } = await examine(server, config, environment);
+    const { transport, ...findings } = await examine(server, config, features, environment);
     return { isFine: true, server, transport, findings };
   } catch (error) {
     const failure = error instanceof ServerUnusableError ? error : new ServerUnusableError((error as Error).message);
@@ -181,8 +180,9 @@ async function checkRedis(
         why: `The Redis version is ${findings.version}, but the gateway needs ${oldest} or later. Upgrade Redis.`,
       };
     }
-    const unreachable = await findUnreachable(findings.addresses, linkDirectory(environment));
-    return { isFine: true, findings, link: describeLink(config), unreachable };
+    const cluster = needed(features.cluster, '--redis');
+    const unreachable = await cluster.findUnreachable(findings.addresses, environment);
+    return { isFine: true, findings, link: cluster.describeLink(config), unreachable };
   } catch (error) {
     const { detail, help } = feature.explain(error);
     return { isFine: false, why: `${detail} ${help}` };

@@ -10,7 +10,7 @@ import type { ServerEvent } from '../../../core/server/server-events.ts';
 import { isObject } from '../../../core/util/is-object.ts';
 import { probeEra } from '../../../features/eras/modern/era-probe.ts';
 import { probeEraOverHttp } from '../../../features/eras/modern/http-era-probe.ts';
-import { filtersOf } from '../../../features/filters/filter-messages.ts';
+import type { Features } from '../../features/features.ts';
 import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
   explainEcho,
@@ -21,8 +21,8 @@ import {
   RefusedError,
   StdoutNoise,
 } from '../../probes/probe-session.ts';
-import type { Openers } from '../../servers/remote-openers.ts';
-import { openersOf } from '../../servers/run-server.ts';
+import type { Openers } from '../../features/servers.ts';
+import { filtersOf, openersOf } from '../../servers/run-server.ts';
 import { version } from '../../version.ts';
 import { type FilteredItems, ListedItems, noFilters } from './unused-filters.ts';
 
@@ -61,6 +61,7 @@ const maxPages = 100;
 export async function examine(
   server: ServerConfig,
   config: GatewayConfig,
+  features: Features,
   environment: Environment,
 ): Promise<Findings & { readonly transport: string; readonly items: FilteredItems }> {
   let transport: string = server.address?.transport ?? 'stdio';
@@ -70,8 +71,8 @@ export async function examine(
   // The filter comes after the observer, which sees the names that the filter hides.
   const items = new ListedItems();
   const telemetry = { emit, processInterceptors: () => [items.observe] };
-  const { open, openModern, isOverHttp } = openersOf({ ...server, ...noFilters }, config, environment, telemetry);
-  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filtersOf(server));
+  const { open, openModern, isOverHttp } = openersOf({ ...server, ...noFilters }, config, features, environment, telemetry);
+  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filtersOf(server, features));
   const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
   const found = await examineEras(server, openers);
   return { ...found, transport: transport === 'auto' ? 'http' : transport, items };

@@ -6,6 +6,7 @@ import type { Era } from '../../../core/protocol/revisions.ts';
 import { differsByClient, isClientRefused, type Server } from '../../../core/server/server.ts';
 import type { SharedServerEvent } from '../../../core/server/shared-server-events.ts';
 import { failedStartReason } from '../../../core/session/end-reason.ts';
+import type { LegacyProcesses } from '../../../core/server/share.ts';
 import type { Emit } from '../../../core/util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
@@ -25,16 +26,6 @@ export interface ServerEraOptions {
   /** The gateway's own version. */
   readonly version: string;
   readonly emit: Emit<SharedServerEvent>;
-}
-
-/** What the processes of legacy sessions say of the era. */
-interface LegacyProcesses {
-  /** A process serves sessions. */
-  readonly isServing: boolean;
-  /** After so long without an answer, a second process has probably not started because of the first, in milliseconds. */
-  readonly silenceMs: number;
-  /** A probe did not start beside the process that serves. */
-  noteOnlyProcess(): void;
 }
 
 /**

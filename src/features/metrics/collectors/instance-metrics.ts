@@ -1,4 +1,4 @@
-import type { InstanceState } from '../../../app/features.ts';
+import type { InstanceState } from '../../../app/features/telemetry.ts';
 import type { MetricKey } from '../../../core/ops/metrics/catalogue.ts';
 import type { Readiness } from '../../../core/registry/readiness.ts';
 import type { Metrics } from '../metrics.ts';

@@ -1,21 +1,9 @@
+import type { ProtectedResource, ResourceMetadataOptions } from '../../../app/features/access.ts';
 import { proofAlgorithms } from '../../../core/auth/proof-algorithms.ts';
 import { requestedScope } from '../../../core/auth/scopes/scope-names.ts';
 
 /** RFC 9728, section 3. */
 const wellKnown = '/.well-known/oauth-protected-resource';
-
-/** An endpoint as a protected resource of OAuth. */
-export interface ProtectedResource {
-  /**
-   * The identifier: the URL at which clients reach the endpoint (2026-07-28, basic/authorization, "Canonical Server
-   * URI").
-   */
-  readonly url: string;
-  /** The URL of the resource's metadata (RFC 9728, section 3.1). */
-  readonly metadataUrl: string;
-  /** The paths at which the gateway serves the metadata. */
-  readonly metadataPaths: readonly string[];
-}
 
 /**
  * Describes the resource at a path of the gateway. `publicUrl` is the URL before all paths, without a slash at the end.
@@ -40,20 +28,6 @@ export const rootMetadataPath = wellKnown;
  */
 export const metadataPathsOf = (path: string, publicUrl: string | undefined): readonly string[] =>
   publicUrl === undefined ? [wellKnown + path] : protectedResourceAt(publicUrl, path).metadataPaths;
-
-/** The contents of a resource's metadata beside the resource's own URL. */
-export interface ResourceMetadataOptions {
-  /** The trusted issuers. */
-  readonly issuers: readonly string[];
-  /** The scopes that every request needs. A challenge asks for further scopes of single tools when they are needed. */
-  readonly scopes: readonly string[];
-  /** The text that clients put before the names of scopes; see `requestedScope`. */
-  readonly scopePrefix?: string | undefined;
-  /** Whether tokens may or must be bound to a key (RFC 9449). */
-  readonly dpop?: 'off' | 'accept' | 'require';
-  /** True if tokens may be bound to client certificates (RFC 8705). */
-  readonly acceptsCertificates?: boolean;
-}
 
 /** Makes the metadata of a resource (RFC 9728, section 2). */
 export const resourceMetadata = (

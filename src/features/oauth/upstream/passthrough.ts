@@ -1,3 +1,4 @@
+import type { RelayedDocument } from '../../../app/features/access.ts';
 // src/features/oauth/upstream: clients that authorize at the server itself: its challenges, its metadata, and its verdict on tokens.
 import type { IncomingMessage } from 'node:http';
 import { type BearerToken, readBearerToken } from '../../../core/auth/bearer-token.ts';
@@ -8,9 +9,9 @@ import { parseBounded } from '../../../core/protocol/json/scalar.ts';
 import { anonymous, type Principal } from '../../../core/protocol/principal.ts';
 import { rootMetadataPath } from '../tokens/protected-resources.ts';
 import { challengeForClients, metadataUrlIn } from './challenge.ts';
-import { type RelayedMetadata, UpstreamMetadata } from './relayed-metadata.ts';
+import { UpstreamMetadata } from './relayed-metadata.ts';
 import { TokenChecks, type TokenVerdict } from './token-checks.ts';
-import type { SendUpstream } from './upstream-request.ts';
+import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 
 /** Options of `Passthrough`. */
 export interface PassthroughOptions {
@@ -94,7 +95,7 @@ export class Passthrough {
   }
 
   /** Returns the server's metadata for the endpoint at a path. Never rejects. */
-  metadata(incoming: IncomingMessage, resourcePath: string): Promise<RelayedMetadata> {
+  metadata(incoming: IncomingMessage, resourcePath: string): Promise<RelayedDocument> {
     return this.#metadata.relay(this.#baseUrl(incoming) + resourcePath);
   }
 

@@ -1,10 +1,6 @@
+import type { RelayedDocument } from '../../../app/features/access.ts';
 import { rootMetadataPath } from '../tokens/protected-resources.ts';
-import type { SendUpstream } from './upstream-request.ts';
-
-/** The server's metadata for clients of the gateway, or the reason why there is none. */
-export type RelayedMetadata =
-  | { readonly ok: true; readonly document: Readonly<Record<string, unknown>> }
-  | { readonly ok: false; readonly reason: 'missing' | 'unusable' | 'bound' };
+import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 
 /** Options of `UpstreamMetadata`. */
 export interface UpstreamMetadataOptions {
@@ -48,7 +44,7 @@ export class UpstreamMetadata {
    * Returns the metadata with the gateway's URL as the resource. Never rejects.
    * @param resource the URL at which clients reach the server through the gateway
    */
-  async relay(resource: string): Promise<RelayedMetadata> {
+  async relay(resource: string): Promise<RelayedDocument> {
     const { now, url } = this.#options;
     if (this.#kept === undefined || now() >= this.#kept.until) this.#kept = this.#fetchAfter(this.#kept);
     const kept = this.#kept;

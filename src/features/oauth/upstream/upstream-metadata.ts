@@ -1,14 +1,14 @@
+import type { UpstreamLogin } from '../../../app/features/access.ts';
 import type { OriginRules } from '../../../core/auth/origin-rules.ts';
 import { isHost } from '../../../core/auth/origin-rules.ts';
 import type { Endpoint, HttpContext } from '../../../core/http/http-context.ts';
 import { respondWithJson, sendHead } from '../../../core/http/respond.ts';
 import { type App, asHandler } from '../../../core/http/router.ts';
 import { metadataCors, metadataPreflight } from '../oauth-metadata.ts';
-import type { Passthrough } from './passthrough.ts';
 
 /** Options of the endpoint. */
 export interface RelayedMetadataOptions {
-  readonly passthrough: Passthrough;
+  readonly login: UpstreamLogin;
   /** The path of the endpoint that the metadata describes. */
   readonly resourcePath: string;
   readonly originRules: OriginRules;
@@ -25,9 +25,9 @@ const reasons = {
  * can come from the request's Host, so no cache may keep the answer.
  */
 export function addRelayedMetadataRoute(app: App, path: string, options: RelayedMetadataOptions): void {
-  const { passthrough, resourcePath, originRules } = options;
+  const { login, resourcePath, originRules } = options;
   const relay = async (context: HttpContext): Promise<void> => {
-    const relayed = await passthrough.metadata(context.incoming, resourcePath);
+    const relayed = await login.metadata(context.incoming, resourcePath);
     for (const [name, value] of Object.entries(metadataCors)) context.outgoing.setHeader(name, value);
     if (relayed.ok)
       respondWithJson(context.outgoing, 200, JSON.stringify(relayed.document), { 'cache-control': 'no-store' });

@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisFindings } from '../../../app/features.ts';
+import type { RedisFindings } from '../../../app/features/stores.ts';
 import { failUnreachable } from '../../../core/store/store-unavailable.ts';
 import { within } from '../../../core/util/timing/within.ts';
 import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';

@@ -1,4 +1,4 @@
-import type { Explanation } from '../../../app/features.ts';
+import type { Explanation } from '../../../app/features/stores.ts';
 import { docsPage } from '../../../core/util/docs-page.ts';
 import { replyErrorCode } from '../connection/reply-error.ts';
 

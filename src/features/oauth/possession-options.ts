@@ -1,17 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { SharedSecrets } from '../../app/features/access.ts';
 import type { GatewayConfig } from '../../config/config.ts';
-import type { StateKeys } from '../../core/keys/state-keys.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
-import type { PossessionOptions } from '../../features/oauth/dpop/possession.ts';
-import type { SharedProofs } from '../../features/oauth/dpop/used-proofs.ts';
-
-/** The store and the keys that instances share. */
-export interface SharedSecrets {
-  readonly keys: StateKeys;
-  /** Undefined for a single instance. */
-  readonly store: ClusterStore | undefined;
-}
+import type { PossessionOptions } from './dpop/possession.ts';
+import type { SharedProofs } from './dpop/used-proofs.ts';
 
 /** Makes the options of the check that clients have the keys of their tokens. */
 export const possessionOptions = (

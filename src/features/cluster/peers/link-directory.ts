@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import type { Environment } from '../config/sources/environment-variables.ts';
+import type { Environment } from '../../../config/sources/environment-variables.ts';
 
 /**
  * The directory for the sockets by which gateways of this user on this host connect to each other. Its name contains the

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
+import type { CreateTokenAuthenticator, SharedSecrets } from '../../app/features/access.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { Introspection } from '../../config/options/introspection-option.ts';
-import type { Authenticator } from '../../core/auth/authenticate.ts';
 import { detach } from '../../core/util/boundary.ts';
-import type { IntrospectedTokens } from '../../features/oauth/tokens/token-authenticator.ts';
-import type { ClaimRules } from '../../features/oauth/tokens/token-claims.ts';
-import { possessionOptions, type SharedSecrets } from './possession-options.ts';
+import type { IntrospectedTokens } from './tokens/token-authenticator.ts';
+import type { ClaimRules } from './tokens/token-claims.ts';
+import { possessionOptions } from './possession-options.ts';
 
 /**
  * Signature algorithms with a public key (RFC 7518, section 3.1; RFC 8037). With a shared secret, every verifier of
@@ -31,9 +31,6 @@ const clockSkewMs = 30_000;
 /** How long an issuer may be away. Longer, and a key that it has revoked would stay valid for too long. */
 const staleKeysMs = 3_600_000;
 
-/** Creates an authenticator that accepts tokens for these audiences. */
-export type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authenticator;
-
 /**
  * Creates the checks of access tokens. Their code is loaded only where an issuer is configured, which makes other
  * starts faster.
@@ -45,11 +42,11 @@ export async function createTokenChecks(
 ): Promise<CreateTokenAuthenticator> {
   const [{ createTokenAuthenticators }, { createPossessionCheck }, { IssuerKeys }, { fetchJson }, { discoverUrl }] =
     await Promise.all([
-      import('../../features/oauth/tokens/token-authenticator.ts'),
-      import('../../features/oauth/dpop/possession.ts'),
-      import('../../features/oauth/tokens/issuer-keys.ts'),
-      import('../../features/oauth/tokens/fetch-json.ts'),
-      import('../../features/oauth/tokens/issuer-discovery.ts'),
+      import('./tokens/token-authenticator.ts'),
+      import('./dpop/possession.ts'),
+      import('./tokens/issuer-keys.ts'),
+      import('./tokens/fetch-json.ts'),
+      import('./tokens/issuer-discovery.ts'),
     ]);
   const { issuers, introspection, scopeClaims, scopePrefix } = config.auth.oauth;
   const keysOf = (issuer: string) => {
@@ -87,9 +84,9 @@ async function createIntrospection(
   logger: Logger,
 ): Promise<IntrospectedTokens> {
   const [{ TokenIntrospection }, { askEndpoint }, { discoverUrl }] = await Promise.all([
-    import('../../features/oauth/tokens/introspection.ts'),
-    import('../../features/oauth/tokens/introspection-endpoint.ts'),
-    import('../../features/oauth/tokens/issuer-discovery.ts'),
+    import('./tokens/introspection.ts'),
+    import('./tokens/introspection-endpoint.ts'),
+    import('./tokens/issuer-discovery.ts'),
   ]);
   let discovered: URL | undefined;
   const endpointUrl = async (): Promise<URL> => {

@@ -1,8 +1,8 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import type { GatewayConfig } from '../../config/config.ts';
-import { errorCodeOf } from '../../core/util/text/error-code.ts';
-import type { PeerAddresses } from '../../features/cluster/peers/peer-server.ts';
+import type { GatewayConfig } from '../../../config/config.ts';
+import { errorCodeOf } from '../../../core/util/text/error-code.ts';
+import type { PeerAddresses } from './peer-server.ts';
 
 type LinkConfig = Pick<GatewayConfig, 'cluster'>;
 

@@ -1,5 +1,3 @@
-// src/app/cards: what clients may learn of the servers before they connect.
-
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { type EndpointPaths, endpointPathsOf } from '../../config/endpoint-paths.ts';
@@ -11,8 +9,8 @@ import { credentialHeaders } from '../../core/protocol/http/client-credentials.t
 import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../core/protocol/known-revisions.ts';
 import type { ServerInfo } from '../../core/server/introduction.ts';
 import { differsByClient } from '../../core/server/server.ts';
-import { addCardRoute } from '../../features/cards/server-card.ts';
-import type { ServedServer } from '../servers/served-server.ts';
+import { addCardRoute } from './server-card.ts';
+import type { CardServer } from '../../app/features/endpoints.ts';
 
 /** The place that SEP-2127 reserves for the card of the server at a Streamable HTTP URL. */
 const cardSuffix = '/server-card';
@@ -33,7 +31,7 @@ const [maxName, maxVersion, maxText] = [200, 255, 100];
 export function addCardRoutes(
   routes: Routes,
   config: GatewayConfig,
-  served: readonly ServedServer[],
+  served: readonly CardServer[],
   originRules: OriginRules,
 ): void {
   const { serverCards, publicUrl, tls } = config.listen;
@@ -63,7 +61,7 @@ const needsLogin = (config: GatewayConfig, { auth }: ServerConfig): boolean =>
   hasAuthentication(config) || auth === 'upstream';
 
 /** Describes the server behind one endpoint. Members that nobody knows are absent, or say so where they are required. */
-function cardOf(served: ServedServer, { mcp, legacySse }: EndpointPaths, base: string, config: GatewayConfig): object {
+function cardOf(served: CardServer, { mcp, legacySse }: EndpointPaths, base: string, config: GatewayConfig): object {
   const { config: own, server } = served;
   // The server may name itself differently to each client.
   const info = differsByClient(server) ? undefined : server.introduction?.info;
@@ -102,8 +100,8 @@ function hostNameOf(base: string): string {
  * The revisions that work for sure. The gateway serves the modern era for every server, and translates all revisions for a
  * modern server. A legacy server chooses its revision itself.
  */
-function revisionsOf({ modern }: ServedServer, info: ServerInfo | undefined): readonly string[] {
-  if (modern.era === 'modern') return [...legacyRevisions, ...modernRevisions];
+function revisionsOf({ era }: CardServer, info: ServerInfo | undefined): readonly string[] {
+  if (era === 'modern') return [...legacyRevisions, ...modernRevisions];
   const chosen = info?.protocolVersion;
   return isLegacyRevision(chosen) ? [chosen as string, ...modernRevisions] : modernRevisions;
 }

@@ -1,0 +1,39 @@
+// src/app/features: what features add to a gateway. src/features.ts lists those of this build, a line each.
+
+import type { OAuthFeature } from './access.ts';
+import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
+import type { FiltersFeature, RemoteFeature, SharingFeature, UpstreamIdentityFeature, ViewsFeature } from './servers.ts';
+import type { ClusterFeature, FilesFeature, RedisFeature } from './stores.ts';
+import type { AuditFeature, ConsoleFeature, MetricsFeature, TracingFeature } from './telemetry.ts';
+
+/**
+ * The features of a gateway. Each is optional: a gateway without one is complete otherwise. The assembly knows a feature
+ * only by this interface, so its folder can be deleted with its line.
+ */
+export interface Features {
+  readonly audit?: AuditFeature;
+  readonly cards?: CardsFeature;
+  readonly cluster?: ClusterFeature;
+  readonly console?: ConsoleFeature;
+  readonly files?: FilesFeature;
+  readonly filters?: FiltersFeature;
+  readonly legacySse?: LegacySseFeature;
+  readonly metrics?: MetricsFeature;
+  readonly oauth?: OAuthFeature;
+  readonly redis?: RedisFeature;
+  readonly remote?: RemoteFeature;
+  readonly sharing?: SharingFeature;
+  readonly tracing?: TracingFeature;
+  readonly upstreamIdentity?: UpstreamIdentityFeature;
+  readonly views?: ViewsFeature;
+  readonly webSocket?: WebSocketFeature;
+}
+
+/**
+ * Returns a feature that an option needs. Throws an error for the operator if this build does not have it.
+ * @param option as an operator writes it
+ */
+export function needed<Feature>(feature: Feature | undefined, option: string): Feature {
+  if (feature !== undefined) return feature;
+  throw new Error(`This build of the gateway has no support for ${option}. Remove the option, or use a complete build.`);
+}
