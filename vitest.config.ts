@@ -26,7 +26,7 @@ const long = [
 
 /** The folders of `src`, and what else needs no built gateway. */
 const units = [
-  'test/{core,features,config,app,multiplex}/**/*.test.ts',
+  'test/{core,features,config,app,across,multiplex}/**/*.test.ts',
   'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
   'test/soak/{ledger,report,talker}.test.ts',
   'test/judges/judge.test.ts',
@@ -36,7 +36,8 @@ const units = [
 /** Those of them that start processes: programs, or Redis. The others fail if they start one. */
 const processes = [
   'test/app/{v8-flags,addresses/public-base-url,commands/completion}.test.ts',
-  'test/core/backend/{large-messages,noise-floods,odd-answers,stdio/**/*}.test.ts',
+  'test/across/{large-messages,noise-floods,odd-answers}.test.ts',
+  'test/core/backend/stdio/**/*.test.ts',
   'test/features/{remote/sse/tls,remote/socket/socket-backend,websocket/backend/tls,audit/line-file}.test.ts',
   'test/contract/{file,redis*}.test.ts',
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',

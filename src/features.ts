@@ -1,16 +1,19 @@
-import type { Features } from './app/features/features.ts';
+import type { Features } from './app/features/gateway-features.ts';
 import { audit } from './features/audit/feature.ts';
 import { cards } from './features/cards/feature.ts';
 import { cluster } from './features/cluster/feature.ts';
 import { console } from './features/console/feature.ts';
+import { eras } from './features/eras/feature.ts';
 import { files } from './features/files/feature.ts';
 import { filters } from './features/filters/feature.ts';
 import { legacySse } from './features/legacy-sse/feature.ts';
 import { metrics } from './features/metrics/feature.ts';
 import { oauth } from './features/oauth/feature.ts';
+import { operatorPort } from './features/operator-port/feature.ts';
 import { redis } from './features/redis/feature.ts';
 import { remote } from './features/remote/feature.ts';
 import { sharing } from './features/sharing/feature.ts';
+import { tasks } from './features/tasks/feature.ts';
 import { tracing } from './features/tracing/feature.ts';
 import { upstreamIdentity } from './features/upstream-identity/feature.ts';
 import { views } from './features/views/feature.ts';
@@ -22,14 +25,17 @@ export const features: Features = {
   cards,
   cluster,
   console,
+  eras,
   files,
   filters,
   legacySse,
   metrics,
   oauth,
+  operatorPort,
   redis,
   remote,
   sharing,
+  tasks,
   tracing,
   upstreamIdentity,
   views,

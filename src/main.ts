@@ -6,7 +6,10 @@ useCompileCache();
 // A server's command follows `--`. What starts it starts now, beside the rest of this program.
 if (process.argv.includes('--')) (await import('./app/prepare-starter.ts')).prepareStarter(process.env);
 // Loaded now, so that the cache has its code.
-const [{ runCommand }, { features }] = await Promise.all([import('./app/commands/run-command.ts'), import('./features.ts')]);
+const [{ runCommand }, { features }] = await Promise.all([
+  import('./app/commands/run-command.ts'),
+  import('./features.ts'),
+]);
 await runCommand(features);
 
 /**

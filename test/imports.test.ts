@@ -26,10 +26,14 @@ const levelOf = new Map([
 ]);
 
 /**
- * What stands above the core, in the order of imports. A feature imports the core, and no other feature: features meet
- * only through the core.
+ * What stands above the core, in the order of imports. The assembly knows features only by its own interfaces
+ * (`src/app/features`), and `features.ts` lists them. A feature imports no other feature: features meet only through
+ * the core.
  */
-const storeys = ['core', 'features', 'config', 'app', 'main.ts'];
+const storeys = ['core', 'config', 'app', 'features', 'features.ts', 'main.ts'];
+
+/** What features may import of the assembly: the interfaces by which it knows them. */
+const seams = 'src/app/features/';
 
 /** Folders that implement an interface of their room. Only `app` builds what is in them. */
 const implementations = ['src/core/backend/stdio', 'src/core/store/memory'];
@@ -81,11 +85,17 @@ function brokenRule(from: string, to: string): string | undefined {
   if (toHeight > fromHeight) return `${toStorey} is above ${fromStorey}`;
   if (fromStorey === 'features' && toStorey === 'features' && fromRoom !== toRoom)
     return `${fromRoom} and ${toRoom} are features, which do not know each other`;
+  if (fromStorey === 'features' && toStorey === 'app' && !to.startsWith(seams))
+    return `features know the assembly only by ${seams}`;
   if (fromStorey === 'core') return brokenRuleOfCore(fromRoom, toRoom, from, to);
   const folder = [...implementations, ...kinds].find((each) => to.startsWith(`${each}/`));
-  if (folder === undefined || from.startsWith(`${folder}/`) || fromHeight >= storeys.indexOf('app')) return undefined;
+  if (folder === undefined || from.startsWith(`${folder}/`) || mayBuild(from)) return undefined;
   return mayUse(from, to) ? undefined : `only app builds what is in ${folder}`;
 }
+
+/** True for the assembly, and for the file by which a feature takes part in it. */
+const mayBuild = (path: string): boolean =>
+  /^src\/(?:app\/|main\.ts$|features\.ts$|features\/[^/]+\/feature\.ts$)/.test(path);
 
 function brokenRuleOfCore(fromRoom: string, toRoom: string, from: string, to: string): string | undefined {
   const [fromLevel, toLevel] = [levelOf.get(fromRoom), levelOf.get(toRoom)];
@@ -157,17 +167,20 @@ describe('src', () => {
   });
 });
 
-describe('the console', () => {
-  it('is reached by one line, so that a gateway can be built without it', () => {
+describe('a feature', () => {
+  const features = [...new Set(sources.flatMap(({ path }) => /^src\/features\/([^/]+)\//.exec(path)?.[1] ?? []))];
+
+  it.each(features)('is reached by one line, so that a gateway can be built without it: %s', (feature) => {
+    const folder = `src/features/${feature}/`;
     const reached = sources
-      .filter(({ path }) => !path.startsWith('src/features/console/'))
+      .filter(({ path }) => !path.startsWith(folder))
       .flatMap(({ path, text }) =>
         specifiersOf(withoutComments(text)).flatMap((specifier = '') => {
           const target = posix.join(posix.dirname(path), specifier);
-          return target.startsWith('src/features/console/') ? [`${path} -> ${target}`] : [];
+          return target.startsWith(folder) ? [`${path} -> ${target}`] : [];
         }),
       );
-    expect(reached).toEqual(['src/app/commands/serve-command.ts -> src/features/console/connect-console.ts']);
+    expect(reached).toEqual([`src/features.ts -> ${folder}feature.ts`]);
   });
 });
 
@@ -219,12 +232,6 @@ describe('the checker', () => {
       "import { b } from '../eras/b.ts';",
       'do not know each other',
     ],
-    [
-      'a feature imports config',
-      'src/features/views/a.ts',
-      "import { b } from '../../config/b.ts';",
-      'config is above',
-    ],
     ['a room imports main', 'src/app/a.ts', "import { b } from '../main.ts';", 'main.ts is above app'],
     ['a new storey', 'src/utils/a.ts', "import { b } from '../core/protocol/b.ts';", 'utils is not a room'],
     ['a new room', 'src/core/utils/a.ts', "import { b } from '../protocol/b.ts';", 'utils is not a room'],
@@ -260,7 +267,8 @@ describe('the checker', () => {
     ['the interface of its room', 'src/core/store/memory/a.ts', "import type { Store } from '../store.ts';"],
     ['the core, for a feature', 'src/features/eras/a.ts', "import { b } from '../../core/session/b.ts';"],
     ['its own feature', 'src/features/eras/modern/a.ts', "import { b } from '../keys/b.ts';"],
-    ['a feature, for config', 'src/config/a.ts', "import { b } from '../features/views/b.ts';"],
+    ['config, for a feature', 'src/features/views/a.ts', "import { b } from '../../config/b.ts';"],
+    ['its seam, for a feature', 'src/features/views/a.ts', "import type { B } from '../../app/features/servers.ts';"],
     ['an implementation, for app', 'src/app/a.ts', "import { b } from '../core/store/memory/b.ts';"],
     ['an implementation, for main', 'src/main.ts', "import { b } from './core/backend/stdio/b.ts';"],
     ['a package', 'src/core/http/a.ts', "import { Hono } from 'hono';"],

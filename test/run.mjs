@@ -47,6 +47,10 @@ export const runs = {
     command: [...vitest, 'test/resume', 'test/cluster/random-cuts.test.ts'],
     env: { RESUME_RUNS: '100000' },
   },
+  features: {
+    what: 'Each feature is deleted: types and imports must hold; without all of them, the tests of the core must pass.',
+    command: ['scripts/delete-features.mjs'],
+  },
   refusals: {
     what: "Clients' answers in faults are compared with servers' journals, 200 times.",
     needsBuild: true,

@@ -17,6 +17,7 @@ const sources: readonly Source[] = readdirSync('src', { recursive: true, withFil
 
 /** Names that several files have on purpose, with the reason. */
 const sharedFileNames = new Map([
+  ['feature.ts', 'how each feature takes part in the assembly'],
   ['attribution.ts', 'the same question for three kinds of client; the folder says which'],
 ]);
 

@@ -9,28 +9,25 @@ import { StreamableHttpEndpoint } from '../core/http/endpoints/streamable-http.t
 import { type AdmissionOptions, behindAdmission } from '../core/http/pipeline/admission.ts';
 import type { RequestTracing } from '../core/http/pipeline/traced-messages.ts';
 import { asHandler, Routes } from '../core/http/router.ts';
+import type { CredentialMarks } from '../core/keys/credential-marks.ts';
 import { addHealthRoutes, type HealthOptions } from '../core/ops/health/health-endpoints.ts';
 import type { Quotas } from '../core/quota/quotas.ts';
 import type { Sessions } from '../core/registry/sessions.ts';
-import { ModernEndpoint } from '../features/eras/endpoint/modern.ts';
-import { SessionlessEndpoint } from '../features/eras/endpoint/sessionless.ts';
-import type { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
-import { ModernTasks } from '../features/tasks/modern-tasks.ts';
 import type { AccessTo } from './access/create-access.ts';
-import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/resource-paths.ts';
-import type { Features } from './features/features.ts';
+import type { GatewayTaskSet } from './features/eras.ts';
+import type { Features } from './features/gateway-features.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
 export interface RouteParts {
   readonly sessions: Sessions;
-  readonly stateSealing: StateSealing;
+  readonly marks: CredentialMarks;
   readonly originRules: OriginRules;
   readonly identityHeaders: readonly string[];
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
-  readonly tasks: GatewayTasks;
+  readonly tasks: GatewayTaskSet | undefined;
   readonly calls: CallTelemetry | undefined;
   readonly emit: AdmissionOptions['emit'];
   readonly addressOf: AdmissionOptions['addressOf'];
@@ -59,15 +56,14 @@ export function createRoutes(
   served: readonly ServedServer[],
   parts: RouteParts,
 ): GatewayRoutes {
-  const { sessions, stateSealing, accessTo, health, connectionMetersOf, tasks, ...admission } = parts;
+  const { sessions, marks, accessTo, health, connectionMetersOf, tasks, ...admission } = parts;
   const { publicUrl } = config.listen;
   const routes = new Routes('request', 'no_such_path');
   const { app } = routes;
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
   const access = accessTo(config, configs);
-  for (const { config: own, server, modern, groups, lists } of served) {
-    const { marks } = stateSealing;
+  for (const { config: own, server, eras } of served) {
     const meters = connectionMetersOf(own.name);
     const afterMs = parseDurationMs(own.tasks.after);
     const options = {
@@ -78,12 +74,9 @@ export function createRoutes(
       maxBodyBytes: config.limits.request.bodyBytes,
       server,
       sessions,
-      modern,
-      groups,
-      lists,
       marks,
       meters,
-      tasks: afterMs === undefined ? undefined : new ModernTasks({ tasks, afterMs, marks, server: own.name }),
+      tasks: afterMs === undefined ? undefined : tasks?.of(own.name, afterMs, marks),
       ...admission,
       ...access.of(own),
     };
@@ -91,14 +84,7 @@ export function createRoutes(
     // The gateway itself answers these requests with a stream, or a 101, before the server sees anything.
     const checked = { ...options, ...(passthrough && { authenticate: passthrough.authenticateChecked }) };
     const endpoint = asHandler(
-      behindAdmission(
-        options,
-        new StreamableHttpEndpoint({
-          ...options,
-          modern: new ModernEndpoint(options),
-          sessionless: own.sessionless === 'serve' ? new SessionlessEndpoint(options) : undefined,
-        }),
-      ),
+      behindAdmission(options, new StreamableHttpEndpoint({ ...options, ...eras?.endpoints(options) })),
     );
     for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
       if (routes.has(mcp)) continue;
@@ -120,9 +106,15 @@ export function createRoutes(
     if (login === undefined) continue;
     const isOnly = config.servers.length === 1;
     for (const resourcePath of new Set(resourcePathsOf(config, own).values()))
-      features.oauth?.addRelayedMetadata(routes, { login, resourcePath, publicUrl, isOnly, originRules: parts.originRules });
+      features.oauth?.addRelayedMetadata(routes, {
+        login,
+        resourcePath,
+        publicUrl,
+        isOnly,
+        originRules: parts.originRules,
+      });
   }
-  const cardServers = served.map(({ config: own, server, modern }) => ({ config: own, server, era: modern.era }));
+  const cardServers = served.map(({ config: own, server, eras }) => ({ config: own, server, era: eras?.era }));
   features.cards?.addRoutes(routes, config, cardServers, parts.originRules);
   for (const [path, document] of access.metadata)
     if (!routes.has(path)) features.oauth?.addMetadataRoute(app, path, document);

@@ -11,7 +11,7 @@ import type { ClusterStore, Store } from '../core/store/store.ts';
 import { detach } from '../core/util/boundary.ts';
 import { unreadMeter } from '../core/util/telemetry/meter.ts';
 import type { GatewayTelemetry } from './create-telemetry.ts';
-import { type Features, needed } from './features/features.ts';
+import { type Features, needed } from './features/gateway-features.ts';
 import type { RedisConnection, RedisFeature, StoreInFiles } from './features/stores.ts';
 import { readTlsFiles } from './tls-files.ts';
 

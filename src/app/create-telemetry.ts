@@ -21,7 +21,7 @@ import type { SessionTelemetry } from '../core/session/session-events.ts';
 import { reportFaultsTo } from '../core/util/boundary.ts';
 import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
-import { type Features, needed } from './features/features.ts';
+import { type Features, needed } from './features/gateway-features.ts';
 import type { GatewayMetrics } from './features/telemetry.ts';
 
 /** Who watches a gateway, besides its log. */

@@ -21,12 +21,10 @@ import { ServerHealth } from '../core/ops/health/server-health.ts';
 import type { Log } from '../core/ops/log/log.ts';
 import { logRequests } from '../core/ops/log/request-log.ts';
 import { Sessions } from '../core/registry/sessions.ts';
-import { anyChange, ChangeThrottle } from '../features/eras/modern/changes/change-throttle.ts';
-import { GatewayTasks } from '../features/tasks/gateway-tasks.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
-import { createStateSealing } from './access/create-state-sealing.ts';
+import { createSharedKeys } from './access/create-shared-keys.ts';
 import { describeSharing, warnOfAffinity, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
 import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
@@ -34,7 +32,7 @@ import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-url
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
-import type { Features } from './features/features.ts';
+import type { Features } from './features/gateway-features.ts';
 import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
@@ -122,13 +120,18 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   const health = new ServerHealth();
   const tracing = await features.tracing?.load(version);
-  const consoleHook = config.listen.adminPort === 0 ? undefined : features.console?.connect(config.observe.showContents);
-  const telemetry = createTelemetry(config, features, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
+  const consoleHook =
+    config.listen.adminPort === 0 ? undefined : features.console?.connect(config.observe.showContents);
+  const telemetry = createTelemetry(config, features, log, {
+    health,
+    traceBackends: tracing?.traceBackends,
+    consoleHook,
+  });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { limits, timeouts, sse, derived } = config;
   const opened = await createStore(config, features, environment, log.store, telemetry);
   const { store, shared, lasting } = opened;
-  const stateSealing = createStateSealing(config, store);
+  const { keys, marks } = createSharedKeys(config, store);
   const cluster =
     lasting &&
     features.cluster?.connect({
@@ -136,14 +139,24 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       environment,
       store: lasting,
       // Only instances that share the store ask each other.
-      secrets: shared && stateSealing.keys,
+      secrets: shared && keys,
       limits: { ...timeouts, ...sse, ...derived, leaseMs: config.cluster.leaseMs },
       emit,
       onUnable: (detail) => log.app.warn({ detail }, 'instances on this host cannot use sockets'),
     });
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
-  const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
+  const eras = features.eras?.connect({
+    config,
+    version,
+    keys,
+    marks,
+    store,
+    shared,
+    lasting,
+    emit,
+    onFailed: reportStoreFailure,
+  });
   const quotas = quotasOf(config, store.rates, reportStoreFailure);
   const sessions = new Sessions({
     ...timeouts,
@@ -157,12 +170,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     telemetry: telemetry.sessions,
     quotas,
     connections: { store: connectedStore, maxEventBytes: longestLineBytes },
-    onGroupChange: (topic, text = anyChange) => changeThrottle.notify(topic, text),
+    onGroupChange: (topic, text) => eras?.noteGroupChange(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
     currentServer: (name) => set.serverOf(name),
   });
 
-  const tasks = new GatewayTasks({
+  const tasks = features.tasks?.create({
     values: store.values,
     changes: store.changes,
     instances: { current: () => sessions.instance, isAlive: (instance) => sessions.isAlive(instance) },
@@ -190,11 +203,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     {
       config,
       features,
+      eras,
       sessions,
-      store,
-      shared,
-      lasting,
-      stateSealing,
       knownUsers,
       health,
       logger: log.server,
@@ -219,8 +229,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     running.length === 1 ? probeMs : 0,
   );
   const closeParts = async (): Promise<void> => {
-    changeThrottle.close();
-    await tasks.close();
+    eras?.close();
+    await tasks?.close();
     await Promise.all([set.close(), store.close(), connectedStore.close()]);
   };
 
@@ -234,11 +244,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const { kind, isUp } = storeState();
     return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
   };
-  const secrets = { keys: stateSealing.keys, store: shared };
+  const secrets = { keys, store: shared };
   const access = await createAccess(config, features, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
     sessions,
-    stateSealing: stateSealing,
+    marks,
     originRules,
     identityHeaders,
     quotas,
@@ -317,6 +327,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const configuration = createReloader({ source, started: config, replace, log, emit });
   const { admin, page } = await openOperatorPort({
     config,
+    features,
     certificate,
     logger: log.app,
     metrics,

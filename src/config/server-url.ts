@@ -1,5 +1,5 @@
-import type { ViewMember } from './servers/views.ts';
 import type { IssueMessage } from './issues.ts';
+import type { ViewMember } from './servers/view-names.ts';
 
 /** The address of a remote server and its transport. */
 export type ServerAddress =

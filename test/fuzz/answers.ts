@@ -26,6 +26,7 @@ import { probeEraOverHttp } from '../../src/features/eras/modern/http-era-probe.
 import { SharedServer } from '../../src/features/eras/modern/process/shared-server.ts';
 import { ServerEra } from '../../src/features/eras/modern/server-era.ts';
 import { Groups } from '../../src/features/eras/modern-on-legacy/groups.ts';
+import { features } from '../../src/features.ts';
 import { never, nobody, silentTelemetry, wideLimits } from '../core/session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { metaKeys, modernBody } from '../support/modern-client.ts';
@@ -389,7 +390,7 @@ const examined = subject(
     const era = (['auto', 'legacy', 'modern'] as const)[(chosen[0] as number) % 3] as 'auto';
     const openers = { open, openModern: kind === 'http' ? undefined : open, isOverHttp: kind !== 'lines' };
     let isOver = false;
-    const outcome = examineEras({ era, timeouts: { startMs: never } }, openers)
+    const outcome = examineEras({ era, timeouts: { startMs: never } }, openers, features)
       .then(
         (findings) => JSON.stringify(findings),
         (error: Error) => {

@@ -9,8 +9,14 @@ import type { LocalClients } from '../../core/auth/local-clients.ts';
 import { Authorization } from '../../core/auth/scopes/authorization.ts';
 import { ScopeRules } from '../../core/auth/scopes/scope-rules.ts';
 import type { AdmissionOptions } from '../../core/http/pipeline/admission.ts';
-import type { CreateTokenAuthenticator, PassthroughTo, ProtectedResource, SharedSecrets, UpstreamLogin } from '../features/access.ts';
-import { type Features, needed } from '../features/features.ts';
+import type {
+  CreateTokenAuthenticator,
+  PassthroughTo,
+  ProtectedResource,
+  SharedSecrets,
+  UpstreamLogin,
+} from '../features/access.ts';
+import { type Features, needed } from '../features/gateway-features.ts';
 import { readServerTls } from '../servers/remote-openers.ts';
 import { resourcePathsOf } from './resource-paths.ts';
 
@@ -107,10 +113,12 @@ function accessTo(
       const authorization = new Authorization({ rules, resourceMetadata: new Map() });
       return { authenticate: passthrough.authenticate, authorization, passthrough };
     }
-    const resources = byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, features, server);
+    const resources =
+      byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, features, server);
     for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
     const [first] = resources.values();
-    if (first !== undefined && servers.length === 1) describe(first, server, features.oauth === undefined ? [] : [features.oauth.rootMetadataPath]);
+    if (first !== undefined && servers.length === 1)
+      describe(first, server, features.oauth === undefined ? [] : [features.oauth.rootMetadataPath]);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
     const authorization = new Authorization({
       rules,
@@ -147,14 +155,8 @@ function passthroughsOf({ oauth, remote }: Features): PassthroughTo {
 }
 
 /** The protected resources of a server by path. */
-function resourcesOf(
-  config: GatewayConfig,
-  { oauth }: Features,
-  server: ServerConfig,
-): Map<string, ProtectedResource> {
+function resourcesOf(config: GatewayConfig, { oauth }: Features, server: ServerConfig): Map<string, ProtectedResource> {
   const { publicUrl = '' } = config.listen;
   const resources = oauth === undefined ? [] : [...resourcePathsOf(config, server)];
-  return new Map(
-    resources.map(([path, resource]) => [path, needed(oauth, 'OAuth').resourceAt(publicUrl, resource)]),
-  );
+  return new Map(resources.map(([path, resource]) => [path, needed(oauth, 'OAuth').resourceAt(publicUrl, resource)]));
 }

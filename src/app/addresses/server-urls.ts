@@ -28,7 +28,7 @@ export interface ServerUrls {
  * @param isNamed true if the operator chose the name, so that the path with the name is shown too
  */
 export function serverUrls(
-  { config: own, modern: { era = 'legacy' } }: ServedServer,
+  { config: own, eras }: Pick<ServedServer, 'config' | 'eras'>,
   config: GatewayConfig,
   base: string,
   isNamed: boolean,
@@ -43,7 +43,7 @@ export function serverUrls(
     server: own.name,
     url: base + mcp,
     ...named,
-    era,
+    era: eras?.era ?? 'legacy',
     ...(legacySse && { sse: base + legacySse.stream }),
     ...onWs,
     ...failure,

@@ -12,7 +12,7 @@ import { createLog, type Log } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
-import type { Features } from '../features/features.ts';
+import type { Features } from '../features/gateway-features.ts';
 import { statesOf } from '../file-watch.ts';
 import { prepareStarter } from '../prepare-starter.ts';
 import { version } from '../version.ts';

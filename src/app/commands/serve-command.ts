@@ -6,7 +6,7 @@ import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { faultField } from '../../core/ops/log/fault-log.ts';
 import type { Log } from '../../core/ops/log/log.ts';
 import { detach } from '../../core/util/boundary.ts';
-import type { Features } from '../features/features.ts';
+import type { Features } from '../features/gateway-features.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
 import { describeKeeping, programOf, renderBanner } from './banner.ts';

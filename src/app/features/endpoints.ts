@@ -29,7 +29,7 @@ export interface CardServer {
 /** Clients of HTTP+SSE (2024-11-05). */
 export interface LegacySseFeature {
   /** Adds the stream of a server, and the endpoint for messages. */
-  addRoutes(app: App, paths: LegacySsePaths, options: LegacySseOptions): void;
+  addRoutes(app: App, paths: LegacySsePaths, options: LegacySseRouteOptions): void;
 }
 
 /** Where the endpoints of HTTP+SSE are. */
@@ -41,7 +41,7 @@ export interface LegacySsePaths {
 }
 
 /** Options of the endpoints of HTTP+SSE. */
-export interface LegacySseOptions extends AdmissionOptions {
+export interface LegacySseRouteOptions extends AdmissionOptions {
   readonly sessions: Sessions;
   readonly watch: CredentialWatch;
   readonly maxDepth: number;
@@ -52,14 +52,14 @@ export interface LegacySseOptions extends AdmissionOptions {
 
 /** Clients and servers of WebSocket (docs/websocket.md). */
 export interface WebSocketFeature {
-  createEndpoint(options: WebSocketOptions): WebSocketEndpoint;
+  createEndpoint(options: WebSocketEndpointOptions): WebSocketEndpoint;
   /** Answers requests without an upgrade to the path of a WebSocket endpoint. */
   readonly answerWithoutUpgrade: Endpoint;
   openers(options: TransportOptions): Openers;
 }
 
 /** Options of the WebSocket endpoints of a gateway. */
-export interface WebSocketOptions {
+export interface WebSocketEndpointOptions {
   readonly sessions: Sessions;
   readonly maxDepth: number;
   readonly heartbeatMs: number;

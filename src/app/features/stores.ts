@@ -52,7 +52,7 @@ export interface StoreInFiles extends ClusterStore {
 /** Sessions in Redis, which several instances share (docs/scaling.md). */
 export interface RedisFeature {
   /** Returns when the store may be used. It connects by itself, and reconnects for ever. */
-  open(options: RedisStoreOptions): Promise<ClusterStore>;
+  open(options: RedisStoreSettings): Promise<ClusterStore>;
   /** Reads the properties of a Redis that an operator wants to know. Rejects with the client's error. */
   inspect(connection: RedisConnection & { readonly prefix: string }): Promise<RedisFindings>;
   /** Reads only `RedisFindings.memoryPolicy`, which is cheap. */
@@ -69,7 +69,7 @@ export interface RedisConnection {
 }
 
 /** How the store in Redis is opened. */
-export interface RedisStoreOptions extends RedisConnection {
+export interface RedisStoreSettings extends RedisConnection {
   /** The beginning of all keys. Gateways with the same prefix share sessions. */
   readonly prefix: string;
   readonly limits: LogLimits;

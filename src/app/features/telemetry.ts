@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
+import type { Endpoint } from '../../core/http/http-context.ts';
+import type { ServerCertificate } from '../../core/http/http-server.ts';
 import type { RequestTracing } from '../../core/http/pipeline/traced-messages.ts';
 import type { ConsoleHook } from '../../core/ops/console-hook.ts';
 import type { GatewaySink } from '../../core/ops/gateway-events.ts';
@@ -106,4 +108,35 @@ export interface GatewayTracing {
   traceBackends(server: string): CreateInterceptor;
   /** Exports the remaining spans; resolves when that is done, or after a time limit. */
   flush(): Promise<void>;
+}
+
+/** The port for operators (docs/status-page.md). */
+export interface OperatorPortFeature {
+  /** Rejects if the address cannot be listened on. */
+  start(options: AdminServerOptions): Promise<AdminServer>;
+}
+
+/** The settings of the admin server. */
+export interface AdminServerOptions {
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** If set, the server speaks TLS only. */
+  readonly certificate: ServerCertificate | undefined;
+  /** Allowed host names on a network address, besides those of `isUndottedHost`; empty to allow any. */
+  readonly allowHost: readonly string[];
+  /** Answers a request whose Host and Origin have been checked. */
+  readonly endpoint: Endpoint;
+  /** True for paths that a page of this server may request. These endpoints do their own access control. */
+  isPagePath(path: string): boolean;
+}
+
+/** A running admin server. */
+export interface AdminServer {
+  /** `http://127.0.0.1:9464` */
+  readonly url: string;
+  /** Uses this certificate for new connections. */
+  renew(certificate: ServerCertificate): void;
+  /** Accepts no more connections; resolves when none is left, or after `graceMs`. */
+  close(graceMs: number): Promise<void>;
 }

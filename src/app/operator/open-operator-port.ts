@@ -22,10 +22,10 @@ import { differsByClient } from '../../core/server/server.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
-import { type AdminServer, startAdminServer } from '../../features/operator-port/admin-server.ts';
 import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
 import { publicBaseUrl } from '../addresses/public-base-url.ts';
-import type { GatewayMetrics } from '../features/telemetry.ts';
+import type { Features } from '../features/gateway-features.ts';
+import type { AdminServer, GatewayMetrics, OperatorPortFeature } from '../features/telemetry.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerSet } from '../servers/server-set.ts';
@@ -34,6 +34,7 @@ import { version } from '../version.ts';
 /** The parts of a gateway that its operator port shows and uses. */
 export interface OperatorParts {
   readonly config: GatewayConfig;
+  readonly features: Features;
   /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
   readonly logger: Logger;
@@ -76,7 +77,8 @@ const operatorPort: PortOptions = {
 export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPort> {
   const { config, metrics, sessions, set, health, readinessNow } = parts;
   const page = await openPage(parts);
-  if (config.listen.adminPort === 0) return { admin: undefined, page };
+  const { operatorPort } = parts.features;
+  if (config.listen.adminPort === 0 || operatorPort === undefined) return { admin: undefined, page };
   metrics?.watchInstance({
     version,
     maxSessions: config.limits.total.sessions,
@@ -89,7 +91,7 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
     lastReload: () => parts.configuration.last,
     store: parts.storeState,
   });
-  return { admin: await listenForOperators(parts, metrics, page), page };
+  return { admin: await listenForOperators(parts, operatorPort, metrics, page), page };
 }
 
 /**
@@ -98,6 +100,7 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
  */
 async function listenForOperators(
   { config, certificate, logger, health, readinessNow }: OperatorParts,
+  feature: OperatorPortFeature,
   metrics: GatewayMetrics | undefined,
   page: StatusPage | undefined,
 ): Promise<AdminServer | undefined> {
@@ -111,7 +114,7 @@ async function listenForOperators(
     const own = isLoopback(host) ? undefined : certificate;
     // An allowed host with a port has the port for clients.
     const allowHost = isLoopback(host) ? [] : config.listen.allowedHosts.map((name) => name.replace(/:\d+$/, ''));
-    const started = await startAdminServer({
+    const started = await feature.start({
       host,
       port,
       allowHost: config.listen.allowedHosts,
@@ -171,13 +174,13 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
 }
 
 const consoleServer = (
-  { config: { name }, server, running, modern, kept }: ServedServer,
+  { config: { name }, server, running, eras, kept }: ServedServer,
   path: string,
 ): ConsoleServer => ({
   takesTokens: server.authorizesClients === true || differsByClient(server),
   name,
   path,
-  callsInFlight: modern.inFlight.calls,
+  callsInFlight: eras?.callsInFlight ?? 0,
   renewUnused() {
     kept?.clear();
     detach('background', running.pool.renew());

@@ -3,14 +3,10 @@ import type { ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { type ServerFailure, serverFailure } from '../../core/ops/health/server-failure.ts';
 import type { ServerHealth } from '../../core/ops/health/server-health.ts';
-import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { discoverRequest } from '../../core/protocol/modern/envelope.ts';
 import { detach } from '../../core/util/boundary.ts';
-import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { within } from '../../core/util/timing/within.ts';
 import { askServer } from '../probes/ask-server.ts';
 import { ServerUnusableError } from '../probes/probe-session.ts';
-import { version } from '../version.ts';
 import type { ServedServer } from './served-server.ts';
 
 /**
@@ -103,10 +99,10 @@ class NotStarted extends Error {}
 
 /** Resolves if the server answers in time; rejects with the reason if it does not. */
 async function probeOnce(served: ServedServer): Promise<void> {
-  const { modern, config } = served;
+  const { eras, config } = served;
   const probeTimeoutMs = probeTimeoutOf(config);
-  const era = await within(modern.findEra(undefined, undefined, true), probeTimeoutMs, failLate);
-  if (era === 'modern' && modern.isShared) return askModern(served);
+  const era = eras === undefined ? 'legacy' : await within(eras.findEra(), probeTimeoutMs, failLate);
+  if (era === 'modern' && eras?.askShared !== undefined) return eras.askShared(probeTimeoutMs);
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
   if (era !== 'legacy' && era !== 'modern')
     throw new Error(`the gateway could not detect the era of the server: ${era}`);
@@ -118,23 +114,4 @@ async function probeOnce(served: ServedServer): Promise<void> {
 /** A probe waits less for a server that hangs at its start than a client does. */
 function failLate(): never {
   throw new Error('the server did not answer in time');
-}
-
-function askModern({ modern, config }: ServedServer): Promise<void> {
-  const question = discoverRequest(nextOwnId(), { version, protocolVersion: modern.revision });
-  return new Promise((resolve, reject) => {
-    const limit = new TimeLimit(() => {
-      cancel();
-      reject(new Error('the server did not answer in time'));
-    }, probeTimeoutOf(config));
-    const settle = (settled: () => void): void => {
-      limit.clear();
-      settled();
-    };
-    const cancel = modern.probe(question, {
-      message: () => false,
-      response: () => settle(resolve),
-      fault: (reason) => settle(() => reject(new Error(reason))),
-    });
-  });
 }

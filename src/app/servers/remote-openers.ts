@@ -3,7 +3,7 @@ import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import { type Features, needed } from '../features/features.ts';
+import { type Features, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';
 import { readTlsFiles } from '../tls-files.ts';
 import { version } from '../version.ts';

@@ -10,7 +10,6 @@ import type { OpenBackend } from '../../core/backend/backend.ts';
 import { failedBackend } from '../../core/backend/failed-backend.ts';
 import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
-import type { OpenForProbe } from '../../core/backend/starting/probed-backend.ts';
 import { createWarmPool, type WarmPool } from '../../core/backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
 import { locate } from '../../core/backend/stdio/launch/locate-program.ts';
@@ -24,7 +23,8 @@ import { Introduction } from '../../core/server/introduction.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import { type Features, needed } from '../features/features.ts';
+import type { ModernAccess } from '../features/eras.ts';
+import { type Features, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';
 import { remoteOpeners } from './remote-openers.ts';
 
@@ -46,18 +46,6 @@ export interface RunningServer {
   readonly modern: ModernAccess | undefined;
 }
 
-/** The access of modern clients to a server. */
-export interface ModernAccess {
-  /** True for a server at an http(s):// URL. */
-  readonly isOverHttp: boolean;
-  /** Opens the backend that modern clients share. */
-  readonly open: OpenBackend;
-  /** Opens a backend for a probe of the era. It serves nobody while it is probed. */
-  readonly openForProbe: OpenForProbe;
-  /** Over HTTP: the same with the legacy era. */
-  readonly openLegacyForProbe?: OpenBackend;
-}
-
 /**
  * Creates the openers of a server. A server does not inherit the gateway's environment; see `childEnvironment`. Throws
  * an error for the operator if a file that the server needs cannot be read.
@@ -73,7 +61,7 @@ export function openersOf(
   onStarted = (): void => undefined,
   tokens = upstreamTokensOf(config, features, emit),
 ): Openers {
-  const interceptors = [matchAnswers, ...filtersOf(config, features), ...processInterceptors(config.name)];
+  const interceptors = [matchAnswers, ...filterInterceptors(config, features), ...processInterceptors(config.name)];
   const wrap = (open: OpenBackend): OpenBackend => linkBackends(open, interceptors);
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);
@@ -152,7 +140,15 @@ export function runServer(
   onStarted?: () => void,
 ): RunningServer {
   const tokens = upstreamTokensOf(config, features, telemetry.emit);
-  const { open, openModern, isOverHttp } = openersOf(config, gateway, features, environment, telemetry, onStarted, tokens);
+  const { open, openModern, isOverHttp } = openersOf(
+    config,
+    gateway,
+    features,
+    environment,
+    telemetry,
+    onStarted,
+    tokens,
+  );
   const sibling = openersOf(config, gateway, features, environment, telemetry, undefined, tokens);
   const pool = createWarmPool({
     open,
@@ -249,5 +245,5 @@ const upstreamTokensOf = (
   identity && needed(upstreamIdentity, '"identity" of a server').tokensOf(name, identity, emit);
 
 /** The interceptors by which clients see and call only what a server's options allow; none if they allow everything. */
-export const filtersOf = (options: FilterOptions, { filters }: Features): readonly CreateInterceptor[] =>
+export const filterInterceptors = (options: FilterOptions, { filters }: Features): readonly CreateInterceptor[] =>
   isUnfiltered(options) ? [] : needed(filters, 'filters of tools and prompts').interceptorsOf(options);

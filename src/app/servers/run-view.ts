@@ -2,9 +2,9 @@ import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
 import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
 import type { Server } from '../../core/server/server.ts';
-import { type Features, needed } from '../features/features.ts';
+import { type Features, needed } from '../features/gateway-features.ts';
 import { version } from '../version.ts';
-import { filtersOf, type RunningServer, type ServerTelemetry, serverFacts } from './run-server.ts';
+import { filterInterceptors, type RunningServer, type ServerTelemetry, serverFacts } from './run-server.ts';
 
 /**
  * Prepares a view, which is a server whose backends are the backends of other servers.
@@ -21,7 +21,7 @@ export function runView(
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const open = needed(features.views, 'views').open({ config, address, version, cancelGraceMs, emit, serverOf });
   const pool = createWarmPool({
-    open: linkBackends(open, filtersOf(config, features)),
+    open: linkBackends(open, filterInterceptors(config, features)),
     size: 0,
     onSpareEnd: () => undefined,
     onOutputDropped: () => undefined,

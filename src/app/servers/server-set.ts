@@ -76,7 +76,7 @@ export class ServerSet {
 
   /** The era of a configured server; undefined while it is unknown. */
   eraOf(name: string): Era | undefined {
-    return this.#current.get(name)?.modern.era;
+    return this.#current.get(name)?.eras?.era;
   }
 
   /** A configured server as its sessions use it, whatever its era is. */
@@ -126,10 +126,10 @@ export class ServerSet {
   async drain(graceMs: number, drainSessions: () => Promise<void>): Promise<void> {
     const all = [...this.current, ...this.#former];
     for (const probe of this.#probes.values()) probe.stop();
-    for (const { groups } of all) groups.close();
+    for (const { eras } of all) eras?.closeSubscriptions();
     const keptEnded = all.map(({ kept }) => kept?.close());
     const sessionsEnded = drainSessions();
-    await Promise.all([sessionsEnded, ...keptEnded, ...all.map(({ modern }) => modern.drain(graceMs, sessionsEnded))]);
+    await Promise.all([sessionsEnded, ...keptEnded, ...all.map(({ eras }) => eras?.drain(graceMs, sessionsEnded))]);
     await this.close();
   }
 
@@ -165,7 +165,7 @@ export class ServerSet {
 
   /** Sessions of a changed server may continue for `replacedServerMs`. Sessions of a removed server are drained. */
   #retire(served: ServedServer): void {
-    const { config, running, server, modern, groups, kept } = served;
+    const { config, running, server, eras, kept } = served;
     const { sessions, config: gateway, onGone } = this.#parts;
     const lingerMs = this.#current.has(config.name) ? gateway.derived.replacedServerMs : 0;
     this.#former.add(served);
@@ -173,12 +173,12 @@ export class ServerSet {
     for (const old of ofThis.slice(0, -maxFormer)) sessions.retirements.hurry(old.server);
     this.#probes.get(served)?.stop();
     this.#probes.delete(served);
-    groups.close();
+    eras?.closeSubscriptions();
     const sessionsEnded = sessions.retirements.retire(server, { lingerMs, graceMs: gateway.timeouts.drainMs });
     const ended = [
       running.pool.close(),
       kept?.close(),
-      modern.drain(lingerMs + gateway.timeouts.drainMs, sessionsEnded),
+      eras?.drain(lingerMs + gateway.timeouts.drainMs, sessionsEnded),
       sessionsEnded,
     ];
     detach(

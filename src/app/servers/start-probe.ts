@@ -10,7 +10,7 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { EventOf } from '../../core/util/telemetry/emit.ts';
-import type { Features } from '../features/features.ts';
+import type { Features } from '../features/gateway-features.ts';
 import { askServer, explainForcedEra } from '../probes/ask-server.ts';
 import { explainSilence } from '../probes/probe-session.ts';
 import { createStartupPing, pingAfterMs } from '../probes/startup-ping.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { isLoopback } from '../../core/auth/origin-rules.ts';
+import { members, object } from '../options/option-kinds.ts';
 import { readSigningKey } from './signing-key.ts';
 import type { UpstreamIdentity } from './upstream-identity.ts';
-import { members, object } from '../options/option-kinds.ts';
 
 const text = z
   .string({ error: 'must have only strings as values' })

@@ -1,4 +1,18 @@
-import type { ViewMember } from './views.ts';
+/** A server of a view, and the text before each of its names. */
+export interface ViewMember {
+  readonly name: string;
+  /** Empty for at most one server of the view. */
+  readonly prefix: string;
+}
+
+/** The first pair of prefixes of which one begins with the other; undefined if all names are unambiguous. */
+export function findCollision(members: readonly ViewMember[]): readonly [string, string] | undefined {
+  for (const [at, { name, prefix }] of members.entries()) {
+    const other = members.find((each, index) => index !== at && prefix !== '' && each.prefix.startsWith(prefix));
+    if (other !== undefined) return [name, other.name];
+  }
+  return undefined;
+}
 
 /** A name that clients of a view use, resolved: the server's position in the view, and the server's own name. */
 export interface ResolvedName {

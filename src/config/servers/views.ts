@@ -10,6 +10,7 @@ import type { ValuesOf } from '../tree/branch.ts';
 import type { RemoteServer, ServerConfig } from './configured-servers.ts';
 import { canKeepProcesses } from './process-sharing.ts';
 import { serverNameFault } from './server-name.ts';
+import { findCollision, type ViewMember } from './view-names.ts';
 
 /**
  * Reads the views of the file. A view is an endpoint that combines several servers (docs/decisions/0101). Each is added
@@ -144,19 +145,3 @@ function scopesOf(
 
 /** True for a view. */
 export const isView = ({ address }: ServerConfig): boolean => address?.transport === 'view';
-
-/** A server of a view, and the text before each of its names. */
-export interface ViewMember {
-  readonly name: string;
-  /** Empty for at most one server of the view. */
-  readonly prefix: string;
-}
-
-/** The first pair of prefixes of which one begins with the other; undefined if all names are unambiguous. */
-export function findCollision(members: readonly ViewMember[]): readonly [string, string] | undefined {
-  for (const [at, { name, prefix }] of members.entries()) {
-    const other = members.find((each, index) => index !== at && prefix !== '' && each.prefix.startsWith(prefix));
-    if (other !== undefined) return [name, other.name];
-  }
-  return undefined;
-}

@@ -1,3 +1,4 @@
+import type { CardServer } from '../../app/features/endpoints.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { type EndpointPaths, endpointPathsOf } from '../../config/endpoint-paths.ts';
@@ -10,7 +11,6 @@ import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../core/p
 import type { ServerInfo } from '../../core/server/introduction.ts';
 import { differsByClient } from '../../core/server/server.ts';
 import { addCardRoute } from './server-card.ts';
-import type { CardServer } from '../../app/features/endpoints.ts';
 
 /** The place that SEP-2127 reserves for the card of the server at a Streamable HTTP URL. */
 const cardSuffix = '/server-card';

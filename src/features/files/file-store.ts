@@ -5,11 +5,7 @@ import { join } from 'node:path';
 import type { FilesOptions, StoreInFiles } from '../../app/features/stores.ts';
 import { createMemoryInstances } from '../../core/store/memory/memory-instances.ts';
 import type { MemorySession } from '../../core/store/memory/memory-sessions.ts';
-import {
-  createMemoryTables,
-  type MemoryTables,
-  sweepEveryMs,
-} from '../../core/store/memory/memory-tables.ts';
+import { createMemoryTables, type MemoryTables, sweepEveryMs } from '../../core/store/memory/memory-tables.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { Change, Ownership } from './change.ts';
 import { createDurableStore } from './durable-store.ts';

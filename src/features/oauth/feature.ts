@@ -1,7 +1,12 @@
 import type { OAuthFeature } from '../../app/features/access.ts';
+import { createTokenChecks } from './access-token-checks.ts';
 import { addMetadataRoute } from './oauth-metadata.ts';
-import { createTokenChecks } from './token-checks.ts';
-import { metadataPathsOf, protectedResourceAt, resourceMetadata, rootMetadataPath } from './tokens/protected-resources.ts';
+import {
+  metadataPathsOf,
+  protectedResourceAt,
+  resourceMetadata,
+  rootMetadataPath,
+} from './tokens/protected-resources.ts';
 import { createPassthroughs } from './upstream/passthroughs.ts';
 import { addRelayedMetadataRoute } from './upstream/upstream-metadata.ts';
 

@@ -2,34 +2,10 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, isIP } from 'node:net';
+import type { AdminServer, AdminServerOptions } from '../../app/features/telemetry.ts';
 import { createOriginRules, isHost, isLoopback } from '../../core/auth/origin-rules.ts';
 import type { Endpoint } from '../../core/http/http-context.ts';
-import { createHttpServer, type ServerCertificate } from '../../core/http/http-server.ts';
-
-/** The settings of the admin server. */
-export interface AdminServerOptions {
-  readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
-  /** If set, the server speaks TLS only. */
-  readonly certificate: ServerCertificate | undefined;
-  /** Allowed host names on a network address, besides those of `isUndottedHost`; empty to allow any. */
-  readonly allowHost: readonly string[];
-  /** Answers a request whose Host and Origin have been checked. */
-  readonly endpoint: Endpoint;
-  /** True for paths that a page of this server may request. These endpoints do their own access control. */
-  isPagePath(path: string): boolean;
-}
-
-/** A running admin server. */
-export interface AdminServer {
-  /** `http://127.0.0.1:9464` */
-  readonly url: string;
-  /** Uses this certificate for new connections. */
-  renew(certificate: ServerCertificate): void;
-  /** Accepts no more connections; resolves when none is left, or after `graceMs`. */
-  close(graceMs: number): Promise<void>;
-}
+import { createHttpServer } from '../../core/http/http-server.ts';
 
 /** Enough for a scraper, a probe and a few people. More connections would only take resources from clients (P8). */
 const maxConnections = 100;

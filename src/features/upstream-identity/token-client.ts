@@ -1,11 +1,11 @@
 import { importJWK } from 'jose';
 import * as oauth from 'openid-client';
+import { readSigningKey } from '../../config/servers/signing-key.ts';
+import type { UpstreamIdentity } from '../../config/servers/upstream-identity.ts';
 import { NoUpstreamToken, type TokenSubject } from '../../core/backend/upstream-tokens.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import type { IssuedToken, RequestToken } from './held-tokens.ts';
-import { readSigningKey } from '../../config/servers/signing-key.ts';
 import { createTokenFetch, type TokenFetch, UnreadableAnswer } from './token-fetch.ts';
-import type { UpstreamIdentity } from '../../config/servers/upstream-identity.ts';
 
 /** How long the metadata of an issuer are used, in milliseconds. */
 const metadataMs = 60 * 60_000;

@@ -19,6 +19,7 @@ import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
 import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
+import type { NameTroubles } from './name-reports.ts';
 import {
   type Cursors,
   emptyPage,
@@ -30,7 +31,6 @@ import {
   resourceLists,
   writeCursor,
 } from './view-lists.ts';
-import type { NameTroubles } from './name-reports.ts';
 
 /** What the lists of a view need. */
 export interface FanOutOptions {

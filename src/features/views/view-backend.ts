@@ -1,5 +1,7 @@
 // src/features/views: several servers behind one endpoint.
 
+import type { ViewMember } from '../../config/servers/view-names.ts';
+import { type ResolvedName, ViewNames } from '../../config/servers/view-names.ts';
 import type {
   Backend,
   BackendEnd,
@@ -35,12 +37,10 @@ import { closeMembers, Member, type MemberListener, type MemberServer } from './
 import type { MemberCall } from './member-calls.ts';
 import { MemberMessages } from './member-messages.ts';
 import type { ViewIdentity } from './merge-handshakes.ts';
+import type { NameTroubles } from './name-reports.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { resourceLists } from './view-lists.ts';
-import { type ResolvedName, ViewNames } from '../../config/servers/view-names.ts';
-import type { ViewMember } from '../../config/servers/views.ts';
-import type { NameTroubles } from './name-reports.ts';
 import { ViewStart } from './view-start.ts';
 
 /** Creates the opener of a view. */

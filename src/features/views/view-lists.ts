@@ -1,3 +1,4 @@
+import { isAcceptedName, namesToShow, type ViewNames } from '../../config/servers/view-names.ts';
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
 import { parseBounded, readScalar } from '../../core/protocol/json/scalar.ts';
@@ -6,9 +7,8 @@ import { readListItems, readNextCursor } from '../../core/protocol/list-page.ts'
 import type { Message } from '../../core/protocol/message/message.ts';
 import { type ListMethod, listMethods } from '../../core/protocol/methods/methods.ts';
 import { boundedWalks, hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
-import type { UriRoutes } from './uri-routes.ts';
-import { isAcceptedName, namesToShow, type ViewNames } from '../../config/servers/view-names.ts';
 import type { NameTroubles } from './name-reports.ts';
+import type { UriRoutes } from './uri-routes.ts';
 
 /** The lists that name resources. */
 export const resourceLists = listMethods.filter(({ list: { identity } }) => ['uri', 'uriTemplate'].includes(identity));

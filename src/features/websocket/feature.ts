@@ -13,7 +13,17 @@ export const webSocket: WebSocketFeature = {
     const { url } = address;
     const { heartbeatMs } = gateway.sse;
     const { maxQueuedBytes } = gateway.derived;
-    const options = { connectTimeoutMs, maxQueuedBytes, url, headers, tls, tokens, answerTimeoutMs, onStarted, heartbeatMs };
+    const options = {
+      connectTimeoutMs,
+      maxQueuedBytes,
+      url,
+      headers,
+      tls,
+      tokens,
+      answerTimeoutMs,
+      onStarted,
+      heartbeatMs,
+    };
     const open: OpenBackend = (events, opening) => openWebSocket(options, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   },

@@ -24,8 +24,8 @@ function probed(options: object = {}) {
   health.add('it', { transport: 'stdio', isRequired: false, era: () => 'legacy' });
   const times = { probes: { everyMs: 1_000 }, timeouts: { startMs: 100 } };
   const config = { name: 'it', credentials: {}, forwardHeaders: [], ...times, ...options };
-  const modern = { findEra: () => state.era };
-  const served = { config, modern, running: { openSibling: open } } as unknown as ServedServer;
+  const eras = { findEra: () => state.era };
+  const served = { config, eras, running: { openSibling: open } } as unknown as ServedServer;
   const told: unknown[] = [];
   const note = (level: string) => (fields: object, msg: string) => void told.push({ level, msg, ...fields });
   const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;

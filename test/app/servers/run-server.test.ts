@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { features } from '../../../src/features.ts';
 import { configurationDigest, openersOf } from '../../../src/app/servers/run-server.ts';
 import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
+import { features } from '../../../src/features.ts';
 
 function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig } {
   const result = readConfiguration({ argv, env: {}, readFile: () => '' });

@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Gateway, startGateway } from '../../../src/app/gateway.ts';
 import { readConfiguration } from '../../../src/config/config.ts';
-import { features } from '../../../src/features.ts';
 import { createLog } from '../../../src/core/ops/log/log.ts';
 import { readLogLevels } from '../../../src/core/ops/log/log-parts.ts';
+import { features } from '../../../src/features.ts';
 
 /** Revisions that nobody has published: one more object each in the table, with one more header. */
 const invented = '2031-01-01';

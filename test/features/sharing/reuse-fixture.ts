@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
-import type { Backend, OpenOptions, ProcessHolder } from '../../../src/core/backend/backend.ts';
 import type { KeptProcessesOptions } from '../../../src/app/features/servers.ts';
+import type { Backend, OpenOptions, ProcessHolder } from '../../../src/core/backend/backend.ts';
 import { KeptProcesses } from '../../../src/features/sharing/kept-processes.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { createInbox } from '../../support/wait-for.ts';

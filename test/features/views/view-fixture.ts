@@ -2,8 +2,8 @@ import type { RequestIds } from '../../../src/core/backend/backend.ts';
 import { FilterRules } from '../../../src/core/backend/filter-rules.ts';
 import type { Reason } from '../../../src/core/protocol/faults.ts';
 import type { Message } from '../../../src/core/protocol/message/message.ts';
-import { openView } from '../../../src/features/views/view-backend.ts';
 import type { NameTroubles } from '../../../src/features/views/name-reports.ts';
+import { openView } from '../../../src/features/views/view-backend.ts';
 import { createFakeServer, type FakeBackend, type FakeServer, readMessage } from '../../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../../support/wait-for.ts';
 

@@ -1,8 +1,8 @@
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
+import { parseRedisUrl } from '../../../config/redis-url.ts';
 import { minute, second } from '../../../config/units.ts';
 import { isLoopback } from '../../../core/auth/origin-rules.ts';
-import { parseRedisUrl } from '../../../config/redis-url.ts';
 import { exposureOf } from '../../access/exposure.ts';
 
 /** A note for the operator about a valid configuration. */

@@ -6,7 +6,7 @@ import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
-import { type Features, needed } from '../../features/features.ts';
+import { type Features, needed } from '../../features/gateway-features.ts';
 import type { RedisFeature, RedisFindings } from '../../features/stores.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readTlsFiles } from '../../tls-files.ts';

@@ -8,9 +8,9 @@ import type { Era } from '../../../core/protocol/revisions.ts';
 import { methodNotFound } from '../../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../../core/server/server-events.ts';
 import { isObject } from '../../../core/util/is-object.ts';
-import { probeEra } from '../../../features/eras/modern/era-probe.ts';
-import { probeEraOverHttp } from '../../../features/eras/modern/http-era-probe.ts';
-import type { Features } from '../../features/features.ts';
+import type { ErasFeature } from '../../features/eras.ts';
+import type { Features } from '../../features/gateway-features.ts';
+import type { Openers } from '../../features/servers.ts';
 import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
   explainEcho,
@@ -21,8 +21,7 @@ import {
   RefusedError,
   StdoutNoise,
 } from '../../probes/probe-session.ts';
-import type { Openers } from '../../features/servers.ts';
-import { filtersOf, openersOf } from '../../servers/run-server.ts';
+import { filterInterceptors, openersOf } from '../../servers/run-server.ts';
 import { version } from '../../version.ts';
 import { type FilteredItems, ListedItems, noFilters } from './unused-filters.ts';
 
@@ -71,10 +70,16 @@ export async function examine(
   // The filter comes after the observer, which sees the names that the filter hides.
   const items = new ListedItems();
   const telemetry = { emit, processInterceptors: () => [items.observe] };
-  const { open, openModern, isOverHttp } = openersOf({ ...server, ...noFilters }, config, features, environment, telemetry);
-  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filtersOf(server, features));
+  const { open, openModern, isOverHttp } = openersOf(
+    { ...server, ...noFilters },
+    config,
+    features,
+    environment,
+    telemetry,
+  );
+  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filterInterceptors(server, features));
   const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
-  const found = await examineEras(server, openers);
+  const found = await examineEras(server, openers, features);
   return { ...found, transport: transport === 'auto' ? 'http' : transport, items };
 }
 
@@ -84,17 +89,18 @@ export async function examine(
 export async function examineEras(
   { era, timeouts: { startMs: startTimeoutMs } }: Pick<ServerConfig, 'era' | 'timeouts'>,
   openers: Openers,
+  { eras }: Features,
 ): Promise<Findings> {
   const { open, openModern, isOverHttp } = openers;
   const tryLegacy = (): Promise<Findings> => examineIn('legacy', open, startTimeoutMs);
-  if (openModern === undefined) return tryLegacy();
+  if (openModern === undefined || eras === undefined) return tryLegacy();
   const tryModern = (): Promise<Findings> => examineIn('modern', openModern, startTimeoutMs);
   if (era !== 'auto') {
     return (era === 'modern' ? tryModern() : tryLegacy()).catch(async (error: Error) => {
       throw await explainForcedEra(error, era, openers, startTimeoutMs);
     });
   }
-  if ((await findEra(openModern, isOverHttp ? open : undefined, startTimeoutMs)) === 'legacy') return tryLegacy();
+  if ((await findEra(eras, openModern, isOverHttp ? open : undefined, startTimeoutMs)) === 'legacy') return tryLegacy();
   const modern = await tryModern();
   // The official SDK can serve both eras with one program. The answers of one era do not mention the other.
   const legacy = await tryLegacy().catch((error: Error) => error);
@@ -112,7 +118,12 @@ export async function examineEras(
 const witnessAfterMs = 1_000;
 
 /** @param openLegacy for a server over HTTP */
-async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, timeoutMs: number): Promise<Era> {
+async function findEra(
+  eras: ErasFeature,
+  open: OpenBackend,
+  openLegacy: OpenBackend | undefined,
+  timeoutMs: number,
+): Promise<Era> {
   let output: readonly string[] | undefined;
   const noise = new StdoutNoise();
   const isOverHttp = openLegacy !== undefined;
@@ -120,9 +131,7 @@ async function findEra(open: OpenBackend, openLegacy: OpenBackend | undefined, t
   const onLateEnd = ({ lastOutput }: BackendEnd): void => {
     output = lastOutput;
   };
-  const probe = isOverHttp
-    ? probeEraOverHttp({ open, openLegacy, version, timeoutMs })
-    : probeEra({ open, version, timeoutMs, witnessAfterMs, onNoise, onLateEnd });
+  const probe = eras.detect({ open, openLegacy, version, timeoutMs, witnessAfterMs, onNoise, onLateEnd });
   const outcome = await probe.outcome;
   await probe.close();
   if (outcome.era !== undefined) return outcome.era;

@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../../../config/config.ts';
-import { FilterRules } from '../../../core/backend/filter-rules.ts';
 import { isAcceptedName, namesToShow, ViewNames } from '../../../config/servers/view-names.ts';
+import { FilterRules } from '../../../core/backend/filter-rules.ts';
 import type { Advice } from './advice.ts';
 import type { Findings } from './examine-server.ts';
 

@@ -304,3 +304,7 @@ class Link implements Backend, BackendEvents {
     contain('backend', () => this.#user.onEnd(end));
   }
 }
+
+/** As `linkBackends`, for backends that have links already: nothing is added where nobody looks. */
+export const linkIfAny = (open: OpenBackend, interceptors: readonly CreateInterceptor[]): OpenBackend =>
+  interceptors.length === 0 ? open : linkBackends(open, interceptors);

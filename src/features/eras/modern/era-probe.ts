@@ -1,33 +1,12 @@
+import type { EraProbe, ProbeOutcome } from '../../../app/features/eras.ts';
 import type { BackendEnd } from '../../../core/backend/backend.ts';
 import { McpClient } from '../../../core/backend/mcp-client.ts';
 import { isResponse, type NoResponse } from '../../../core/backend/own-requests.ts';
 import type { BackendOfProbe, OpenForProbe } from '../../../core/backend/starting/probed-backend.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
-import type { Era } from '../../../core/protocol/revisions.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
-
-/** The result of a probe: the era, or the end that prevented an answer. */
-export type ProbeOutcome =
-  | {
-      readonly era: Era;
-      /** True for a refusal that legacy servers give, but that can have another reason. */
-      readonly isDoubtful: boolean;
-    }
-  | {
-      readonly era: undefined;
-      readonly end: BackendEnd | undefined;
-      /** The command sends back what it gets. */
-      readonly isEcho?: boolean;
-    };
-
-/** A running probe. */
-export interface EraProbe {
-  readonly outcome: Promise<ProbeOutcome>;
-  /** Ends the probe and its process. Resolves when both are gone. */
-  close(): Promise<void>;
-}
 
 export interface ProbeOptions {
   /** Opens a process or a connection that serves nobody yet. */

@@ -1,10 +1,11 @@
+import type { EraProbe, ProbeOutcome } from '../../../app/features/eras.ts';
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import { McpClient } from '../../../core/backend/mcp-client.ts';
 import { isResponse } from '../../../core/backend/own-requests.ts';
 import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
-import type { EraProbe, ProbeOptions, ProbeOutcome } from './era-probe.ts';
+import type { ProbeOptions } from './era-probe.ts';
 
 /** Options of a probe over HTTP. */
 export interface HttpProbeOptions extends Pick<ProbeOptions, 'version' | 'timeoutMs' | 'headers'> {

@@ -1,14 +1,15 @@
+import type { EraProbe, ProbeOutcome } from '../../../app/features/eras.ts';
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import type { OpenForProbe } from '../../../core/backend/starting/probed-backend.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { differsByClient, isClientRefused, type Server } from '../../../core/server/server.ts';
+import type { LegacyProcesses } from '../../../core/server/share.ts';
 import type { SharedServerEvent } from '../../../core/server/shared-server-events.ts';
 import { failedStartReason } from '../../../core/session/end-reason.ts';
-import type { LegacyProcesses } from '../../../core/server/share.ts';
 import type { Emit } from '../../../core/util/telemetry/emit.ts';
-import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
+import { probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
 
 export interface ServerEraOptions {

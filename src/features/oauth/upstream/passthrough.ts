@@ -1,8 +1,9 @@
-import type { RelayedDocument } from '../../../app/features/access.ts';
 // src/features/oauth/upstream: clients that authorize at the server itself: its challenges, its metadata, and its verdict on tokens.
 import type { IncomingMessage } from 'node:http';
+import type { RelayedDocument } from '../../../app/features/access.ts';
 import { type BearerToken, readBearerToken } from '../../../core/auth/bearer-token.ts';
 import { anonymousIdentity, type Challenge, type Identity } from '../../../core/auth/identity.ts';
+import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { pathOf } from '../../../core/protocol/http/request-header.ts';
 import { parseBounded } from '../../../core/protocol/json/scalar.ts';
@@ -11,7 +12,6 @@ import { rootMetadataPath } from '../tokens/protected-resources.ts';
 import { challengeForClients, metadataUrlIn } from './challenge.ts';
 import { UpstreamMetadata } from './relayed-metadata.ts';
 import { TokenChecks, type TokenVerdict } from './token-checks.ts';
-import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 
 /** Options of `Passthrough`. */
 export interface PassthroughOptions {

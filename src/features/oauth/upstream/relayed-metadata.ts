@@ -1,6 +1,6 @@
 import type { RelayedDocument } from '../../../app/features/access.ts';
-import { rootMetadataPath } from '../tokens/protected-resources.ts';
 import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
+import { rootMetadataPath } from '../tokens/protected-resources.ts';
 
 /** Options of `UpstreamMetadata`. */
 export interface UpstreamMetadataOptions {

@@ -1,8 +1,8 @@
 import type { BearerToken } from '../../../core/auth/bearer-token.ts';
+import type { SendUpstream, UpstreamAnswer } from '../../../core/auth/upstream-request.ts';
 import { readChallenge } from '../../../core/protocol/http/upstream-challenge.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { TokenFlights } from './token-flights.ts';
-import type { SendUpstream, UpstreamAnswer } from '../../../core/auth/upstream-request.ts';
 
 /** What the server says about a token. */
 export type TokenVerdict =

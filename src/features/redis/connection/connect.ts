@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { backoff } from '../../../core/util/timing/backoff.ts';
 import { parseRedisUrl, type RedisTarget } from '../../../config/redis-url.ts';
+import { backoff } from '../../../core/util/timing/backoff.ts';
 
 /** A client of one server, given by its address or found by sentinels, or of a cluster. */
 export type RedisClient = Redis | Cluster;

@@ -1,6 +1,7 @@
-import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 import type { RemoteServer } from '../../../config/config.ts';
+import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 import { connectTimeoutMs, type UpstreamTls } from '../../../core/backend/upstream-tls.ts';
+import { parseBounded } from '../../../core/protocol/json/scalar.ts';
 import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
 import { createBackpressureGroup } from './backpressure-group.ts';
 import { openHttpConnection } from './http-connection.ts';
@@ -30,6 +31,6 @@ export function createSend({ headers: own }: RemoteServer, { origin }: URL, tls:
     }
     const bytes = await readJsonBody(answer.body, flow, maxDocumentBytes);
     if (bytes === undefined) throw new Error('the document is too large');
-    return { status, headers: answer.headers, json: JSON.parse(bytes.toString()) as unknown };
+    return { status, headers: answer.headers, json: parseBounded(bytes, maxDocumentBytes) };
   };
 }

@@ -1,8 +1,9 @@
 // src/features/websocket/endpoint: clients on a WebSocket.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Server as NetServer, Server, Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocketEndpoint, WebSocketEndpointOptions } from '../../../app/features/endpoints.ts';
 import type { Endpoint } from '../../../core/http/http-context.ts';
 import { endIfUnanswered } from '../../../core/http/malformed-requests.ts';
 import { type AdmissionOptions, behindAdmission } from '../../../core/http/pipeline/admission.ts';
@@ -12,26 +13,7 @@ import { contain } from '../../../core/util/boundary.ts';
 import { loadLibrary } from '../../../core/util/load-library.ts';
 import { subprotocol, webSocketLimits } from '../websocket-peer.ts';
 import { UpgradeContext } from './upgrade-context.ts';
-import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
-
-/** The options that differ between connections. */
-type PerConnection = 'server' | 'sender' | 'permit' | 'authorization';
-
-/** Options of the WebSocket endpoints of a gateway. */
-interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, PerConnection> {
-  /** Limit of one message of a client. */
-  readonly maxBodyBytes: number;
-}
-
-/** The WebSocket endpoints of a gateway. */
-interface WebSocketEndpoint {
-  /** Sets the servers, by the path of their endpoint, and the rules for their clients. Open connections continue. */
-  route(servers: ReadonlyMap<string, AdmissionOptions>): void;
-  /** Answers the upgrade requests of this HTTP server that want a WebSocket; others are served without an upgrade. */
-  attach(http: NetServer): void;
-  /** Closes the open connections; resolves when none is left, after `graceMs` at the latest. */
-  close(graceMs: number): Promise<void>;
-}
+import { WebSocketConnection } from './websocket-connection.ts';
 
 /**
  * Creates the endpoints for WebSocket clients (docs/decisions/0195). The guards run before the upgrade; then each

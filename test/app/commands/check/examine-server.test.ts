@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { examineEras } from '../../../../src/app/commands/check/examine-server.ts';
+import { features } from '../../../../src/features.ts';
 import { discovered } from '../../../features/eras/modern/shared-fixture.ts';
 import { createFakeServer } from '../../../support/fake-backend.ts';
 
@@ -14,7 +15,7 @@ function check(initialized: object | undefined) {
       if (outcome !== undefined) backend.says({ jsonrpc: '2.0', id, ...outcome });
     }),
   );
-  const found = examineEras({ era: 'auto', timeouts }, { open, openModern: open, isOverHttp: false });
+  const found = examineEras({ era: 'auto', timeouts }, { open, openModern: open, isOverHttp: false }, features);
   return { found, living };
 }
 
@@ -58,7 +59,7 @@ async function listedBy(capabilities: object, answer: (cursor: unknown) => objec
       if (id !== undefined && outcome !== undefined) backend.says({ jsonrpc: '2.0', id, ...outcome });
     }),
   );
-  const found = examineEras({ era: 'legacy', timeouts }, { open, openModern: undefined, isOverHttp: false });
+  const found = examineEras({ era: 'legacy', timeouts }, { open, openModern: undefined, isOverHttp: false }, features);
   await vi.advanceTimersByTimeAsync(3_000);
   return found;
 }
@@ -102,7 +103,7 @@ describe('lists that careless servers give', () => {
 describe('a check', () => {
   it('recognises a command that sends back what it is told, at once', async () => {
     const { open, living } = createFakeServer((message, backend) => queueMicrotask(() => backend.says(message)));
-    const found = examineEras({ era: 'auto', timeouts }, { open, openModern: open, isOverHttp: false });
+    const found = examineEras({ era: 'auto', timeouts }, { open, openModern: open, isOverHttp: false }, features);
     const failed = expect(found).rejects.toMatchObject({
       message: expect.stringContaining('own request'),
       help: expect.stringMatching(/terminal.*-t/),
@@ -127,7 +128,7 @@ describe('a check', () => {
         }),
       );
       const openers = { open, openModern: era === 'auto' ? open : undefined, isOverHttp: false };
-      const found = examineEras({ era, timeouts }, openers);
+      const found = examineEras({ era, timeouts }, openers, features);
       await vi.advanceTimersByTimeAsync(8_000);
       expect((await found).eras).toEqual(['legacy']);
     },

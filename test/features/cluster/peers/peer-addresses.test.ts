@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { advertisedLink, peerAddressesOf } from '../../../../src/features/cluster/peers/peer-addresses.ts';
 import type { GatewayConfig } from '../../../../src/config/config.ts';
+import { advertisedLink, peerAddressesOf } from '../../../../src/features/cluster/peers/peer-addresses.ts';
 
 const usual = { host: 'local', port: 0, address: undefined };
 const linkTo = (link: Partial<{ host: string; port: number; address: string | undefined }>) =>

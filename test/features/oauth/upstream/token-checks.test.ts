@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { BearerToken } from '../../../../src/core/auth/bearer-token.ts';
-import { TokenChecks } from '../../../../src/features/oauth/upstream/token-checks.ts';
 import type { UpstreamAnswer } from '../../../../src/core/auth/upstream-request.ts';
+import { TokenChecks } from '../../../../src/features/oauth/upstream/token-checks.ts';
 
 /** Checks at a server that answers when the test says so. */
 function createChecks() {

@@ -1,7 +1,7 @@
 import { ReplyError } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { addressOf } from '../../../../src/config/redis-url.ts';
+import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { explainTrouble } from '../../../../src/features/redis/diagnose/trouble.ts';
 
 const ofSystem = (code: string): Error => Object.assign(new Error(`connect ${code} 10.0.0.1:6379`), { code });

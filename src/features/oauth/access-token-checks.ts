@@ -3,9 +3,9 @@ import type { CreateTokenAuthenticator, SharedSecrets } from '../../app/features
 import type { GatewayConfig } from '../../config/config.ts';
 import type { Introspection } from '../../config/options/introspection-option.ts';
 import { detach } from '../../core/util/boundary.ts';
+import { possessionOptions } from './possession-options.ts';
 import type { IntrospectedTokens } from './tokens/token-authenticator.ts';
 import type { ClaimRules } from './tokens/token-claims.ts';
-import { possessionOptions } from './possession-options.ts';
 
 /**
  * Signature algorithms with a public key (RFC 7518, section 3.1; RFC 8037). With a shared secret, every verifier of

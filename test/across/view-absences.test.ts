@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Absences } from '../../../src/features/views/absences.ts';
+import { Absences } from '../../src/features/views/absences.ts';
 
 const user = (subject: string) => ({ issuer: 'i', subject, client: 'c' });
 

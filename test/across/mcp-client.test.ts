@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { McpClient } from '../../../src/core/backend/mcp-client.ts';
-import { OwnRequests } from '../../../src/core/backend/own-requests.ts';
-import { nextOwnId } from '../../../src/core/protocol/ids/own-ids.ts';
-import { createMessage } from '../../../src/core/protocol/message/message.ts';
-import { probeEra } from '../../../src/features/eras/modern/era-probe.ts';
-import { asMessage } from '../../support/as-message.ts';
-import { createFakeServer } from '../../support/fake-backend.ts';
+import { McpClient } from '../../src/core/backend/mcp-client.ts';
+import { OwnRequests } from '../../src/core/backend/own-requests.ts';
+import { nextOwnId } from '../../src/core/protocol/ids/own-ids.ts';
+import { createMessage } from '../../src/core/protocol/message/message.ts';
+import { probeEra } from '../../src/features/eras/modern/era-probe.ts';
+import { asMessage } from '../support/as-message.ts';
+import { createFakeServer } from '../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

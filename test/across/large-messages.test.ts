@@ -3,14 +3,14 @@ import { createServer } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { openStdio } from '../../../src/core/backend/stdio/stdio-backend.ts';
-import { openModernHttp } from '../../../src/features/remote/modern-http/modern-http-backend.ts';
-import { openSocket } from '../../../src/features/remote/socket/socket-backend.ts';
-import { openSse } from '../../../src/features/remote/sse/sse-backend.ts';
-import { openStreamableHttp } from '../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { openWebSocket } from '../../../src/features/websocket/backend/websocket-backend.ts';
-import { listenHttp, listening } from './local-servers.ts';
-import { type Opened, openBackend } from './open-backend.ts';
+import { openStdio } from '../../src/core/backend/stdio/stdio-backend.ts';
+import { openModernHttp } from '../../src/features/remote/modern-http/modern-http-backend.ts';
+import { openSocket } from '../../src/features/remote/socket/socket-backend.ts';
+import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
+import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { openWebSocket } from '../../src/features/websocket/backend/websocket-backend.ts';
+import { listenHttp, listening } from '../core/backend/local-servers.ts';
+import { type Opened, openBackend } from '../core/backend/open-backend.ts';
 
 const note = (data: string): string =>
   `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${data}}}`;

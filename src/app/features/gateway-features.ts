@@ -2,9 +2,16 @@
 
 import type { OAuthFeature } from './access.ts';
 import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
-import type { FiltersFeature, RemoteFeature, SharingFeature, UpstreamIdentityFeature, ViewsFeature } from './servers.ts';
+import type { ErasFeature, TasksFeature } from './eras.ts';
+import type {
+  FiltersFeature,
+  RemoteFeature,
+  SharingFeature,
+  UpstreamIdentityFeature,
+  ViewsFeature,
+} from './servers.ts';
 import type { ClusterFeature, FilesFeature, RedisFeature } from './stores.ts';
-import type { AuditFeature, ConsoleFeature, MetricsFeature, TracingFeature } from './telemetry.ts';
+import type { AuditFeature, ConsoleFeature, MetricsFeature, OperatorPortFeature, TracingFeature } from './telemetry.ts';
 
 /**
  * The features of a gateway. Each is optional: a gateway without one is complete otherwise. The assembly knows a feature
@@ -15,14 +22,17 @@ export interface Features {
   readonly cards?: CardsFeature;
   readonly cluster?: ClusterFeature;
   readonly console?: ConsoleFeature;
+  readonly eras?: ErasFeature;
   readonly files?: FilesFeature;
   readonly filters?: FiltersFeature;
   readonly legacySse?: LegacySseFeature;
   readonly metrics?: MetricsFeature;
   readonly oauth?: OAuthFeature;
+  readonly operatorPort?: OperatorPortFeature;
   readonly redis?: RedisFeature;
   readonly remote?: RemoteFeature;
   readonly sharing?: SharingFeature;
+  readonly tasks?: TasksFeature;
   readonly tracing?: TracingFeature;
   readonly upstreamIdentity?: UpstreamIdentityFeature;
   readonly views?: ViewsFeature;
@@ -35,5 +45,7 @@ export interface Features {
  */
 export function needed<Feature>(feature: Feature | undefined, option: string): Feature {
   if (feature !== undefined) return feature;
-  throw new Error(`This build of the gateway has no support for ${option}. Remove the option, or use a complete build.`);
+  throw new Error(
+    `This build of the gateway has no support for ${option}. Remove the option, or use a complete build.`,
+  );
 }

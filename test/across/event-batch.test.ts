@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SseEvent } from '../../../src/core/protocol/wire/sse.ts';
+import type { SseEvent } from '../../src/core/protocol/wire/sse.ts';
 import {
   createBatch,
   createFinalBatch,
@@ -10,8 +10,8 @@ import {
   createRetryBatch,
   type EventBatch,
   gapBatch,
-} from '../../../src/core/reply/event-batch.ts';
-import { ReceivedBatch } from '../../../src/features/cluster/forward/received-events.ts';
+} from '../../src/core/reply/event-batch.ts';
+import { ReceivedBatch } from '../../src/features/cluster/forward/received-events.ts';
 
 const at = (seq: number) => ({ stream: 3, epoch: 5, seq });
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { FilterRules } from '../../../../src/core/backend/filter-rules.ts';
-import { filterTools } from '../../../../src/core/http/replies/filter-tools.ts';
-import { readListItems } from '../../../../src/core/protocol/list-page.ts';
-import { findRemoval, removeFromEach } from '../../../../src/core/protocol/message/edit-members.ts';
-import { offeredTools } from '../../../../src/core/protocol/modern/offered-tools.ts';
-import { type FilterOutcome, filterList } from '../../../../src/features/filters/edit-tools.ts';
+import { FilterRules } from '../../src/core/backend/filter-rules.ts';
+import { filterTools } from '../../src/core/http/replies/filter-tools.ts';
+import { readListItems } from '../../src/core/protocol/list-page.ts';
+import { findRemoval, removeFromEach } from '../../src/core/protocol/message/edit-members.ts';
+import { offeredTools } from '../../src/core/protocol/modern/offered-tools.ts';
+import { type FilterOutcome, filterList } from '../../src/features/filters/edit-tools.ts';
 
 /**
  * Each path that changes, filters or merges a list of a server has the same limits (P8). Beyond them it says so, instead

@@ -2,15 +2,15 @@ import { createServer as createHttpServer, type ServerResponse } from 'node:http
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
-import type { BackendEvents, OpenBackend } from '../../../src/core/backend/backend.ts';
-import { openStdio } from '../../../src/core/backend/stdio/stdio-backend.ts';
-import { openModernHttp } from '../../../src/features/remote/modern-http/modern-http-backend.ts';
-import { openSocket } from '../../../src/features/remote/socket/socket-backend.ts';
-import { openSse } from '../../../src/features/remote/sse/sse-backend.ts';
-import { openStreamableHttp } from '../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { openWebSocket } from '../../../src/features/websocket/backend/websocket-backend.ts';
-import { listenHttp, listening } from './local-servers.ts';
-import { openBackend } from './open-backend.ts';
+import type { BackendEvents, OpenBackend } from '../../src/core/backend/backend.ts';
+import { openStdio } from '../../src/core/backend/stdio/stdio-backend.ts';
+import { openModernHttp } from '../../src/features/remote/modern-http/modern-http-backend.ts';
+import { openSocket } from '../../src/features/remote/socket/socket-backend.ts';
+import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
+import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { openWebSocket } from '../../src/features/websocket/backend/websocket-backend.ts';
+import { listenHttp, listening } from '../core/backend/local-servers.ts';
+import { openBackend } from '../core/backend/open-backend.ts';
 
 /** A flood of texts of one letter, which are no messages. Each reader of texts is flooded (P8). */
 const count = 50_000;

@@ -1,21 +1,21 @@
 import { describe, expect, it, vi } from 'vitest';
-import { CredentialWatch } from '../../../../src/core/auth/credential-watch.ts';
+import { CredentialWatch } from '../../src/core/auth/credential-watch.ts';
 import {
   findPostOnlyReason,
   StreamableHttpEndpoint,
   type StreamableHttpEndpointOptions,
-} from '../../../../src/core/http/endpoints/streamable-http.ts';
-import { formatEventId } from '../../../../src/core/protocol/wire/event-id.ts';
-import { faultAnswer, type Reply } from '../../../../src/core/reply/reply.ts';
-import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
-import { keyFromId } from '../../../../src/core/session/session-key.ts';
-import { ModernEndpoint } from '../../../../src/features/eras/endpoint/modern.ts';
-import { SessionlessEndpoint } from '../../../../src/features/eras/endpoint/sessionless.ts';
-import { ListCache } from '../../../../src/features/eras/modern/list-cache.ts';
-import type { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
-import type { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
-import { createHttpContext, type FakeRequest } from '../../../support/http-context.ts';
-import { alice, createAdmissionOptions } from '../admission-fixture.ts';
+} from '../../src/core/http/endpoints/streamable-http.ts';
+import { formatEventId } from '../../src/core/protocol/wire/event-id.ts';
+import { faultAnswer, type Reply } from '../../src/core/reply/reply.ts';
+import type { SessionHandle } from '../../src/core/session/session-handle.ts';
+import { keyFromId } from '../../src/core/session/session-key.ts';
+import { ModernEndpoint } from '../../src/features/eras/endpoint/modern.ts';
+import { SessionlessEndpoint } from '../../src/features/eras/endpoint/sessionless.ts';
+import { ListCache } from '../../src/features/eras/modern/list-cache.ts';
+import type { ModernServer } from '../../src/features/eras/modern/modern-server.ts';
+import type { Groups } from '../../src/features/eras/modern-on-legacy/groups.ts';
+import { createHttpContext, type FakeRequest } from '../support/http-context.ts';
+import { alice, createAdmissionOptions } from '../core/http/admission-fixture.ts';
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';

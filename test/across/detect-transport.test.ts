@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { createTransportDetector, type WebTransport } from '../../../src/core/backend/detect-transport.ts';
-import { openSse } from '../../../src/features/remote/sse/sse-backend.ts';
-import { openStreamableHttp } from '../../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { beginStream, event, startSseServer } from '../../features/remote/sse/sse-server.ts';
+import { createTransportDetector, type WebTransport } from '../../src/core/backend/detect-transport.ts';
+import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
+import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { beginStream, event, startSseServer } from '../features/remote/sse/sse-server.ts';
 import {
   greet,
   initialize,
   initialized,
   type Received,
   startHttpServer,
-} from '../../features/remote/streamable-http/streamable-http-server.ts';
-import { openBackend } from './open-backend.ts';
+} from '../features/remote/streamable-http/streamable-http-server.ts';
+import { openBackend } from '../core/backend/open-backend.ts';
 
 const answer = JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion: '2024-11-05' } });
 

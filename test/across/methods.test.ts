@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { ScopeRules } from '../../../src/core/auth/scopes/scope-rules.ts';
-import { foldedMethodOf } from '../../../src/core/backend/filter-rules.ts';
-import { isHarmless } from '../../../src/core/call/rerun.ts';
-import { readTaskUpdate } from '../../../src/core/call/tasks.ts';
-import { methodLabel, methodsOf } from '../../../src/core/ops/metrics/method-labels.ts';
-import { parseAffinity } from '../../../src/core/protocol/affinity.ts';
-import { newestModern } from '../../../src/core/protocol/known-revisions.ts';
-import { readCallName } from '../../../src/core/protocol/message/call-name.ts';
-import { createMessage } from '../../../src/core/protocol/message/message.ts';
-import { isVendorNotification } from '../../../src/core/protocol/message/vendor-notification.ts';
-import { extensions } from '../../../src/core/protocol/methods/extensions.ts';
-import type { Method } from '../../../src/core/protocol/methods/method.ts';
-import { unknownMethod } from '../../../src/core/protocol/methods/method.ts';
+import { ScopeRules } from '../../src/core/auth/scopes/scope-rules.ts';
+import { foldedMethodOf } from '../../src/core/backend/filter-rules.ts';
+import { isHarmless } from '../../src/core/call/rerun.ts';
+import { readTaskUpdate } from '../../src/core/call/tasks.ts';
+import { methodLabel, methodsOf } from '../../src/core/ops/metrics/method-labels.ts';
+import { parseAffinity } from '../../src/core/protocol/affinity.ts';
+import { newestModern } from '../../src/core/protocol/known-revisions.ts';
+import { readCallName } from '../../src/core/protocol/message/call-name.ts';
+import { createMessage } from '../../src/core/protocol/message/message.ts';
+import { isVendorNotification } from '../../src/core/protocol/message/vendor-notification.ts';
+import { extensions } from '../../src/core/protocol/methods/extensions.ts';
+import type { Method } from '../../src/core/protocol/methods/method.ts';
+import { unknownMethod } from '../../src/core/protocol/methods/method.ts';
 import {
   isDroppedForModern,
   isQuestion,
@@ -20,15 +20,15 @@ import {
   isUnknownToModern,
   methodOf,
   methods,
-} from '../../../src/core/protocol/methods/methods.ts';
-import { statusOf } from '../../../src/core/protocol/modern/error-status.ts';
-import { mirroredHeaders, missingHeader } from '../../../src/core/protocol/modern/mirrored-headers.ts';
-import { isChange } from '../../../src/core/protocol/modern/subscription-filter.ts';
-import { ClientState } from '../../../src/core/session/record/client-state.ts';
-import { isListChange, ListCache } from '../../../src/features/eras/modern/list-cache.ts';
-import { needsSession } from '../../../src/features/eras/modern-on-legacy/client-form.ts';
-import { asModernResponse } from '../../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
-import { blocksNextForMs } from '../../../src/features/remote/http-client/post-order.ts';
+} from '../../src/core/protocol/methods/methods.ts';
+import { statusOf } from '../../src/core/protocol/modern/error-status.ts';
+import { mirroredHeaders, missingHeader } from '../../src/core/protocol/modern/mirrored-headers.ts';
+import { isChange } from '../../src/core/protocol/modern/subscription-filter.ts';
+import { ClientState } from '../../src/core/session/record/client-state.ts';
+import { isListChange, ListCache } from '../../src/features/eras/modern/list-cache.ts';
+import { needsSession } from '../../src/features/eras/modern-on-legacy/client-form.ts';
+import { asModernResponse } from '../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
+import { blocksNextForMs } from '../../src/features/remote/http-client/post-order.ts';
 
 const params = { name: 'n', uri: 'u://x', taskId: 't' };
 const principal = { issuer: '', subject: '', client: '' };
