@@ -27,7 +27,7 @@ it('counts lines, types, files and folders of a checkout', () => {
     'src/a/short.ts': "import type { B } from './shared.ts';\nexport const a = (b: B) => b;\n",
     'src/a/shared.ts': 'export interface B {\n  type: 1;\n}\ntype C = B;\n\nexport abstract class D {}\n',
     'src/a/long.ts': 'call();\n'.repeat(401),
-    'src/a/b/c/d/deep.lua': 'return 1\n',
+    'src/core/a/b/c/d/deep.lua': 'return 1\n',
     'src/a/notes.txt': 'No code.\n',
     'src/features/console/page/page.js': 'call();\n'.repeat(3),
     'src/features/console/record.ts': "import '../a/long.ts';\nexport type E = 1;\n",

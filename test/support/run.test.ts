@@ -39,7 +39,7 @@ it('refuses a name that is no run, and lists those that are', async () => {
 });
 
 it.each(Object.entries(runs))('%s names programs, files and folders that are there', (_, { command }) => {
-  const paths = command.filter((word) => /^(?:test|node_modules)\//.test(word));
+  const paths = command.filter((word) => /^(?:test|scripts|node_modules)\//.test(word));
   expect(paths).not.toEqual([]);
   expect(paths.filter((path) => !existsSync(`${root}${path}`))).toEqual([]);
 });

@@ -18,7 +18,7 @@ export interface Opened {
 }
 
 export const childPath = (name: string): string =>
-  fileURLToPath(new URL(`../../fixtures/children/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../../../fixtures/children/${name}`, import.meta.url));
 
 const strayPids = new Set<number>();
 
