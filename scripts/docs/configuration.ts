@@ -177,6 +177,19 @@ other unknown key is an error too. A server name has 1 to 64 letters, digits, do
 **Several files.** \`include\` names a file or a folder, or a list of them, relative to the file. In a folder, the gateway reads all files that end with
 \`.json\` or \`.jsonc\`, in the order of their names. An included file contains servers, but no options of the gateway. When an included file changes, the gateway reloads its configuration.
 
+**The folder \`servers.d\`** beside the file belongs to it, without \`include\`. \`mcp-gangway add\` writes a file there for each server:
+
+\`\`\`sh
+mcp-gangway add git --config gangway.json -- uvx mcp-server-git
+mcp-gangway add maps --config gangway.json --defaults.hibernateAfter 10m https://maps.example.com/mcp
+mcp-gangway list --config gangway.json
+mcp-gangway remove git --config gangway.json
+\`\`\`
+
+\`add\` and \`remove\` first check the whole configuration, as it would be afterwards. If something is wrong, they change nothing. A gateway that runs with
+the file serves a new server within seconds, and ends a removed one in order. \`add\` creates a missing file. It takes the options of a server. Values of \`--env\` can
+be secrets, so only the owner can read such a file.
+
 **References.** Any string in the file can contain references:
 
 | Reference | Replaced by |

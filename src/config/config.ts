@@ -15,6 +15,7 @@ import { type GatewayOptions, gatewayOptions, type ServerOptions, serverOptions 
 import { accessRules, type GatewayAccess, gatewayRules } from './rules/gateway-rules.ts';
 import { checkRules } from './rules/rules.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
+import { readServerListRequest, type ServerListRequest } from './servers/server-list-request.ts';
 import { readViews } from './servers/views.ts';
 import { type CommandLine, checkCommandWord, readCommandLine } from './sources/command-line.ts';
 import { forms, type HelpTopic, helpTopics } from './sources/command-table.ts';
@@ -66,6 +67,7 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'schema' }
   | { readonly ok: true; readonly command: 'completion'; readonly shell: string }
   | { readonly ok: true; readonly command: 'key'; readonly key: KeyRequest }
+  | { readonly ok: true; readonly command: 'add' | 'remove' | 'list'; readonly request: ServerListRequest }
   | {
       readonly ok: true;
       readonly command: 'serve' | 'check' | 'health' | 'print';
@@ -138,6 +140,10 @@ export function readConfiguration({
   if (command === 'key') {
     const key = readKeyRequest(word, line.flags, Date.now(), report);
     return key === undefined || faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, key };
+  }
+  if (command === 'add' || command === 'remove' || command === 'list') {
+    const request = readServerListRequest(command, line, env, report);
+    return request === undefined || faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, request };
   }
   checkCommandWord(command, word, report);
   if (command === 'completion' || word === 'schema') {

@@ -279,7 +279,11 @@ describe('references', () => {
     ]);
     const readFile = (path: string): string => files.get(path) ?? '';
     const result = readConfiguration({ argv: ['--config', 'g.json'], env: {}, readFile, listFolder });
-    expect(result).toMatchObject({ ok: true, config: { servers: [{ name: 'a' }] }, included: ['inc/a.json'] });
+    expect(result).toMatchObject({
+      ok: true,
+      config: { servers: [{ name: 'a' }] },
+      included: ['inc/a.json', 'servers.d'],
+    });
   });
 
   it('work in the API keys of the environment', () => {

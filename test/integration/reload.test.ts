@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type ChangingFile, changingFile } from '../support/changing-file.ts';
 import { everythingFixture, type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
@@ -55,6 +57,27 @@ async function start(mcpServers: object, options: object = {}, adminPort = 0): P
     },
   };
 }
+
+/** Runs a command of the program, and resolves with what it prints. */
+const command = async (...args: string[]): Promise<string> =>
+  (await promisify(execFile)(node ?? '', [`${root}dist/main.js`, ...args])).stdout;
+
+describe('a server that is added by a command', () => {
+  it('is served by the running gateway, until another command removes it', async () => {
+    const { gateway, file, urlOf } = await start({ own: everything });
+    const told = () => gateway.logs().filter(({ msg }) => outcomes.test(String(msg))).length;
+    expect(await command('add', 'mini', '--config', file.path, '--', ...[mini.command ?? '', ...mini.args])).toContain(
+      'Added mini',
+    );
+    await waitFor(() => told() === 1, { what: 'the new folder to be read' });
+    expect((await post(urlOf('mini'), initializeBody)).status).toBe(200);
+    expect(await command('list', '--config', file.path)).toMatch(/^own .*\nmini .*servers\.d/);
+    await command('remove', 'mini', '--config', file.path);
+    await waitFor(() => told() === 2, { what: 'the emptied folder to be read' });
+    const isGone = async (): Promise<boolean> => (await post(urlOf('mini'), initializeBody)).status === 404;
+    await waitFor(isGone, { what: 'the endpoint to end with its sessions' });
+  });
+});
 
 describe('a changed file', () => {
   it('adds, changes and removes servers; sessions of others go on, those of a changed one keep what they have', async () => {

@@ -39,14 +39,13 @@ const platformPage = docsPage('deploy.md#windows-and-macos');
  * @param features those of this build
  */
 export async function runCommand(features: Features): Promise<void> {
-  const read = (): Configuration =>
-    readConfiguration({
-      argv: argumentsGiven(),
-      env: process.env,
-      readFile: (path) => readFileSync(path, 'utf8'),
-      listFolder: (path) => (statSync(path).isDirectory() ? readdirSync(path) : undefined),
-      findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
-    });
+  const sources = {
+    env: process.env,
+    readFile: (path: string) => readFileSync(path, 'utf8'),
+    listFolder: (path: string) => (statSync(path).isDirectory() ? readdirSync(path) : undefined),
+    findCommand: (name: string) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
+  };
+  const read = (): Configuration => readConfiguration({ ...sources, argv: argumentsGiven() });
   process.stdout.on('error', ignoreClosedPipe);
   const configuration = read();
   if (!configuration.ok) {
@@ -56,6 +55,14 @@ export async function runCommand(features: Features): Promise<void> {
     return;
   }
   if (configuration.command === 'key') return createKey(configuration.key);
+  if ('request' in configuration) {
+    const { changeServers } = await import('./servers-command.ts');
+    const { stdout = '', stderr = '', exitCode } = changeServers(configuration.request, sources);
+    process.stdout.write(stdout);
+    process.stderr.write(stderr);
+    process.exitCode = exitCode;
+    return;
+  }
   if (!('config' in configuration)) {
     process.stdout.write(await textOf(configuration));
     return;
@@ -123,6 +130,9 @@ const remedies: Readonly<Record<Command, string>> = {
   check: correct,
   config: correct,
   health: correct,
+  add: correct,
+  remove: correct,
+  list: correct,
   completion: seeHelp,
   help: seeHelp,
   key: seeHelp,

@@ -106,7 +106,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
   const commandWord = facts?.example === undefined ? undefined : words.shift();
   if (facts?.takesOptions === true) reportWords(words, own, end !== -1, report);
   else if (facts !== undefined && (words.length > 0 || end !== -1))
-    report(command, `takes only one word, such as: mcp-gangway ${command} ${facts.example}`);
+    report(command, explainSurplusWord(command, facts.example));
   return {
     command,
     helpOn,
@@ -120,6 +120,11 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     hasStrayWord: hasStrayOption || words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
+
+const explainSurplusWord = (command: Command, example: string | undefined): string =>
+  example === undefined
+    ? 'takes no further word; remove it'
+    : `takes only one word, such as: mcp-gangway ${command} ${example}`;
 
 /** Reports the flags of other commands. */
 function reportFlagsOfOthers(flags: readonly string[], command: Command, report: ReportIssue): void {

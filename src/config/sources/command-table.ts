@@ -42,11 +42,16 @@ export const serverFlags: readonly CommandFlag[] = [
   flagOf('--name <name>', 'Name of the only server. Default: from its command.'),
 ];
 
+const fileFlag = flagOf(
+  '--config <file>',
+  'The configuration file of the gateway. Default: the file of the variable GANGWAY_CONFIG.',
+);
+
 /** The commands of the program. */
 export const commands = {
   serve: {
     takesOptions: true,
-    flags: [flagOf('--open', 'Open the status page in the browser when the gateway has started.')],
+    flags: [flagOf('--open', 'Open the status page in the browser at the start.')],
   },
   check: {
     takesOptions: true,
@@ -69,6 +74,60 @@ Exit code: 0 if everything works, 1 if a server or Redis does not, 2 if the
 configuration is invalid.
 
 Docs: ${docsPage('health.md')}`,
+  },
+  add: {
+    takesOptions: true,
+    example: 'git',
+    flags: [fileFlag, flagOf('--replace', 'Replace the server with this name, if there is one.')],
+    overview: ['add <name> … | remove <name> | list', 'change the servers of a file'],
+    help: `Adds a server to the folder servers.d beside the configuration file. A gateway
+that runs with this file serves it a second later.
+
+Usage:
+  mcp-gangway add <name> [options] -- <command> [args…]
+  mcp-gangway add <name> [options] <url>
+
+Options:
+{flags}
+  and the options of a server, such as --env NAME=VALUE: mcp-gangway --help all
+
+The command first checks the whole configuration with the new server, as
+check --config-only does. If something is wrong, it changes nothing. A missing
+configuration file is created.
+
+Docs: ${docsPage('reference/configuration.md')}`,
+  },
+  remove: {
+    takesOptions: false,
+    example: 'git',
+    flags: [fileFlag],
+    help: `Removes a server from the folder servers.d beside the configuration file. A
+gateway that runs with this file ends it a second later.
+
+Usage:
+  mcp-gangway remove <name> [options]
+
+Options:
+{flags}
+
+The command first checks the configuration without the server. If something is
+wrong, it changes nothing.
+
+Docs: ${docsPage('reference/configuration.md')}`,
+  },
+  list: {
+    takesOptions: false,
+    flags: [fileFlag, flagOf('--json', 'Print a JSON list instead of text.')],
+    help: `Lists the servers of a configuration file, with their command or URL, and the
+file that has each.
+
+Usage:
+  mcp-gangway list [options]
+
+Options:
+{flags}
+
+Docs: ${docsPage('reference/configuration.md')}`,
   },
   health: {
     takesOptions: true,
@@ -168,13 +227,15 @@ export type Command = keyof typeof commands | 'help' | 'version';
 export const factsOf = (command: Command): CommandFacts | undefined =>
   command === 'help' || command === 'version' ? undefined : commands[command];
 
-/** All flags of commands. */
+/** All flags of commands. Of flags with the same name, the first command's describes it. */
 export const commandFlags: ReadonlyMap<string, CommandFlag> = new Map(
-  [...serverFlags, ...commandNames.flatMap((name) => commands[name].flags)].map((each) => [each.flag, each]),
+  [...serverFlags, ...commandNames.flatMap((name) => commands[name].flags)]
+    .toReversed()
+    .map((each) => [each.flag, each]),
 );
 
 /** The words that can follow `--help`: all options, or a command. */
-export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'completion'] as const;
+export const helpTopics = ['all', 'check', 'config', 'add', 'remove', 'list', 'health', 'key', 'completion'] as const;
 
 /** A subject of help: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];

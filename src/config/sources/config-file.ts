@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { isObject } from '../../core/util/is-object.ts';
+import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
 import { options } from '../options/option-names.ts';
 import { viewLeaves } from '../options/options.ts';
@@ -60,7 +61,7 @@ export function readConfigFile(text: string, file: string, context: FileContext)
     context.note(memberPath(`${file}: `, key), why);
   }
   const { servers: included, files } = readIncluded(root, file, context);
-  const isComplete = Object.hasOwn(root, 'include');
+  const isComplete = Object.hasOwn(root, 'include') || included.length > 0;
   const own = readServers(root, file, isComplete, context);
   const names = new Set<string>();
   const servers = [...own, ...included].filter(({ name, path }) => {
@@ -117,7 +118,13 @@ function readRoot(text: string, file: string, context: FileContext): Readonly<Re
   return undefined;
 }
 
-/** Reads the files of `include`: files of servers, or folders of such files. Paths are relative to the including file. */
+/** The folder beside the configuration file whose servers belong to it, without `include`. */
+export const serversFolder = 'servers.d';
+
+/**
+ * Reads the files of `include`, and those of the folder `servers.d`: files of servers, or folders of such files. Paths are
+ * relative to the including file.
+ */
 function readIncluded(
   root: Readonly<Record<string, unknown>>,
   file: string,
@@ -133,13 +140,17 @@ function readIncluded(
     report(at, 'must be the path of a file or a folder, such as "servers.d", or a list of them');
     return { servers: [], files: [] };
   }
-  const paths = names.map((name) => join(dirname(file), String(name)));
+  const named = names.map((name) => join(dirname(file), String(name)));
+  const own = join(dirname(file), serversFolder);
+  // The folder may be made later, so it is watched in any case.
+  const paths = [...new Set([...named, own])];
   // Included files are named without their folder, so that the fault says where they are looked for.
   const reportUnreadable = (path: string, error: unknown): void =>
     report(at, `includes ${basename(path)}, which ${whyUnreadable(error, '', 'the folder of this file')}`);
   const found = paths.flatMap((path) => {
     try {
       const inside = listFolder(path);
+      if (inside === undefined && !named.includes(path)) return [];
       return (
         inside
           ?.filter((name) => /\.jsonc?$/.test(name))
@@ -147,7 +158,8 @@ function readIncluded(
           .map((name) => join(path, name)) ?? [path]
       );
     } catch (error) {
-      reportUnreadable(path, error);
+      const isAbsent = errorCodeOf(error) === 'ENOENT' && !named.includes(path);
+      if (!isAbsent) reportUnreadable(path, error);
       return [];
     }
   });
