@@ -178,7 +178,7 @@ describe('[S15] an error of a server or of Redis', () => {
   it('Redis that is away', async () => {
     const redis = await startUsedRedis();
     onTestFinished(() => redis.stop());
-    const gateway = await startGateway(withRecorder('--redis', redis.url, '--cluster.lease', '300ms'));
+    const gateway = await startGateway(withRecorder('--redis', redis.url, '--cluster.lease', '2s'));
     const session = await openRecorded(gateway.url);
     await redis.kill();
     const headers = { 'Mcp-Session-Id': session.id.replace(/^./, (c) => (c === 'a' ? 'b' : 'a')) };
