@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createTransportDetector, type WebTransport } from '../../src/core/backend/detect-transport.ts';
 import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { openBackend } from '../core/backend/open-backend.ts';
 import { beginStream, event, startSseServer } from '../features/remote/sse/sse-server.ts';
 import {
   greet,
@@ -11,7 +12,6 @@ import {
   type Received,
   startHttpServer,
 } from '../features/remote/streamable-http/streamable-http-server.ts';
-import { openBackend } from '../core/backend/open-backend.ts';
 
 const answer = JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion: '2024-11-05' } });
 

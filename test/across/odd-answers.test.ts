@@ -16,8 +16,8 @@ import { openSocket } from '../../src/features/remote/socket/socket-backend.ts';
 import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/features/websocket/backend/websocket-backend.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { openBackend } from '../core/backend/open-backend.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** The id of the call. The server's answer is a text in Latin-1, so that every byte can be written. */
 const id = 7;

@@ -14,8 +14,8 @@ import { SessionlessEndpoint } from '../../src/features/eras/endpoint/sessionles
 import { ListCache } from '../../src/features/eras/modern/list-cache.ts';
 import type { ModernServer } from '../../src/features/eras/modern/modern-server.ts';
 import type { Groups } from '../../src/features/eras/modern-on-legacy/groups.ts';
-import { createHttpContext, type FakeRequest } from '../support/http-context.ts';
 import { alice, createAdmissionOptions } from '../core/http/admission-fixture.ts';
+import { createHttpContext, type FakeRequest } from '../support/http-context.ts';
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
