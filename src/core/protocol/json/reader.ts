@@ -45,6 +45,12 @@ for (const byte of Buffer.from('"\\/bfnrt')) isEscape[byte] = 1;
 const largeBytes = 4 * 1024;
 const nearBytesOfLarge = 8;
 
+/** In a text of at most this many bytes, all bytes are read one by one: the set-up for words would cost as much. */
+const smallBytes = 256;
+
+const nearBytesOf = (bytes: number): number =>
+  bytes > largeBytes ? nearBytesOfLarge : bytes > smallBytes ? shortRun : smallBytes;
+
 const emptyBuffer: Buffer = Buffer.alloc(0);
 
 /** The position where the skipping of a value was interrupted, and the state to continue with. */
@@ -105,7 +111,7 @@ export class JsonReader {
     this.at = 0;
     this.fault = 'not_json';
     this.#runs = undefined;
-    this.#nearBytes = text.length > largeBytes ? nearBytesOfLarge : shortRun;
+    this.#nearBytes = nearBytesOf(text.length);
     this.#work = 0;
     this.#maxWork = text.length <= unboundedBytes ? maxWork : Math.min(maxWork, maxWorkFor(text.length));
     this.#step = step;

@@ -615,7 +615,7 @@ function decodeId(text: Buffer, members: FoundMembers | undefined, key: string):
   // A character has at most six bytes (`\u0041`), so a longer slice is refused without decoding.
   if (end - start > maxIdLength * 6 + 2) return undefined;
   if (first === 0x22) {
-    if (isAscii(text, start + 1, end - 1, latestId)) return latestId;
+    if (isAsciiText(text, start + 1, end - 1, latestId)) return latestId;
     const id = decodeString(text, members, key);
     if (id === undefined || id.length > maxIdLength) return undefined;
     if (id.length === end - start - 2) latestId = id; // so it has one byte for each character, and no escapes
@@ -632,7 +632,7 @@ function decodeId(text: Buffer, members: FoundMembers | undefined, key: string):
 let latestId = '';
 
 /** True if these bytes are the given text of ASCII characters. */
-function isAscii(bytes: Buffer, start: number, end: number, text: string): boolean {
+export function isAsciiText(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false;
   for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
   return true;
