@@ -28,6 +28,8 @@ export interface RouteParts {
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
   readonly tasks: GatewayTaskSet | undefined;
+  /** True if several instances can share the store. */
+  readonly isShared: boolean;
   readonly calls: CallTelemetry | undefined;
   readonly emit: AdmissionOptions['emit'];
   readonly addressOf: AdmissionOptions['addressOf'];
@@ -56,7 +58,7 @@ export function createRoutes(
   served: readonly ServedServer[],
   parts: RouteParts,
 ): GatewayRoutes {
-  const { sessions, marks, accessTo, health, connectionMetersOf, tasks, ...admission } = parts;
+  const { sessions, marks, accessTo, health, connectionMetersOf, tasks, isShared, ...admission } = parts;
   const { publicUrl } = config.listen;
   const routes = new Routes('request', 'no_such_path');
   const { app } = routes;
@@ -76,7 +78,19 @@ export function createRoutes(
       sessions,
       marks,
       meters,
-      tasks: afterMs === undefined ? undefined : tasks?.of(own.name, afterMs, marks),
+      tasks:
+        afterMs === undefined
+          ? undefined
+          : tasks?.of({
+              ...config.timeouts,
+              ...config.sse,
+              ...config.derived,
+              afterMs,
+              marks,
+              server: own.name,
+              rerun: own.rerun,
+              isLocalToInstance: isShared && own.address === undefined,
+            }),
       ...admission,
       ...access.of(own),
     };

@@ -254,6 +254,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     quotas,
     watch,
     tasks,
+    isShared: shared !== undefined,
     calls,
     emit,
     addressOf: createAddressReader(config.auth.proxy.addresses),
@@ -335,6 +336,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     operators: access.operators,
     sessions,
     set,
+    tasks,
     health,
     web: web.server,
     base,
@@ -375,6 +377,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     async close() {
       file.stop();
       certificateWatch?.stop();
+      tasks?.leave();
       const graceMs = Math.max(0, config.timeouts.drainMs - set.longestEndMs - exitMarginMs);
       const drainedBy = performance.now() + graceMs;
       await set.drain(graceMs, () => sessions.drain(graceMs));

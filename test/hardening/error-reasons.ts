@@ -37,6 +37,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/credentials': ['credential_missing'],
   'integration/filters': ['unknown_tool', 'unknown_prompt', 'bad_arguments'],
   'integration/forwarded-headers': ['forwarded_too_large'],
+  'integration/tasks': ['too_many_polls'],
   'integration/groups': ['bad_request_state'],
   'integration/foreign-suites': ['bad_filter', 'filter_too_large'],
   'integration/http-faults': ['server_refused', 'server_unauthorized', 'server_unreachable'],

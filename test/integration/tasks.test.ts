@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createAuditFile } from '../support/audit-lines.ts';
 import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { users, usersEnv } from '../support/keepers.ts';
 import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
@@ -182,6 +183,45 @@ describe('a task', () => {
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
       expect((await askTask(gateway.url, method, taskId, {}, { headers: users.bob })).json.error.code).toBe(-32602);
     expect((await cancelTask(gateway.url, taskId, { headers: users.alice })).json.result).toBeDefined();
+  });
+
+  it('has a line of its own in the audit log when it ends, with who began it', async () => {
+    const audit = createAuditFile();
+    const args = [...soon, ...audit.args];
+    await using gateway = await startGateway({ command: slowTools, args, env: usersEnv });
+    const of = { headers: users.alice };
+    const done = await callForTask(gateway.url, 'slow_compute', {}, of);
+    await waitFor(async () => (await getTask(gateway.url, done.taskId, of)).status === 'completed');
+    const { taskId } = await callForTask(gateway.url, 'slow_compute', { seconds: 60 }, of);
+    await cancelTask(gateway.url, taskId, of);
+    const lines = await waitFor(() => {
+      const ofTasks = audit.lines().filter(({ outcome }) => outcome === 'task');
+      return ofTasks.length === 2 ? ofTasks : undefined;
+    });
+    for (const [index, task] of ['completed', 'cancelled'].entries())
+      expect(lines[index]).toMatchObject({
+        server: 'slow-tools',
+        era: 'modern',
+        principal: { subject: 'alice' },
+        method: 'tools/call',
+        name: 'slow_compute',
+        outcome: 'task',
+        task,
+        durationMs: expect.any(Number),
+      });
+    expect(JSON.stringify(lines)).not.toContain(taskId);
+  });
+
+  it('[P8] is not asked about forty times as often as its client was told', async () => {
+    await using gateway = await startGateway({ command: slowTools, args: soon });
+    const { taskId } = await callForTask(gateway.url, 'slow_compute', { seconds: 60 });
+    const other = await callForTask(gateway.url, 'slow_compute', { seconds: 60 });
+    const polls = await Promise.all(Array.from({ length: 201 }, () => askTask(gateway.url, 'tasks/get', taskId)));
+    const refused = polls.filter(({ json }) => json.error !== undefined);
+    expect(refused.map(({ json }) => json.error.data.reason)).toEqual(['too_many_polls']);
+    expect(refused[0]?.headers['retry-after']).toBe('1');
+    expect((await getTask(gateway.url, other.taskId)).status).toBe('working');
+    expect((await cancelTask(gateway.url, taskId)).json.result).toBeDefined();
   });
 
   it('is made of each call with 0, and of none with off', async () => {

@@ -1,6 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { root } from '../support/gateway.ts';
 import { startRedis } from '../support/redis-server.ts';
+import { callForTask, getTask } from '../support/task-client.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { closeBrowser, openPage, startWatched } from './browser.ts';
 
 /** The page of one instance of several that share a Redis. */
@@ -52,4 +55,38 @@ test('the sessions of all instances are listed with the name of their instance, 
   await page.getByText(new RegExp(`on instance .*:${there.gateway.pid}, whose status page shows`)).waitFor();
   await page.evaluate("location.hash = 'sessions/everything-server/unknown0'");
   await page.getByText('has ended: no instance has it').waitFor();
+});
+
+test('the tasks of all instances are listed with state and age, and cancelled wherever they run', async () => {
+  await using redis = await startRedis();
+  const command = [process.execPath, `${root}test/fixtures/slow-tools.mjs`];
+  const args = ['--redis', redis.url, '--defaults.tasks.after', '100ms'];
+  const [here, there] = [await startWatched({ command, args }), await startWatched({ command, args })];
+  const own = await callForTask(here.gateway.url, 'slow_compute', { seconds: 600 });
+  const other = await callForTask(there.gateway.url, 'confirm_delete');
+  const page = await openPage(here.admin, 'sessions');
+  const rows = page.getByRole('region', { name: 'List of tasks' }).getByRole('row');
+  const ofTool = (tool: string) => rows.filter({ hasText: tool });
+  await ofTool('slow_compute').getByText(`:${here.gateway.pid} (this one)`).waitFor();
+  await ofTool('slow_compute').getByText('working').waitFor();
+  await ofTool('confirm_delete').locator('td.instance').getByText(`:${there.gateway.pid}`).waitFor();
+  await ofTool('confirm_delete').getByText('waits for input').waitFor();
+  await page.getByText('2 calls that became a task and run, newest first').waitFor();
+  for (const [tool, { taskId }] of [
+    ['slow_compute', own],
+    ['confirm_delete', other],
+  ] as const) {
+    await ofTool(tool)
+      .getByRole('button', { name: /^Cancel task / })
+      .click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
+    await page
+      .getByText(/^Task \S+ is cancelled\.$/)
+      .first()
+      .waitFor();
+    await waitFor(async () => (await getTask(here.gateway.url, taskId)).status === 'cancelled');
+    await ofTool(tool).waitFor({ state: 'detached' });
+  }
+  // The id of a task is for its client alone.
+  expect(await page.content()).not.toContain(own.taskId);
 });

@@ -4,15 +4,16 @@ import type { BackendEnd, OpenBackend } from '../../core/backend/backend.ts';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
 import type { OpenForProbe } from '../../core/backend/starting/probed-backend.ts';
 import type { CallTelemetry } from '../../core/call/call-events.ts';
-import type { CallTasks } from '../../core/call/call-tasks.ts';
+import type { CallTasks, CallTasksOptions } from '../../core/call/call-tasks.ts';
 import type { StreamableHttpEndpointOptions } from '../../core/http/endpoints/streamable-http.ts';
 import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
+import type { ConsoleTask } from '../../core/ops/console-hook.ts';
 import type { Reason } from '../../core/protocol/faults.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
-import type { ServerEvent } from '../../core/server/server-events.ts';
+import type { ServerEvent, TaskEvent } from '../../core/server/server-events.ts';
 import type { LegacyProcesses } from '../../core/server/share.ts';
 import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
 import type { Changes } from '../../core/store/shared/changes.ts';
@@ -164,6 +165,8 @@ export interface EraProbe {
 /** Calls that become tasks (docs/long-calls.md). */
 export interface TasksFeature {
   create(options: TasksOptions): GatewayTaskSet;
+  /** Those of each server, nearest to the answers: they call the tools that run only as tasks of their server. */
+  readonly interceptors: readonly CreateInterceptor[];
 }
 
 /** What tasks need of a gateway. */
@@ -183,14 +186,20 @@ export interface TasksOptions {
   /** The longest result. */
   readonly maxTextBytes: number;
   /** A task was made, or has ended. */
-  onTask(event: { readonly server: string; readonly what: 'created' | 'completed' | 'failed' | 'cancelled' }): void;
+  onTask(event: TaskEvent): void;
   /** A fault of the gateway itself. */
   onFailed(cause: unknown): void;
 }
 
 /** The tasks of a gateway. */
 export interface GatewayTaskSet {
-  /** The tasks of the calls to one server. @param afterMs a call becomes a task after this time */
-  of(server: string, afterMs: number, marks: CredentialMarks): CallTasks;
+  /** The tasks of the calls to one server. */
+  of(options: CallTasksOptions): CallTasks;
+  /** The tasks whose calls run at this instance, newest first. */
+  list(): readonly ConsoleTask[];
+  /** Cancels a task that runs at this instance, by its short name. False if there is none. */
+  cancelByName(name: string): boolean;
+  /** This instance is about to stop: tasks that lose their call are left to others. */
+  leave(): void;
   close(): Promise<void>;
 }

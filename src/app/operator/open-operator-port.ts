@@ -24,6 +24,7 @@ import { detach } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
 import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
 import { publicBaseUrl } from '../addresses/public-base-url.ts';
+import type { GatewayTaskSet } from '../features/eras.ts';
 import type { Features } from '../features/gateway-features.ts';
 import type { AdminServer, GatewayMetrics, OperatorPortFeature } from '../features/telemetry.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
@@ -46,6 +47,8 @@ export interface OperatorParts {
   readonly operators: Authenticate | undefined;
   readonly sessions: Sessions;
   readonly set: ServerSet;
+  /** Undefined without tasks. */
+  readonly tasks: Pick<GatewayTaskSet, 'list' | 'cancelByName'> | undefined;
   readonly health: ServerHealth;
   /** The server for clients. */
   readonly web: Server;
@@ -166,6 +169,8 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
       set.current.map((served) => consoleServer(served, endpointPathsOf(set.config, served.config)[0].mcp)),
     sessionCount: () => sessions.count,
     sessions: () => sessions.all,
+    tasks: () => parts.tasks?.list() ?? [],
+    cancelTask: (name) => parts.tasks?.cancelByName(name) ?? false,
     openStreams: () => metrics?.sumByServer(['streams', 'webSockets']) ?? new Map(),
     usageOf,
     playground: parts.playground,

@@ -61,7 +61,12 @@ export function openersOf(
   onStarted = (): void => undefined,
   tokens = upstreamTokensOf(config, features, emit),
 ): Openers {
-  const interceptors = [matchAnswers, ...filterInterceptors(config, features), ...processInterceptors(config.name)];
+  const interceptors = [
+    matchAnswers,
+    ...(features.tasks?.interceptors ?? []),
+    ...filterInterceptors(config, features),
+    ...processInterceptors(config.name),
+  ];
   const wrap = (open: OpenBackend): OpenBackend => linkBackends(open, interceptors);
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);

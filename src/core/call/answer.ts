@@ -61,6 +61,8 @@ export interface AnswerOptions {
   readonly silence?: SilenceOptions | undefined;
   /** The report of the only call, unless the session reports it. The endpoint reports a fault that is the whole answer. */
   readonly report?: CallReport | undefined;
+  /** Takes all that the call brings, if its client has an answer already: another instance has begun the call. */
+  readonly continuation?: Continuation | undefined;
 }
 
 /**
@@ -112,18 +114,21 @@ export class Answer implements OpeningAnswer {
   readonly #commitTimer: NodeJS.Timeout | undefined;
   /** Set where the messages of the answer matter to others. */
   observer: AnswerObserver | undefined;
+  /** Where another instance can read on; undefined while the call depends on this one. */
+  pointOf: (() => string | undefined) | undefined;
   #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
   readonly #silence: SilentCall | undefined;
   /** Takes what follows, since the client has its answer already. */
   #continuation: Continuation | undefined;
 
   constructor(target: AnswerTarget, options: AnswerOptions) {
-    const { reply, ids, headers, commitAfterMs } = options;
+    const { reply, ids, headers, commitAfterMs, continuation } = options;
     this.#target = target;
+    this.#continuation = continuation;
     this.#options = options;
     this.#missing = ids.length;
     this.#headers = headers;
-    this.#state = reply === undefined ? 'streaming' : 'waiting';
+    this.#state = continuation !== undefined ? 'done' : reply === undefined ? 'streaming' : 'waiting';
     const { silence } = options;
     this.#silence = silence && new SilentCall(silence, (progress) => this.message(progress));
     reply?.onGone(() => this.#loseUnlessResumable());

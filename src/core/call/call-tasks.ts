@@ -1,9 +1,29 @@
+import type { CredentialMarks } from '../keys/credential-marks.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { ByteRange } from '../protocol/json/byte-range.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Answer } from './answer.ts';
+
+/** What the tasks of the calls to one server need. */
+export interface CallTasksOptions {
+  /** A call becomes a task after this many milliseconds. */
+  readonly afterMs: number;
+  readonly marks: CredentialMarks;
+  readonly commitAfterMs: number;
+  readonly slowReaderMs: number;
+  /** The name of the server. */
+  readonly server: string;
+  /** Which calls are sent again after a loss; see `RerunPolicy`. */
+  readonly rerun: 'safe' | 'hints';
+  /**
+   * True if the server has a process at each of several instances, and knows only the tasks that it began there. The
+   * gateway then makes the tasks in its place, which all instances know.
+   */
+  readonly isLocalToInstance: boolean;
+}
 
 /** Who asks about a task. */
 export interface TaskAsker {
@@ -12,32 +32,42 @@ export interface TaskAsker {
   readonly forwarded?: ForwardedHeaders | undefined;
 }
 
+/** Sends calls to the server, for the client of one request. */
+export interface CallSender {
+  send(request: Message, answer: Answer): void;
+  /** Reads on with a call at a point of `Answer.pointOf`; undefined if each call depends on its instance. */
+  readonly follow: ((request: Message, answer: Answer, point: string) => void) | undefined;
+}
+
+/** The tasks that a subscription names, and where its text does so. */
+export type ListedTasks = readonly { readonly id: unknown; readonly range: ByteRange }[];
+
 /** Makes tasks of the calls to one server, and answers what clients ask about them (SEP-2663). */
 export interface CallTasks {
   /** True if the gateway itself answers this request: it is about a task of the gateway, or the server has no tasks. */
   serves(request: Message, era: Era): boolean;
-  /** Answers a request about a task. */
-  serve(request: Message, answer: Answer, asker: TaskAsker): Promise<void>;
+  /** Answers a request about a task. If its instance is gone, this one may go on with its call. */
+  serve(request: Message, answer: Answer, asker: TaskAsker, sender: CallSender): Promise<void>;
   /** True if this call becomes a task when its answer does not come in time. */
   mayMake(call: Message): boolean;
+  /** Sends a call that may become a task. */
+  call(call: Message, answer: Answer, asker: TaskAsker, sender: CallSender): Promise<void>;
+  /** The tasks that a subscription names; undefined if none of them is one of the gateway. */
+  tasksOf(request: Message): ListedTasks | undefined;
   /**
-   * Sends a call that may become a task.
-   * @param send sends a request to the server, whose answer is that of the call
-   */
-  call(call: Message, answer: Answer, asker: TaskAsker, send: (request: Message) => void): Promise<void>;
-  /** True if this subscription names tasks of the gateway. */
-  mayTell(request: Message): boolean;
-  /**
-   * Adds news of the gateway's tasks to a subscription.
-   * @param send sends the subscription to the server, without these tasks
+   * Adds news of the gateway's tasks to a subscription. Its server gets the subscription without these tasks.
+   * @param listed what `tasksOf` has found
    */
   listen(
     request: Message,
+    listed: ListedTasks,
     answer: Answer,
     reply: Reply,
     asker: TaskAsker,
-    send: (request: Message) => void,
+    sender: CallSender,
   ): Promise<void>;
+  /** Learns from a list of the server's tools which of them may run twice. Returns the same list. */
+  noteTools(response: Message): Message;
   /** Declares tasks in the answer to `server/discover`. */
   advertise(response: Message): Message;
 }

@@ -54,6 +54,10 @@ export interface ConsoleParts {
   /** The number of sessions. */
   sessionCount(): number;
   sessions(): readonly ConsoleSession[];
+  /** The tasks whose calls run at this instance, newest first. */
+  tasks(): readonly ConsoleTask[];
+  /** Cancels a task that runs at this instance, by its short name. False if there is none. */
+  cancelTask(name: string): boolean;
   /** The open streams and WebSockets of clients at this instance, by server. */
   openStreams(): ReadonlyMap<string, number>;
   /** Measures the memory of these processes and their children. */
@@ -95,6 +99,19 @@ export interface ConsoleSession {
   readonly protocolVersion: string;
   readonly snapshot: SessionSnapshot;
   end(reason: 'operator' | 'client_gone'): Promise<void>;
+}
+
+/** A call that has become a task of the gateway, and runs at this instance. */
+export interface ConsoleTask {
+  /** A short name, which is no use to clients. */
+  readonly name: string;
+  readonly server: string;
+  readonly tool: string | undefined;
+  /** The user; undefined without authentication. */
+  readonly user: string | undefined;
+  readonly status: string;
+  /** By the system's clock, in milliseconds. */
+  readonly createdAt: number;
 }
 
 /** The memory of one process. `group` is the process that the gateway has started. */

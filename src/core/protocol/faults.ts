@@ -802,6 +802,12 @@ const catalogue = {
     message:
       'The MCP server does not send notifications about changes to this resource. Read the resource again to see a change.',
   },
+  too_many_polls: {
+    status: 429,
+    code: -32000,
+    message: 'You ask for the state of this task too often. Wait for the time in pollIntervalMs before you ask again.',
+    retryAfterS: 1,
+  },
   too_many_subscriptions: {
     status: 429,
     code: -32000,

@@ -1,7 +1,21 @@
 import type { BackendEnd } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect-transport.ts';
 import type { NoTokenReason } from '../backend/upstream-tokens.ts';
+import type { Reason } from '../protocol/faults.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
+
+/** What has become of a call that the gateway has made a task of. */
+export interface TaskEvent {
+  readonly server: string;
+  readonly what: 'created' | 'completed' | 'failed' | 'cancelled';
+  readonly tool: string | undefined;
+  readonly principal: Principal;
+  /** The time since the task was made. */
+  readonly durationMs: number;
+  /** Why the task has failed, if the gateway says so. */
+  readonly reason: Reason | undefined;
+}
 
 /** An event of a configured server outside of sessions: of its processes, its connections and its configuration. */
 export type ServerEvent = Readonly<
@@ -51,7 +65,7 @@ export type ServerEvent = Readonly<
   /** A server of a view ended so often in one session that it is not started again for a while. */
   | { type: 'view-crash-loop'; server: string; member: string; pauseMs: number }
   /** The gateway has made a task of a call to the server, or such a task has ended. */
-  | { type: 'task'; server: string; what: 'created' | 'completed' | 'failed' | 'cancelled' }
+  | ({ type: 'task' } & TaskEvent)
   /** A session has found that the server speaks this era. */
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */

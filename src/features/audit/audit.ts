@@ -4,6 +4,7 @@ import type { AuditLog, AuditOptions } from '../../app/features/telemetry.ts';
 import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
+import type { TaskEvent } from '../../core/server/server-events.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
 
 /**
@@ -28,6 +29,8 @@ export function createAudit({ target, instance, logger }: AuditOptions): AuditLo
   const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);
   return {
     receive(event) {
+      if (event.type === 'task' && event.what !== 'created')
+        file.write(JSON.stringify({ ...stamp(), ...taskFields(event) }));
       if (event.type !== 'call-ended') return;
       const { origin, outcome } = event;
       // Unauthenticated requests are unlimited in number, so they share lines. Metrics count all of them.
@@ -64,6 +67,12 @@ function callFields({ origin, method, name, outcome, durationMs, bytesIn, bytesO
   const { server, era, principal, session } = origin;
   const call = { server, era, principal: principalFields(principal), session, method, name, ...outcomeFields(outcome) };
   return { ...call, durationMs: Math.round(durationMs), bytesIn, bytesOut, requestId };
+}
+
+/** The end of a call that has become a task. The call itself has a line for the answer that named the task. */
+function taskFields({ server, principal, tool, what, reason, durationMs }: TaskEvent): object {
+  const call = { server, era: 'modern', principal: principalFields(principal), method: 'tools/call', name: tool };
+  return { ...call, outcome: 'task', task: what, reason, durationMs };
 }
 
 /** Returns the principal without the digest of its credentials for a server; undefined without authentication. */

@@ -23,6 +23,7 @@ import { redactStart } from './record/redacted-content.ts';
 import { OtherSessions } from './sessions/other-sessions.ts';
 import { KnownInstances } from './snapshot/known-instances.ts';
 import { ProcessMemory } from './snapshot/process-memory.ts';
+import { SharedTopic } from './snapshot/shared-topic.ts';
 import type { ServerHealthView } from './snapshot/snapshot.ts';
 import { type ServerState, SnapshotBuilder } from './snapshot/snapshot-builder.ts';
 
@@ -56,6 +57,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     name,
     sessionCount: parts.sessionCount,
     sessions: parts.sessions,
+    tasks: parts.tasks,
     openStreams: parts.openStreams,
     store: parts.store,
     servers() {
@@ -82,6 +84,15 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   });
   const own = (search: string, limit: number) => snapshots.ownSessions(search, limit);
   const otherSessions = new OtherSessions({ name, changes, own, onFailed });
+  // A task of another instance is cancelled there.
+  const cancellations = new SharedTopic({
+    changes,
+    topic: 'status-cancel-task',
+    onFailed,
+    onMessage: (task) => parts.cancelTask(task.toString()),
+  });
+  const runsElsewhere = (task: string): boolean =>
+    instances.list().some(({ isThis, tasks }) => !isThis && tasks?.newest.some((known) => known.task === task));
   const { tap, events } = record;
   const subscriptions = new PageSubscriptions({
     tap,
@@ -118,6 +129,12 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       const found = findSession({ server, session });
       detach('admin', found?.end('operator'));
       return found !== undefined;
+    },
+    cancelTask(task) {
+      if (parts.cancelTask(task)) return true;
+      if (!runsElsewhere(task)) return false;
+      cancellations.publish(Buffer.from(task));
+      return true;
     },
     restartServer(server) {
       const found = findServer(server);
@@ -165,7 +182,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       record.stop();
       subscriptions.close();
       playgroundSessions.close();
-      await Promise.all([instances.close(), otherSessions.close()]);
+      await Promise.all([instances.close(), otherSessions.close(), cancellations.close()]);
     },
   };
 }

@@ -5,6 +5,8 @@ export interface OperatorActionsOptions {
   readonly logger: Logger;
   /** Ends a session, by its short name. Returns false if there is none. */
   endSession(server: string, session: string): boolean;
+  /** Cancels a task, by its short name. False if no instance is known to run it. */
+  cancelTask(task: string): boolean;
   /** Restarts all backends of a server. Returns their number; undefined if there is no such server. */
   restartServer(server: string): number | undefined;
   /** Drains and ends this instance (P9). */
@@ -27,10 +29,10 @@ export class OperatorActions {
   }
 
   run(name: string, parameters: Readonly<Record<string, unknown>>): ActionOutcome {
-    const { logger, endSession, restartServer, drain } = this.#options;
-    const { server, session } = parameters;
+    const { logger, endSession, cancelTask, restartServer, drain } = this.#options;
+    const { server, session, task } = parameters;
     const succeed = (message: string): ActionOutcome => {
-      logger.warn({ action: name, server, session }, 'action on the status page');
+      logger.warn({ action: name, server, session, task }, 'action on the status page');
       return { isDone: true, message };
     };
     switch (name) {
@@ -39,6 +41,12 @@ export class OperatorActions {
         return endSession(server, session)
           ? succeed(`Session ${session} has ended.`)
           : { isDone: false, message: 'The session no longer exists.' };
+      }
+      case 'cancel-task': {
+        if (typeof task !== 'string') return invalidRequest;
+        return cancelTask(task)
+          ? succeed(`Task ${task} is cancelled.`)
+          : { isDone: false, message: 'The task has ended.' };
       }
       case 'restart-server': {
         if (typeof server !== 'string') return invalidRequest;
@@ -61,4 +69,7 @@ export class OperatorActions {
   }
 }
 
-const invalidRequest: ActionOutcome = { isDone: false, message: 'The request does not name a session or a server.' };
+const invalidRequest: ActionOutcome = {
+  isDone: false,
+  message: 'The request does not name a session, a task or a server.',
+};

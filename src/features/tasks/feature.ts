@@ -1,12 +1,17 @@
 import type { TasksFeature } from '../../app/features/eras.ts';
 import { GatewayTasks } from './gateway-tasks.ts';
 import { ModernTasks } from './modern-tasks.ts';
+import { serverTasks } from './server-tasks.ts';
 
 export const tasks: TasksFeature = {
+  interceptors: [serverTasks],
   create(options) {
     const all = new GatewayTasks(options);
     return {
-      of: (server, afterMs, marks) => new ModernTasks({ tasks: all, afterMs, marks, server }),
+      of: (server) => new ModernTasks({ ...server, tasks: all }),
+      list: () => all.list(),
+      cancelByName: (name) => all.cancelByName(name),
+      leave: () => all.leave(),
       close: () => all.close(),
     };
   },

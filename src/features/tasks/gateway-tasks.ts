@@ -1,7 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { isReason, type Reason } from '../../core/protocol/faults.ts';
 import { parseOwn } from '../../core/protocol/json/scalar.ts';
 import { scanObject } from '../../core/protocol/json/scan.ts';
+import { scalarAt } from '../../core/protocol/json/splice.ts';
+import { type Message, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
+import type { TaskEvent } from '../../core/server/server-events.ts';
 import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';
 import type { Changes } from '../../core/store/shared/changes.ts';
 import type { Values } from '../../core/store/shared/values.ts';
@@ -29,7 +33,7 @@ export interface GatewayTasksOptions {
   /** The longest result. */
   readonly maxTextBytes: number;
   /** A task was made, or has ended. */
-  onTask(event: { readonly server: string; readonly what: 'created' | 'completed' | 'failed' | 'cancelled' }): void;
+  onTask(event: TaskEvent): void;
   /** A fault of the gateway itself. */
   onFailed(cause: unknown): void;
 }
@@ -41,6 +45,12 @@ export interface TaskClient {
   readonly credentials: string;
   readonly server: string;
 }
+
+/**
+ * Opens the call of a task that another instance has begun, for the client that asks about the task. The call is sent,
+ * or read on, later.
+ */
+export type CallOpener = (task: RunningTask, request: Message) => TaskCall;
 
 /** The ids of tasks of the gateway begin with this, so that the server is asked about its own ones. */
 const idPrefix = 'gangway-';
@@ -59,10 +69,41 @@ const watchMs = 5_000;
 /** What a task takes beside its texts. */
 const emptyTaskBytes = 2 * 1024;
 
+/** The longest request that is kept with its task (P8). The call of a longer one ends with its instance. */
+const maxRequestBytes = 64 * 1024;
+
+/** A longer name of a tool is cut where it is shown. */
+const maxNameLength = 256;
+
+/** How often a task may lose its instance (P8). */
+const maxMoves = 100;
+
+/** How long a state that must not get lost waits for a store that is away, in milliseconds. */
+const storeWaitMs = 30_000;
+
 /** A task of this instance that is not forgotten yet. */
 interface KeptTask {
   readonly asker: string;
   bytes: number;
+}
+
+/** A task as the operator sees it. */
+export interface ShownTask {
+  /** A short name, which is no use to clients. */
+  readonly name: string;
+  readonly server: string;
+  readonly tool: string | undefined;
+  readonly user: string | undefined;
+  readonly status: TaskFacts['status'];
+  /** By the system's clock, in milliseconds. */
+  readonly createdAt: number;
+}
+
+/** A state that is being stored. */
+interface Storing {
+  readonly done: Promise<boolean>;
+  /** True if the state has changed since. */
+  isStale: boolean;
 }
 
 /**
@@ -76,12 +117,15 @@ export class GatewayTasks {
   readonly #kept = new Map<string, KeptTask>();
   readonly #ofAsker = new Map<string, { count: number; bytes: number }>();
   #bytes = 0;
-  /** The tasks whose state is being stored, and whether it has changed since. */
-  readonly #storing = new Map<RunningTask, boolean>();
+  /** The tasks whose state is being stored. */
+  readonly #storing = new Map<RunningTask, Storing>();
+  /** The tasks that this instance takes over at the moment. */
+  readonly #taken = new Map<string, Promise<TaskRecord>>();
   /** How many tasks each client watches here. */
   readonly #watchers = new Map<string, number>();
   /** The name under which this instance listens for answers and cancellations, and how to stop. */
   #listening: { readonly name: string; readonly done: Promise<(() => void) | undefined> } | undefined;
+  #isLeaving = false;
   #isClosed = false;
 
   constructor(options: GatewayTasksOptions) {
@@ -93,6 +137,32 @@ export class GatewayTasks {
     return this.#running.size;
   }
 
+  /** The tasks whose calls run here, newest first, for the operator. */
+  list(): readonly ShownTask[] {
+    const shown = Array.from(this.#running, ([id, { record, isOver }]) => ({ id, isOver, ...record.facts }));
+    return shown
+      .filter(({ isOver }) => !isOver)
+      .map(({ id, server, tool, principal, status, createdAt }) => ({
+        name: nameOf(id),
+        server,
+        tool,
+        user: principal.subject || undefined,
+        status,
+        createdAt,
+      }))
+      .sort((a, b) => b.createdAt - a.createdAt);
+  }
+
+  /** Cancels a task that runs here, by its short name. False if there is none. */
+  cancelByName(name: string): boolean {
+    for (const [id, task] of this.#running) {
+      if (nameOf(id) !== name || task.isOver) continue;
+      task.cancel();
+      return true;
+    }
+    return false;
+  }
+
   /**
    * Makes a task of a call. Resolves once the task can be found on every instance. Resolves with undefined if the call
    * stays a call: there is no room, the store is away, or the task is no longer wanted.
@@ -100,36 +170,59 @@ export class GatewayTasks {
    */
   async begin(of: TaskClient, call: TaskCall, isWanted: () => boolean): Promise<RunningTask | undefined> {
     const asker = digestOf(of);
-    const requestBytes = call.request?.text.length ?? 0;
+    const { request } = call;
+    const isKept = request.text.length <= maxRequestBytes;
+    const requestBytes = isKept || call.mayAsk ? request.text.length : 0;
     const isFull = (this.#ofAsker.get(asker)?.count ?? 0) >= maxTasksOfAsker;
     if (this.#isClosed || isFull || !this.#hasRoom(asker, emptyTaskBytes + requestBytes)) return undefined;
-    const { instances, ttlMs, maxRunMs, maxTextBytes } = this.#options;
+    const { values, instances, ttlMs, maxRunMs } = this.#options;
     const id = idPrefix + randomBytes(18).toString('base64url');
     const owner = instances.current();
     const now = Date.now();
     const times = { createdAt: now, updatedAt: now, ttlMs: maxRunMs + ttlMs };
-    const facts: TaskFacts = { status: 'working', owner, asker, server: of.server, ...times };
-    const task = new RunningTask(id, facts, call, {
-      maxTextBytes,
-      store: () => detach('request', this.#storeState(task)),
-      end: (record) => detach('request', this.#end(id, record)),
-    });
+    const mayRunAgain = isKept && call.isHarmless;
+    const goingOn = isKept ? ({ isKept, mayRunAgain } as const) : {};
+    const { principal, server } = of;
+    const name = memberValue(request, 'params', 'name');
+    const tool = typeof name === 'string' ? name.slice(0, maxNameLength) : undefined;
+    const facts: TaskFacts = { status: 'working', owner, asker, server, tool, principal, ...times, ...goingOn };
+    const task = this.#createTask(id, facts);
+    task.attach(call);
     this.#note(id, asker, emptyTaskBytes + requestBytes);
     this.#running.set(id, task);
-    const isStored = (await this.#listen(owner)) && (await this.#set(id, task.record));
+    const keepRequest = () => values.set('task', requestOf(id), request.text, times.ttlMs);
+    const isStored =
+      (await this.#listen(owner)) &&
+      (!isKept || (await this.#write(keepRequest))) &&
+      (await this.#set(id, task.record));
     if (isStored && isWanted()) {
-      this.#options.onTask({ server: of.server, what: 'created' });
+      this.#options.onTask({ server, what: 'created', tool, principal, durationMs: 0, reason: undefined });
       return task;
     }
     // Nobody was told of it.
     task.isOver = true;
     this.#forget(id);
-    if (isStored) await this.#write(() => this.#options.values.set('task', id, nothing, 1));
+    if (isStored) await this.#write(() => values.set('task', id, nothing, 1));
     return undefined;
   }
 
-  /** Finds a task of this client. Undefined if there is none. Rejects with `StoreUnavailable`. */
-  async find(id: string, of: TaskClient): Promise<TaskRecord | undefined> {
+  #createTask(id: string, facts: TaskFacts): RunningTask {
+    const { maxTextBytes } = this.#options;
+    const task: RunningTask = new RunningTask(id, facts, {
+      maxTextBytes,
+      store: () => this.#storeState(task),
+      end: (record) => detach('request', this.#end(id, record)),
+      sendAgain: (reason) => detach('request', this.#sendAgain(task, reason)),
+      answersFor: (keys) => this.#answersFor(id, keys),
+    });
+    return task;
+  }
+
+  /**
+   * Finds a task of this client. Undefined if there is none. Rejects with `StoreUnavailable`.
+   * @param open opens the call if its instance is lost and this one goes on with it
+   */
+  async find(id: string, of: TaskClient, open?: CallOpener): Promise<TaskRecord | undefined> {
     const { values } = this.#options;
     const [state, found] = await Promise.all([values.get('task', id), values.get('task', endOf(id))]);
     // The end may have been stored between the two, with a state that says so and has no result.
@@ -140,31 +233,45 @@ export class GatewayTasks {
     const record = parseTask(stored);
     if (record.facts.asker !== digestOf(of)) return undefined;
     if (end !== undefined || (await this.#isRunning(id, record.facts.owner))) return record;
-    return this.#endLost(id, record);
+    const taking = this.#taken.get(id) ?? this.#takeOver(id, record, open);
+    this.#taken.set(id, taking);
+    try {
+      return await taking;
+    } finally {
+      this.#taken.delete(id);
+    }
   }
 
-  /** Passes answers to a task of this client. False if there is no such task. Rejects with `StoreUnavailable`. */
-  async answer(id: string, of: TaskClient, answers: ReadonlyMap<string, Buffer>): Promise<boolean> {
-    const record = await this.find(id, of);
+  /**
+   * Passes answers to a task of this client. False if there is no such task. Rejects with `StoreUnavailable`.
+   * @param open as for `find`
+   */
+  async answer(id: string, of: TaskClient, answers: ReadonlyMap<string, Buffer>, open?: CallOpener): Promise<boolean> {
+    const record = await this.find(id, of, open);
     if (record === undefined) return false;
     if (record.facts.status !== 'input_required') return true;
-    const running = this.#running.get(id);
-    if (running !== undefined) {
-      running.answer(answers);
-      return true;
-    }
     const { values } = this.#options;
-    const leftMs = Math.max(1, record.facts.createdAt + record.facts.ttlMs - Date.now());
-    const open = keysOf(record.text);
-    const taken = [...answers].filter(([key]) => open.has(key));
-    await Promise.all(taken.map(([key, text]) => values.keep('task', answerOf(id, key), text, leftMs)));
-    await this.#tell(record.facts.owner, { id, answered: taken.map(([key]) => key) });
+    const asked = keysOf(record.text);
+    const taken = [...answers].filter(([key]) => asked.has(key));
+    // Stored first: the client does not send them again.
+    const kept = await Promise.all(
+      taken.map(async ([key, text]) => {
+        const first = await values.keep('task', answerOf(id, key), text, leftMs(record.facts));
+        return [key, first] as const;
+      }),
+    );
+    const running = this.#running.get(id);
+    if (running !== undefined) running.answer(new Map(kept));
+    else await this.#tell(record.facts.owner, { id, answered: kept.map(([key]) => key) });
     return true;
   }
 
-  /** Cancels a task of this client. False if there is no such task. Rejects with `StoreUnavailable`. */
-  async cancel(id: string, of: TaskClient): Promise<boolean> {
-    const record = await this.find(id, of);
+  /**
+   * Cancels a task of this client. False if there is no such task. Rejects with `StoreUnavailable`.
+   * @param open as for `find`
+   */
+  async cancel(id: string, of: TaskClient, open?: CallOpener): Promise<boolean> {
+    const record = await this.find(id, of, open);
     if (record === undefined) return false;
     const running = this.#running.get(id);
     if (running !== undefined) running.cancel();
@@ -184,7 +291,7 @@ export class GatewayTasks {
    * Tells of a task of this client: its state now, and each later one up to its end. Resolves with the function that
    * stops it. Rejects with `StoreUnavailable`.
    */
-  async watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void): Promise<() => void> {
+  async watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void, open?: CallOpener): Promise<() => void> {
     const asker = digestOf(of);
     this.#watchers.set(asker, (this.#watchers.get(asker) ?? 0) + 1);
     let told: string | undefined;
@@ -197,8 +304,8 @@ export class GatewayTasks {
       if (isLooking || isStopped) return;
       isLooking = true;
       try {
-        const record = await this.find(id, of);
-        const state = record && `${JSON.stringify(record.facts)} ${record.text.length}`;
+        const record = await this.find(id, of, open);
+        const state = record && visibleState(record);
         if (record === undefined || state === told || isStopped) return;
         told = state;
         tell(record);
@@ -231,17 +338,86 @@ export class GatewayTasks {
     return stop;
   }
 
-  /** Stops listening. Tasks whose calls still run are lost, and are found to be so. */
+  /** This instance is about to stop: tasks that have lost their call are left to others. */
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
+  /** Leaves the tasks whose calls still run to other instances, and stops listening. */
   async close(): Promise<void> {
+    this.#isLeaving = true;
     this.#isClosed = true;
+    await Promise.all(Array.from(this.#running.values(), (task) => !task.isOver && this.#handOver(task)));
     (await this.#listening?.done)?.();
+  }
+
+  /** Stores that the task has no owner. Whoever asks for it next goes on with it. */
+  async #handOver(task: RunningTask): Promise<void> {
+    const record = task.leave();
+    await this.#storing.get(task)?.done;
+    await this.#set(task.id, record);
+    this.#forget(task.id);
+  }
+
+  /** Goes on with a task whose instance is gone, if its call can go on. One instance does, and once. */
+  async #takeOver(id: string, record: TaskRecord, open: CallOpener | undefined): Promise<TaskRecord> {
+    const { values, instances } = this.#options;
+    const { facts } = record;
+    const { round, point, mayRunAgain = false, isKept } = facts;
+    const canGoOn = isKept === true && (round !== undefined || point !== undefined || mayRunAgain);
+    if (!canGoOn) return this.#endLost(id, record);
+    if (this.#isLeaving || open === undefined) return record;
+    const owner = instances.current();
+    for (let moves = (facts.moves ?? 0) + 1; moves <= maxMoves; moves += 1) {
+      const claim = `${randomBytes(9).toString('base64url')} ${owner}`;
+      const kept = (await values.keep('task', claimOf(id, moves), Buffer.from(claim), leftMs(facts))).toString();
+      if (kept === claim) return this.#goOn(id, { ...record, facts: { ...facts, owner, moves } }, open);
+      const holder = kept.slice(kept.indexOf(' ') + 1);
+      if (await this.#isRunning(id, holder)) return record;
+    }
+    return this.#endLost(id, record);
+  }
+
+  /** Goes on with a task that this instance has claimed. */
+  async #goOn(id: string, record: TaskRecord, open: CallOpener): Promise<TaskRecord> {
+    const { asker, owner } = record.facts;
+    const request = await this.#options.values.get('task', requestOf(id));
+    if (request === undefined) return this.#endLost(id, record);
+    const task = this.#createTask(id, record.facts);
+    // One instance had room for it: a full table here is no reason to lose it.
+    this.#note(id, asker, emptyTaskBytes + request.length + record.text.length);
+    this.#running.set(id, task);
+    const call = open(task, readGatewayMessage(request));
+    const isStored = (await this.#listen(owner)) && (await this.#set(id, record));
+    if (isStored) {
+      detach(
+        'request',
+        this.#write(() => task.goOn(call, record)),
+      );
+      return record;
+    }
+    // Whoever asks next claims it again.
+    task.isOver = true;
+    this.#forget(id);
+    throw new StoreUnavailable('unreachable');
+  }
+
+  /** Sends a lost call again, once among all instances. One that stops leaves that to another. */
+  async #sendAgain(task: RunningTask, reason: Reason): Promise<void> {
+    if (this.#isLeaving) return this.#handOver(task);
+    const { values } = this.#options;
+    const mark = randomBytes(9);
+    const claim = () => values.keep('task', againOf(task.id), mark, leftMs(task.record.facts));
+    const kept = await retryWhileUnavailable(claim, AbortSignal.timeout(storeWaitMs)).catch(() => undefined);
+    if (kept?.equals(mark) === true) await task.restart();
+    else task.failLost(reason);
   }
 
   /** True if the call of a task still runs somewhere. */
   async #isRunning(id: string, owner: string): Promise<boolean> {
     if (this.#running.has(id)) return true;
     const { instances } = this.#options;
-    return owner !== instances.current() && (await instances.isAlive(owner));
+    return owner !== '' && owner !== instances.current() && (await instances.isAlive(owner));
   }
 
   /** Ends a task whose instance is gone. Another instance may have done so, or the owner itself. */
@@ -264,17 +440,27 @@ export class GatewayTasks {
     this.#running.delete(id);
   }
 
-  /** Stores the newest state, after the one that is being stored. */
-  async #storeState(task: RunningTask): Promise<void> {
-    if (this.#storing.has(task)) {
-      this.#storing.set(task, true);
-      return;
+  /** Stores the newest state, after the one that is being stored. Resolves with false if the store is away for long. */
+  #storeState(task: RunningTask): Promise<boolean> {
+    const earlier = this.#storing.get(task);
+    if (earlier !== undefined) {
+      earlier.isStale = true;
+      return earlier.done;
     }
-    do {
-      this.#storing.set(task, false);
-      await this.#set(task.id, task.record);
-    } while (this.#storing.get(task) === true && !task.isOver);
-    this.#storing.delete(task);
+    const storing = { isStale: true, done: Promise.resolve(true) };
+    const store = async (): Promise<boolean> => {
+      let isStored = true;
+      while (storing.isStale && !task.isOver) {
+        storing.isStale = false;
+        const set = () => this.#setOrFail(task.id, task.record);
+        isStored = await this.#write(() => retryWhileUnavailable(set, AbortSignal.timeout(storeWaitMs)));
+      }
+      this.#storing.delete(task);
+      return isStored;
+    };
+    this.#storing.set(task, storing);
+    storing.done = store();
+    return storing.done;
   }
 
   /** Stores an end, and returns the end that counts. */
@@ -285,8 +471,13 @@ export class GatewayTasks {
     const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs, mark };
     const candidate = formatTask({ facts: ended, text });
     const kept = await values.keep('task', endOf(id), candidate, ttlMs);
-    if (kept.equals(candidate))
-      onTask({ server: facts.server, what: ended.status as 'completed' | 'failed' | 'cancelled' });
+    if (kept.equals(candidate)) {
+      const { server, tool, principal } = facts;
+      const said = ended.status === 'failed' ? scalarAt(text, ['data', 'reason']) : undefined;
+      const reason = typeof said === 'string' && isReason(said) ? said : undefined;
+      const what = ended.status as 'completed' | 'failed' | 'cancelled';
+      onTask({ server, what, tool, principal, durationMs: updatedAt - facts.createdAt, reason });
+    }
     // A state that outlives the end would look like a lost task.
     await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
     await this.#announce(id);
@@ -294,12 +485,12 @@ export class GatewayTasks {
   }
 
   #set(id: string, record: TaskRecord): Promise<boolean> {
-    const { createdAt, ttlMs } = record.facts;
-    const leftMs = Math.max(1, createdAt + ttlMs - Date.now());
-    return this.#write(async () => {
-      await this.#options.values.set('task', id, formatTask(record), leftMs);
-      await this.#announce(id);
-    });
+    return this.#write(() => this.#setOrFail(id, record));
+  }
+
+  async #setOrFail(id: string, record: TaskRecord): Promise<void> {
+    await this.#options.values.set('task', id, formatTask(record), leftMs(record.facts));
+    await this.#announce(id);
   }
 
   /** Tells those who watch a task that it has changed. */
@@ -355,10 +546,14 @@ export class GatewayTasks {
   }
 
   async #collect(task: RunningTask, keys: readonly string[]): Promise<void> {
+    task.answer(await this.#answersFor(task.id, keys));
+  }
+
+  async #answersFor(id: string, keys: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
     const { values } = this.#options;
-    const found = await Promise.all(keys.map((key) => values.get('task', answerOf(task.id, key))));
+    const found = await Promise.all(keys.map((key) => values.get('task', answerOf(id, key))));
     const pairs = keys.map((key, index) => [key, found[index]] as const);
-    task.answer(new Map(pairs.filter((pair): pair is [string, Buffer] => pair[1] !== undefined)));
+    return new Map(pairs.filter((pair): pair is [string, Buffer] => pair[1] !== undefined));
   }
 
   async #tell(owner: string, news: News): Promise<void> {
@@ -408,11 +603,22 @@ interface News {
 }
 
 const nothing = Buffer.alloc(0);
+const nameOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 8);
 const endOf = (id: string): string => `${id} end`;
 const answerOf = (id: string, key: string): string => `${id} answer ${key}`;
+const requestOf = (id: string): string => `${id} request`;
+const claimOf = (id: string, moves: number): string => `${id} owner ${moves}`;
+const againOf = (id: string): string => `${id} again`;
 const newsOf = (id: string): string => `task ${id}`;
 const topicOf = (instance: string): string => `tasks of ${instance}`;
 const isOpen = ({ status }: TaskFacts): boolean => status === 'working' || status === 'input_required';
+
+/** What a client sees of a state, shortened: two states with the same text are one for it. */
+const visibleState = ({ facts: { status, statusMessage, updatedAt }, text }: TaskRecord): string =>
+  JSON.stringify([status, statusMessage, updatedAt, text.length]);
+
+/** How long what is stored of a task is kept from now, in milliseconds. */
+const leftMs = ({ createdAt, ttlMs }: TaskFacts): number => Math.max(1, createdAt + ttlMs - Date.now());
 
 /** The keys of the questions of a task. */
 function keysOf(questions: Buffer): ReadonlySet<string> {

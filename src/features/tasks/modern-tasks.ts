@@ -1,12 +1,14 @@
-import type { Answer } from '../../core/call/answer.ts';
-import type { CallTasks, TaskAsker } from '../../core/call/call-tasks.ts';
-import type { CredentialMarks } from '../../core/keys/credential-marks.ts';
+import { Answer, modernPolicy } from '../../core/call/answer.ts';
+import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } from '../../core/call/call-tasks.ts';
+import { LiveTarget } from '../../core/call/live-target.ts';
+import { RerunPolicy } from '../../core/call/rerun.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
 import { readScalar } from '../../core/protocol/json/scalar.ts';
 import { scanList } from '../../core/protocol/json/scan.ts';
 import { findRange, replaceParts, valueAt } from '../../core/protocol/json/splice.ts';
 import { maxSubscriptions } from '../../core/protocol/kept-uris.ts';
+import { putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
@@ -16,20 +18,24 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { Reply } from '../../core/reply/reply.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';
-import { type GatewayTasks, isGatewayTask, type TaskClient } from './gateway-tasks.ts';
-import { type TaskRecord, taskMembers, taskResponse, tasksExtension } from './task-record.ts';
+import { BoundedMap } from '../../core/util/bounded-map.ts';
+import { type CallOpener, type GatewayTasks, isGatewayTask, type TaskClient } from './gateway-tasks.ts';
+import type { TaskCall } from './running-task.ts';
+import { pollIntervalMs, type TaskRecord, taskMembers, taskResponse, tasksExtension } from './task-record.ts';
 
-export interface ModernTasksOptions {
+export interface ModernTasksOptions extends CallTasksOptions {
   readonly tasks: GatewayTasks;
-  /** A call becomes a task after this many milliseconds. */
-  readonly afterMs: number;
-  readonly marks: CredentialMarks;
-  /** The name of the server. */
-  readonly server: string;
 }
 
 /** The methods of tasks that a client of the modern era may use (SEP-2663). */
 const taskMethods: ReadonlySet<string | undefined> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+
+/** How often a task may be asked about at one instance in this time (P8): forty times as often as its client was told. */
+const pollWindowMs = 5_000;
+const maxPolls = (40 * pollWindowMs) / pollIntervalMs;
+
+/** The tasks whose polls are counted (P8). The count of another one begins again. */
+const maxPolledTasks = 10_000;
 
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
 
@@ -41,9 +47,19 @@ export class ModernTasks implements CallTasks {
   readonly #options: ModernTasksOptions;
   /** The server has tasks of its own: it decides which calls become one. */
   #hasOwn = false;
+  readonly #reruns: RerunPolicy;
+  /** How often tasks were asked about lately. */
+  readonly #polls = new BoundedMap<string, { since: number; count: number }>(maxPolledTasks);
 
   constructor(options: ModernTasksOptions) {
     this.#options = options;
+    this.#reruns = new RerunPolicy(options.rerun);
+  }
+
+  /** Learns from a list of the server's tools which of them may run twice. */
+  noteTools(response: Message): Message {
+    this.#reruns.answered('tools/list', response.text);
+    return response;
   }
 
   /** True if the gateway itself answers this request: it is about a task of the gateway, or the server has no tasks. */
@@ -53,62 +69,88 @@ export class ModernTasks implements CallTasks {
   }
 
   /** Answers a request about a task. */
-  async serve(request: Message, answer: Answer, origin: TaskAsker): Promise<void> {
-    if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
-    const id = memberValue(request, 'params', 'taskId');
-    try {
+  serve(request: Message, answer: Answer, origin: TaskAsker, sender: CallSender): Promise<void> {
+    return withStore(answer, async () => {
+      if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
+      const id = memberValue(request, 'params', 'taskId');
+      if (request.method === 'tasks/get' && this.#isFlood(id)) return answer.fault('too_many_polls');
       const asker = await this.#askerOf(origin);
-      const respond = await this.#answerTo(request, id, asker);
+      const respond = await this.#answerTo(request, id, asker, this.#openerFor(sender));
       if (answer.isOver) return;
       if (respond === undefined) answer.fault('unknown_task');
       else answer.response(readGatewayMessage(respond));
-    } catch (cause) {
-      if (!(cause instanceof StoreUnavailable)) throw cause;
-      if (!answer.isOver) answer.fault('store_unavailable');
+    });
+  }
+
+  /** True if a task is asked about far more often than its client was told. Each answer costs two reads of the store. */
+  #isFlood(id: unknown): boolean {
+    if (typeof id !== 'string') return false;
+    const now = performance.now();
+    let polls = this.#polls.get(id);
+    if (polls === undefined || now - polls.since >= pollWindowMs) {
+      polls = { since: now, count: 0 };
+      this.#polls.set(id, polls);
     }
+    polls.count += 1;
+    return polls.count > maxPolls;
   }
 
   /** The text of the response; undefined if there is no such task. */
-  async #answerTo(request: Message, id: unknown, asker: TaskClient): Promise<Buffer | undefined> {
+  async #answerTo(request: Message, id: unknown, asker: TaskClient, open: CallOpener): Promise<Buffer | undefined> {
     const { tasks } = this.#options;
     if (!isGatewayTask(id)) return undefined;
     const idText = idTextOf(request);
     if (request.method === 'tasks/get') {
-      const record = await tasks.find(id, asker);
+      const record = await tasks.find(id, asker, open);
       return record && taskResponse(idText, 'complete', taskMembers(id, record));
     }
     if (request.method === 'tasks/cancel')
-      return (await tasks.cancel(id, asker)) ? taskResponse(idText, 'complete') : undefined;
+      return (await tasks.cancel(id, asker, open)) ? taskResponse(idText, 'complete') : undefined;
     const range = memberRange(request, 'params', 'inputResponses');
     const answers = range === undefined ? new Map() : readMembers(request.text.subarray(range.start, range.end));
-    return (await tasks.answer(id, asker, answers)) ? taskResponse(idText, 'complete') : undefined;
+    return (await tasks.answer(id, asker, answers, open)) ? taskResponse(idText, 'complete') : undefined;
   }
 
-  /** True if this subscription names tasks of the gateway. */
-  mayTell(request: Message): boolean {
-    return request.method === 'subscriptions/listen' && taskIdsIn(request).some(({ id }) => isGatewayTask(id));
+  /** The tasks that a subscription names; undefined if none of them is one of the gateway. */
+  tasksOf(request: Message): ListedTasks | undefined {
+    if (request.method !== 'subscriptions/listen') return undefined;
+    const listed = taskIdsIn(request);
+    return listed.some(({ id }) => isGatewayTask(id)) ? listed : undefined;
   }
 
   /**
-   * Adds news of the gateway's tasks to a subscription (SEP-2663, "Task Status Notifications").
-   * @param send sends the subscription to the server, without these tasks
+   * Adds news of the gateway's tasks to a subscription (SEP-2663, "Task Status Notifications"). Its server gets the
+   * subscription without these tasks.
+   * @param listed what `tasksOf` has found
    */
-  async listen(
+  listen(
     request: Message,
+    listed: ListedTasks,
     answer: Answer,
     reply: Reply,
     origin: TaskAsker,
-    send: (request: Message) => void,
+    sender: CallSender,
+  ): Promise<void> {
+    return withStore(answer, () => this.#listen(request, listed, answer, reply, origin, sender));
+  }
+
+  async #listen(
+    request: Message,
+    listed: ListedTasks,
+    answer: Answer,
+    reply: Reply,
+    origin: TaskAsker,
+    sender: CallSender,
   ): Promise<void> {
     if (!declaresTasks(request)) return answer.fault('missing_capability', { requiredCapabilities });
     const { tasks } = this.#options;
-    const listed = taskIdsIn(request);
+    const open = this.#openerFor(sender);
     const asker = await this.#askerOf(origin);
     const own = listed
       .map(({ id }) => id)
       .filter(isGatewayTask)
       .slice(0, tasks.roomToWatch(asker));
-    const found = await Promise.all(own.map((id) => tasks.find(id, asker)));
+    const found = await Promise.all(own.map((id) => tasks.find(id, asker, open)));
     const known = own.filter((_, index) => found[index] !== undefined);
     if (answer.isOver) return;
     const { observer } = answer;
@@ -124,7 +166,7 @@ export class ModernTasks implements CallTasks {
           const tell = (record: TaskRecord): void => {
             if (!isGone()) answer.message(taskNotification(idText, taskMembers(id, record)));
           };
-          const watched = tasks.watch(id, asker, tell);
+          const watched = tasks.watch(id, asker, tell, open);
           detach(
             'request',
             watched.then((stop) => (isGone() ? stop() : reply.onGone(stop))),
@@ -133,38 +175,64 @@ export class ModernTasks implements CallTasks {
         return withTaskIds(observed, known);
       },
     };
-    send(withoutTasks(request, listed));
+    sender.send(withoutTasks(request, listed), answer);
   }
 
   /** True if this call becomes a task when its answer does not come in time. */
   mayMake(call: Message): boolean {
-    return call.method === 'tools/call' && !this.#hasOwn && declaresTasks(call);
+    const mayMake = !this.#hasOwn || this.#options.isLocalToInstance;
+    return call.method === 'tools/call' && mayMake && declaresTasks(call);
   }
 
-  /**
-   * Sends a call that may become a task.
-   * @param send sends a request to the server, whose answer is that of the call
-   */
-  async call(call: Message, answer: Answer, origin: TaskAsker, send: (request: Message) => void): Promise<void> {
+  /** Sends a call that may become a task. */
+  async call(call: Message, answer: Answer, origin: TaskAsker, given: CallSender): Promise<void> {
     const { afterMs } = this.#options;
-    const begin = (): Promise<void> => this.#begin(call, answer, origin, send);
+    const sender = this.#senderOf(given);
+    const begin = (): Promise<void> => this.#begin(call, answer, origin, sender);
     if (afterMs > 0) {
       setTimeout(() => answer.isOver || detach('request', begin()), afterMs).unref();
-      return send(call);
+      return sender.send(call, answer);
     }
     await begin();
-    if (!answer.isOver) send(call);
+    if (!answer.isOver) sender.send(call, answer);
   }
 
-  async #begin(call: Message, answer: Answer, origin: TaskAsker, send: (request: Message) => void): Promise<void> {
-    const { tasks } = this.#options;
-    const capabilities = capabilitiesOf(call);
-    const canBeAsked = capabilities !== undefined && readClientFeatures(capabilities).size > 0;
-    const taskCall = {
-      request: canBeAsked ? call : undefined,
-      resend: send,
+  /** Sends calls so that the server makes no tasks of its own, if only one instance would know them. */
+  #senderOf(sender: CallSender): CallSender {
+    if (!this.#options.isLocalToInstance) return sender;
+    return { ...sender, send: (message, answer) => sender.send(withoutTasksDeclared(message), answer) };
+  }
+
+  /** The call of a task, whose answer goes on as the task. */
+  #taskCall(request: Message, answer: Answer, { send, follow }: CallSender): TaskCall {
+    const capabilities = capabilitiesOf(request);
+    const { method = '' } = request;
+    return {
+      request,
+      mayAsk: capabilities !== undefined && readClientFeatures(capabilities).size > 0,
+      isHarmless: this.#reruns.mayNeed(request) && this.#reruns.allows({ method, request }, 'loss'),
+      hasPoint: follow !== undefined,
+      send: (message) => send(message, answer),
+      point: () => answer.pointOf?.(),
+      follow: (point) => follow?.(request, answer, point),
       cancel: () => answer.cancel(),
     };
+  }
+
+  /** Opens the calls of tasks that another instance has begun, for the client of a request. */
+  #openerFor(given: CallSender): CallOpener {
+    const sender = this.#senderOf(given);
+    const { slowReaderMs, commitAfterMs } = this.#options;
+    return (task, request) => {
+      const ids = [request.id as RequestId];
+      const options = { policy: modernPolicy, ids, commitAfterMs, continuation: task };
+      return this.#taskCall(request, new Answer(new LiveTarget(slowReaderMs), options), sender);
+    };
+  }
+
+  async #begin(call: Message, answer: Answer, origin: TaskAsker, sender: CallSender): Promise<void> {
+    const { tasks } = this.#options;
+    const taskCall = this.#taskCall(call, answer, sender);
     const asker = await this.#askerOf(origin).catch(() => undefined);
     const task = asker && (await tasks.begin(asker, taskCall, () => !answer.isOver));
     if (task === undefined) return;
@@ -197,10 +265,28 @@ export class ModernTasks implements CallTasks {
   }
 }
 
+/** Runs a step of a request that needs the store. */
+async function withStore(answer: Answer, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailable)) throw cause;
+    if (!answer.isOver) answer.fault('store_unavailable');
+  }
+}
+
 const capabilitiesOf = (request: Message): Buffer | undefined => {
   const range = memberRange(request, 'meta', clientCapabilitiesKey);
   return range && request.text.subarray(range.start, range.end);
 };
+
+/** The request of a client that seems to know no tasks. */
+function withoutTasksDeclared(request: Message): Message {
+  const capabilities = capabilitiesOf(request);
+  if (capabilities === undefined) return request;
+  const by = withoutMember(capabilities, ['extensions', tasksExtension]).toString();
+  return readGatewayMessage(putMembers(request, 'meta', [[clientCapabilitiesKey, by]]));
+}
 
 /** True if the client accepts a task in place of an answer, by this request. */
 function declaresTasks(request: Message): boolean {
@@ -213,7 +299,7 @@ function declaresTasks(request: Message): boolean {
 const acknowledged = 'notifications/subscriptions/acknowledged';
 
 /** The tasks that a subscription names, and where its text does so. */
-function taskIdsIn(request: Message): readonly { readonly id: unknown; readonly range: ByteRange }[] {
+function taskIdsIn(request: Message): ListedTasks {
   const filter = memberRange(request, 'params', 'notifications');
   if (filter === undefined) return [];
   const list = findRange(request.text.subarray(filter.start, filter.end), ['taskIds']);
@@ -227,7 +313,7 @@ function taskIdsIn(request: Message): readonly { readonly id: unknown; readonly 
 }
 
 /** The subscription without the tasks of the gateway, of which its server knows nothing. */
-function withoutTasks(request: Message, listed: ReturnType<typeof taskIdsIn>): Message {
+function withoutTasks(request: Message, listed: ListedTasks): Message {
   const kept = listed.filter(({ id }) => !isGatewayTask(id));
   const [first, last] = [listed[0]?.range, listed.at(-1)?.range];
   if (first === undefined || last === undefined) return request;

@@ -1,6 +1,7 @@
 // src/features/tasks: calls that become tasks of the gateway, which their clients collect later, on any instance (SEP-2663).
 
 import { parseOwn } from '../../core/protocol/json/scalar.ts';
+import type { Principal } from '../../core/protocol/principal.ts';
 
 /** The extension under which clients and servers declare tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
@@ -18,6 +19,10 @@ export interface TaskFacts {
   readonly asker: string;
   /** The name of the server. */
   readonly server: string;
+  /** The tool that was called. */
+  readonly tool?: string | undefined;
+  /** Who began the task, for audit lines and the status page. */
+  readonly principal: Principal;
   /** By the system's clock, in milliseconds. */
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -25,6 +30,28 @@ export interface TaskFacts {
   readonly ttlMs: number;
   /** Tells two ends of one task apart, of which only one counts; absent before the end. */
   readonly mark?: string;
+  /** How often the task has found a new owner. */
+  readonly moves?: number;
+  /** Where another instance reads on, if the call does not depend on the instance that has begun it. */
+  readonly point?: string | undefined;
+  /** How many rounds of questions the task has had. */
+  readonly rounds?: number;
+  /** The questions of the server that wait for answers, or whose answers have not reached the server yet. */
+  readonly round?: TaskRound | undefined;
+  /** True if the request is in the store. */
+  readonly isKept?: true | undefined;
+  /** True if the call may be sent again once it is lost. */
+  readonly mayRunAgain?: boolean;
+  /** True once the call was sent again. It is not sent a third time. */
+  readonly isRerun?: true;
+}
+
+/** One round of questions of a task. */
+export interface TaskRound {
+  /** The keys of all questions of the round: that for the client, and that of the server. */
+  readonly keys: readonly (readonly [name: string, key: string])[];
+  /** The state of the round, as JSON text. */
+  readonly state?: string | undefined;
 }
 
 /** A task as it is stored: its facts, and the text that its state carries. */

@@ -16,8 +16,9 @@ const exited: BackendEnd = {
 };
 const silent: BackendEnd = { reason: 'closed', detail: 'The gateway closed it.' };
 const text = Buffer.from(`not a message ${'x'.repeat(300)}`);
+const user = { issuer: 'i', subject: 'u', client: '' };
 const call = {
-  origin: { server, era: 'legacy', principal: { issuer: 'i', subject: 'u', client: '' }, session: 'abcd1234' },
+  origin: { server, era: 'legacy', principal: user, session: 'abcd1234' },
   method: 'tools/call',
   name: 'echo',
   durationMs: 110.4,
@@ -61,7 +62,10 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
 
   'server-stderr': [{ type: 'server-stderr', server, line: 'a line', pid: 7 }],
   'view-server-missing': [{ type: 'view-server-missing', server, member: 'm', reason: 'down' }],
-  task: [{ type: 'task', server, what: 'created' }],
+  task: [
+    { type: 'task', server, what: 'created', tool: 't', principal: user, durationMs: 0, reason: undefined },
+    { type: 'task', server, what: 'failed', tool: 't', principal: user, durationMs: 5, reason: 'outcome_unknown' },
+  ],
   'only-process': [{ type: 'only-process', server }],
   'ping-unknown': [{ type: 'ping-unknown', server }],
   'view-names': [{ type: 'view-names', server: 'v', leftOut: ['b__one'], refused: ['a.two'] }],

@@ -5,6 +5,7 @@ import { createMemoryStore } from '../../../src/core/store/memory/memory-store.t
 import type { ChangeListener } from '../../../src/core/store/shared/changes.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
 import { GatewayTasks, type TaskClient } from '../../../src/features/tasks/gateway-tasks.ts';
+import type { RunningTask } from '../../../src/features/tasks/running-task.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const ada: TaskClient = { principal: { ...anonymous, subject: 'ada' }, credentials: '', server: 's' };
@@ -59,16 +60,28 @@ function createInstances(options: { readonly maxTextBytes?: number; readonly ttl
       ...options,
     });
     const sent: Message[] = [];
+    const followed: string[] = [];
     let cancellations = 0;
     const call = {
-      request: request as Message | undefined,
-      resend: (message: Message) => void sent.push(message),
+      request,
+      mayAsk: true,
+      isHarmless: false,
+      hasPoint: false,
+      send: (message: Message) => void sent.push(message),
+      point: (): string | undefined => undefined,
+      follow: (point: string) => void followed.push(point),
       cancel: () => {
         cancellations += 1;
       },
     };
     const begin = (client = ada) => tasks.begin(client, call, () => true);
-    return { tasks, call, begin, told, sent, cancellations: () => cancellations };
+    const opened: RunningTask[] = [];
+    /** Goes on with the call of a task that another instance has begun. */
+    const open = (task: RunningTask) => {
+      opened.push(task);
+      return call;
+    };
+    return { tasks, call, begin, open, opened, told, sent, followed, cancellations: () => cancellations };
   };
   return {
     start,
@@ -128,6 +141,7 @@ describe('a task', () => {
       // A second answer to the same question is ignored.
       await a.tasks.answer(id, ada, new Map([[keys[0] as string, Buffer.from('{"n":9}')]]));
       await a.tasks.answer(id, ada, new Map([[keys[1] as string, Buffer.from('{"n":2}')]]));
+      await waitFor(() => (a.sent.length === round ? true : undefined));
       const { params } = JSON.parse(a.sent.at(-1)?.text.toString() ?? '');
       expect(params).toMatchObject({ requestState: 'sealed', inputResponses: { k: { n: 1 }, l: { n: 2 } }, name: 'x' });
     }
@@ -195,6 +209,122 @@ describe('a task', () => {
   });
 });
 
+describe('[P3] a task whose instance is lost', () => {
+  const ids = (task: RunningTask | undefined) => task?.id ?? '';
+
+  it('is read on by one other instance, if its call does not depend on the lost one', async () => {
+    const { start, lose } = createInstances();
+    const [a, b, c] = [start('a'), start('b'), start('c')];
+    a.call.point = () => 'here';
+    const id = ids(await a.begin());
+    lose('a');
+    const found = await Promise.all([b, c, b, c].map(({ tasks, open }) => tasks.find(id, ada, open)));
+    expect(found.map((record) => record?.facts.status)).toEqual(['working', 'working', 'working', 'working']);
+    await waitFor(() => (b.followed.length + c.followed.length > 0 ? true : undefined));
+    expect([...b.followed, ...c.followed, ...b.sent, ...c.sent]).toEqual(['here']);
+    const owner = b.opened.length > 0 ? b : c;
+    owner.opened[0]?.response(result({ n: 1 }));
+    await waitFor(() => (owner.tasks.running === 0 ? true : undefined));
+    expect(textOf(await a.tasks.find(id, ada))).toEqual({ resultType: 'complete', n: 1 });
+    expect([...b.told, ...c.told]).toEqual(['completed']);
+  });
+
+  it('is read on again after the loss of the next one, and fails if nothing can be read', async () => {
+    const { start, lose } = createInstances();
+    const [a, b, c] = [start('a'), start('b'), start('c')];
+    a.call.point = () => 'here';
+    const id = ids(await a.begin());
+    for (const [gone, next] of [
+      ['a', b],
+      ['b', c],
+    ] as const) {
+      lose(gone);
+      await next.tasks.find(id, ada, next.open);
+      await waitFor(() => (next.followed.length === 1 ? true : undefined));
+    }
+    c.opened[0]?.fault('outcome_unknown');
+    await waitFor(() => (c.tasks.running === 0 ? true : undefined));
+    expect(textOf(await a.tasks.find(id, ada))).toMatchObject({ data: { reason: 'outcome_unknown' } });
+  });
+
+  it('is sent again once if that is harmless, however many ask, and not once more after another loss', async () => {
+    const { start, lose } = createInstances();
+    const [a, b, c] = [start('a'), start('b'), start('c')];
+    a.call.isHarmless = true;
+    const id = ids(await a.begin());
+    lose('a');
+    await Promise.all([b, c, c, b].map(({ tasks, open }) => tasks.find(id, ada, open)));
+    await waitFor(() => (b.sent.length + c.sent.length > 0 ? true : undefined));
+    expect([...b.sent, ...c.sent].map(({ text }) => text.toString())).toEqual([request.text.toString()]);
+    const [second, third] = b.sent.length > 0 ? (['b', c] as const) : (['c', b] as const);
+    lose(second);
+    const lost = await third.tasks.find(id, ada, third.open);
+    expect(textOf(lost)).toMatchObject({ data: { reason: 'outcome_unknown' } });
+    expect(third.sent).toEqual([]);
+  });
+
+  it('fails if its call acts, or has asked', async () => {
+    const { start, lose } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    const acting = ids(await a.begin());
+    a.call.isHarmless = true;
+    const asked = await a.begin();
+    asked?.response(asking('k'));
+    await waitFor(async () => ((await b.tasks.find(ids(asked), ada))?.facts.rounds === 1 ? true : undefined));
+    await a.tasks.answer(ids(asked), ada, new Map([['1-k', Buffer.from('{}')]]));
+    await waitFor(() => (a.sent.length === 1 ? true : undefined));
+    lose('a');
+    for (const id of [acting, ids(asked)])
+      expect(textOf(await b.tasks.find(id, ada, b.open))).toMatchObject({ data: { reason: 'outcome_unknown' } });
+    expect([b.sent, b.opened]).toEqual([[], []]);
+  });
+
+  it('goes on with the answers that were given before and after the loss', async () => {
+    const { start, lose } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    const task = await a.begin();
+    task?.response(asking('k', 'l'));
+    await waitFor(async () => ((await b.tasks.find(ids(task), ada))?.facts.rounds === 1 ? true : undefined));
+    await a.tasks.answer(ids(task), ada, new Map([['1-k', Buffer.from('{"n":1}')]]));
+    lose('a');
+    const left = await waitFor(async () => {
+      const record = await b.tasks.find(ids(task), ada, b.open);
+      const keys = Object.keys(textOf(record) as object);
+      return keys.length === 1 ? keys : undefined;
+    });
+    expect(left).toEqual(['1-l']);
+    await waitFor(() => (b.opened.length === 1 ? true : undefined));
+    await b.tasks.answer(ids(task), ada, new Map([['1-l', Buffer.from('{"n":2}')]]), b.open);
+    await waitFor(() => (b.sent.length === 1 ? true : undefined));
+    const { params } = JSON.parse(b.sent[0]?.text.toString() ?? '');
+    expect(params).toMatchObject({ requestState: 'sealed', inputResponses: { k: { n: 1 }, l: { n: 2 } } });
+    // The next round has keys of its own.
+    b.opened[0]?.response(asking('k'));
+    const keys = await waitFor(async () => {
+      const record = await b.tasks.find(ids(task), ada);
+      return record?.facts.rounds === 2 ? Object.keys(textOf(record) as object) : undefined;
+    });
+    expect(keys).toEqual(['2-k']);
+  });
+
+  it('is handed over by an instance that stops, and a lost call is left to the next one', async () => {
+    const { start } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    a.call.isHarmless = true;
+    const [running, lost] = [await a.begin(), await a.begin()];
+    a.tasks.leave();
+    lost?.fault('draining');
+    await a.tasks.close();
+    expect([a.sent, a.tasks.running]).toEqual([[], 0]);
+    for (const task of [running, lost])
+      expect((await b.tasks.find(ids(task), ada, b.open))?.facts.status).toBe('working');
+    await waitFor(() => (b.sent.length === 2 ? true : undefined));
+    for (const task of b.opened) task.response(result({ n: 1 }));
+    await waitFor(() => (b.tasks.running === 0 ? true : undefined));
+    for (const task of [running, lost]) expect((await b.tasks.find(ids(task), ada))?.facts.status).toBe('completed');
+  });
+});
+
 describe('[P8] the tasks of one client', () => {
   it('are watched at most 1,000 times at one instance, until the watch or the task ends', async () => {
     const { start } = createInstances();
@@ -215,7 +345,7 @@ describe('[P8] the tasks of one client', () => {
   it('are at most 1,000, and leave room for others', async () => {
     const { start } = createInstances();
     const a = start('a');
-    a.call.request = undefined;
+    a.call.mayAsk = false;
     const made = await Promise.all(Array.from({ length: 1_001 }, () => a.begin()));
     expect(made.filter((task) => task !== undefined)).toHaveLength(1_000);
     expect(await a.begin(bob)).toBeDefined();
@@ -237,7 +367,7 @@ describe('[P8] the tasks of one client', () => {
   it('are forgotten after their time', async () => {
     const { start } = createInstances({ ttlMs: 20 });
     const a = start('a');
-    a.call.request = undefined;
+    a.call.mayAsk = false;
     const made = await Promise.all(Array.from({ length: 1_000 }, () => a.begin()));
     expect(await a.begin()).toBeUndefined();
     made[0]?.response(result({}));

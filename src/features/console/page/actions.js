@@ -64,6 +64,18 @@ export const endSession = ({ server, session }) =>
     { server, session },
   );
 
+/** Cancels a task. Its client learns that it was cancelled. */
+export const cancelTask = ({ task, server, tool }) =>
+  runConfirmed(
+    {
+      title: `Cancel task ${task}?`,
+      text: `Its call of ${tool ?? 'a tool'} at “${server}” is cancelled. Its client gets no result.`,
+      yes: 'Cancel task',
+    },
+    'status/actions/cancel-task',
+    { task },
+  );
+
 /** Restarts all backends of a server. */
 export const restartServer = ({ name }) =>
   runConfirmed(

@@ -2,6 +2,7 @@ import { createActionButton, endSession } from './actions.js';
 import { h, setText, showList } from './dom.js';
 import { count, counted, time, wholeSeconds } from './formats.js';
 import { createMessageList } from './message-list.js';
+import { createTasks } from './tasks.js';
 
 const searchPauseMs = 200;
 
@@ -57,6 +58,7 @@ export function createSessions(section, live, about) {
     sources,
     emptyHint,
     pages.element,
+    createTasks(live).element,
   );
   live.on('state', ({ instance, instances, sessions }) => {
     const { shown, found, total: all, others } = sessions;

@@ -1,5 +1,6 @@
 import type { Changes } from '../../../core/store/shared/changes.ts';
 import type { SessionUser } from '../sessions/session-users.ts';
+import { type InstanceTasks, readTasks } from '../sessions/task-view.ts';
 import { SharedTopic } from './shared-topic.ts';
 
 /** The summary that an instance publishes to the instances that share its store. */
@@ -11,6 +12,8 @@ export interface InstanceSummary {
   readonly streams: number;
   /** Whose sessions each server has there. An older version of the gateway does not say it. */
   readonly servers?: readonly SessionsOfServer[] | undefined;
+  /** The tasks whose calls run there. An older version of the gateway does not say it. */
+  readonly tasks?: InstanceTasks | undefined;
 }
 
 /** The sessions of one server on an instance, and their most frequent users. */
@@ -127,10 +130,10 @@ export class KnownInstances {
 function parseSummary(text: Buffer): InstanceSummary | undefined {
   try {
     const value = JSON.parse(text.toString()) as Partial<InstanceSummary> | null;
-    const { name, version, readiness, sessions, streams, servers } = value ?? {};
+    const { name, version, readiness, sessions, streams, servers, tasks } = value ?? {};
     const isSummary = typeof name === 'string' && typeof version === 'string' && typeof readiness === 'string';
     if (!isSummary || typeof sessions !== 'number' || typeof streams !== 'number') return undefined;
-    return { name, version, readiness, sessions, streams, servers: readServers(servers) };
+    return { name, version, readiness, sessions, streams, servers: readServers(servers), tasks: readTasks(tasks) };
   } catch {
     return undefined; // expected: not a summary of this version
   }

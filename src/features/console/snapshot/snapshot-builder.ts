@@ -1,4 +1,4 @@
-import type { StoreState } from '../../../core/ops/console-hook.ts';
+import type { ConsoleTask, StoreState } from '../../../core/ops/console-hook.ts';
 import type { Readiness } from '../../../core/registry/readiness.ts';
 import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
 import { isFailing, type RecentCalls } from '../record/calls/call-rates.ts';
@@ -17,6 +17,7 @@ import {
   type SessionView,
   showSession,
 } from '../sessions/session-view.ts';
+import { maxReportedTasks, showTask, showTasks } from '../sessions/task-view.ts';
 import { type InstanceSummary, type InstanceView, maxServersInSummary } from './known-instances.ts';
 import { findCondition, medianOfOthers, type ServerCondition } from './server-condition.ts';
 import {
@@ -69,6 +70,8 @@ export interface SnapshotSources {
   /** The number of sessions. It is cheap, because the history asks for it every second. */
   sessionCount(): number;
   sessions(): readonly SessionState[];
+  /** The running tasks, newest first. */
+  tasks(): readonly ConsoleTask[];
   /** The open streams and WebSockets of clients by server. It is cheap, too. */
   openStreams(): ReadonlyMap<string, number>;
   servers(): readonly ServerState[];
@@ -106,10 +109,12 @@ export class SnapshotBuilder {
   summary(): InstanceSummary {
     const counts = countsByServer(this.#sources.sessions());
     const servers = Array.from(counts, ([server, { sessions, users }]) => ({ server, sessions, users: users.list() }));
-    return { ...this.#ownSummary(), servers: servers.slice(0, maxServersInSummary) };
+    const all = this.#sources.tasks();
+    const tasks = { total: all.length, newest: all.slice(0, maxReportedTasks).map(showTask) };
+    return { ...this.#ownSummary(), servers: servers.slice(0, maxServersInSummary), tasks };
   }
 
-  #ownSummary(): Omit<InstanceSummary, 'servers'> {
+  #ownSummary(): Omit<InstanceSummary, 'servers' | 'tasks'> {
     const { name, version, readiness } = this.#sources;
     return { name, version, readiness: readiness(), ...this.#openCounts() };
   }
@@ -175,7 +180,8 @@ export class SnapshotBuilder {
         page,
         this.#recordOf(),
       ),
-      instances: others.instances.map(({ servers: _, ...instance }) => instance),
+      tasks: showTasks(this.#sources.tasks(), others.instances),
+      instances: others.instances.map(({ servers: _, tasks: __, ...instance }) => instance),
     };
   }
 

@@ -11,6 +11,7 @@ import type { StderrLine } from '../record/stderr-lines.ts';
 import type { StoreSpeed } from '../record/traffic.ts';
 import type { SessionViews } from '../sessions/session-list.ts';
 import type { SessionUser } from '../sessions/session-users.ts';
+import type { TaskViews } from '../sessions/task-view.ts';
 import type { InstanceSummary, InstanceView } from './known-instances.ts';
 import type { ServerCondition } from './server-condition.ts';
 
@@ -37,6 +38,7 @@ export interface Snapshot {
     };
   readonly servers: readonly ServerView[];
   readonly sessions: SessionViews;
+  readonly tasks: TaskViews;
   readonly instances: readonly InstanceView[];
 }
 

@@ -1,7 +1,7 @@
 import { Answer, type AnswerObserver, discoveryPolicy, modernPolicy } from '../../../core/call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
 import { CallReport } from '../../../core/call/call-report.ts';
-import type { CallTasks } from '../../../core/call/call-tasks.ts';
+import type { CallSender, CallTasks } from '../../../core/call/call-tasks.ts';
 import { LiveTarget } from '../../../core/call/live-target.ts';
 import { silenceOf } from '../../../core/call/silent-call.ts';
 import type { Refusal, RequestContext } from '../../../core/http/request-context.ts';
@@ -177,7 +177,7 @@ class ModernRequest {
     if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
     const { modern, groups, tasks } = this.#endpoint;
     if (tasks?.serves(this.#message, era) === true)
-      return this.#settle(tasks.serve(this.#message, answer, this.#origin));
+      return this.#settle(tasks.serve(this.#message, answer, this.#origin, this.#senderFor(era)));
     if (this.#message.method !== 'tools/call') return this.#forward(era, envelope);
     const outcome =
       era === 'legacy'
@@ -226,6 +226,8 @@ class ModernRequest {
     if (this.#message.method === 'server/discover' && tasks !== undefined)
       return { response: (message) => tasks.advertise(message) };
     const response = lists.observe(this.#message, this.#origin, era === 'legacy');
+    if (this.#message.method === 'tools/list' && tasks !== undefined)
+      return { response: (message) => tasks.noteTools(response?.(message) ?? message) };
     return response && { response };
   }
 
@@ -234,18 +236,35 @@ class ModernRequest {
     const kept = lists.find(this.#message, this.#origin);
     if (kept !== undefined) return this.#answer.response(kept);
     this.#answer.observer = this.#createObserver(era);
-    const send = (message: Message): void => this.#send(message, era, envelope);
+    const listed = tasks?.tasksOf(this.#message);
     if (tasks?.mayMake(this.#message) === true)
-      this.#settle(tasks.call(this.#message, this.#answer, this.#origin, send));
-    else if (tasks?.mayTell(this.#message) === true)
-      this.#settle(tasks.listen(this.#message, this.#answer, this.#reply, this.#origin, send));
-    else send(this.#message);
+      this.#settle(tasks.call(this.#message, this.#answer, this.#origin, this.#senderFor(era)));
+    else if (tasks !== undefined && listed !== undefined)
+      this.#settle(tasks.listen(this.#message, listed, this.#answer, this.#reply, this.#origin, this.#senderFor(era)));
+    else this.#send(this.#message, era, envelope, this.#answer);
     this.#report?.sent();
   }
 
-  #send(message: Message, era: Era, envelope: Envelope): void {
+  #send(message: Message, era: Era, envelope: Envelope, answer: Answer): void {
     const { modern, groups } = this.#endpoint;
-    if (era === 'legacy') groups.request(message, envelope, this.#origin, this.#answer);
-    else modern.request(message, envelope.logLevel, this.#answer, this.#origin);
+    if (era === 'legacy') groups.request(message, envelope, this.#origin, answer);
+    else modern.request(message, envelope.logLevel, answer, this.#origin);
+  }
+
+  /** Sends requests of tasks for the client of this request. Each has an envelope of its own. */
+  #senderFor(era: Era): CallSender {
+    const { groups } = this.#endpoint;
+    const envelopeOf = (message: Message): Envelope => {
+      const read = readEnvelope(message);
+      if (!read.ok) throw new Error('a request of a task without an envelope');
+      return read.envelope;
+    };
+    return {
+      send: (message, answer) => this.#send(message, era, envelopeOf(message), answer),
+      follow:
+        era === 'legacy'
+          ? (message, answer, point) => groups.follow(message, envelopeOf(message), this.#origin, answer, point)
+          : undefined,
+    };
   }
 }

@@ -26,6 +26,7 @@ import type { GroupSession, OpenGroupSession } from './group-session.ts';
 import type { GroupTools } from './group-tools.ts';
 import { OpenQuestions } from './rounds/open-questions.ts';
 import {
+  type FollowedCall,
   formatStreamPosition,
   inputRequiredResult,
   type ParkedCall,
@@ -126,6 +127,17 @@ export class GroupCall {
       failed: (reason) => detach('session', this.#handleLoss(reason), () => this.#fail('internal')),
     });
     answer.onCancelled(() => this.#cancel('The client no longer waits for the answer.'));
+    answer.pointOf = () => this.#point;
+  }
+
+  /** Where another instance can read on with this call, as JSON text; undefined if it cannot. */
+  get #point(): string | undefined {
+    const after = this.#questions.after ?? this.#stream.newest;
+    if (this.#isOver || after === undefined || this.#session === undefined) return undefined;
+    const { answered } = this.#questions;
+    const { key: place } = this.#session;
+    const point: FollowedCall = { place, call: this.#name, id: this.#id, after: formatStreamPosition(after), answered };
+    return JSON.stringify(point);
   }
 
   /** Runs the request in a session, which is opened if need be. */
@@ -189,6 +201,21 @@ export class GroupCall {
     // If all questions are answered, only events after `told` have to be in the log still.
     const isComplete = messages.length === value.open.length;
     this.#stream.listen(handle, parseStreamPosition(isComplete ? value.told : value.after));
+  }
+
+  /** Reads on with a call that another instance has begun, and that runs in its session or has ended there. */
+  async follow(session: GroupSession, { call, id, after, answered }: FollowedCall): Promise<void> {
+    this.#id = id;
+    this.#name = call;
+    this.#questions.noteAnswered(answered);
+    session.begin(call);
+    const { forwarded } = this.#groupRequest.client;
+    const open = await session.reopen(forwarded);
+    if (this.#isOver || this.#groupRequest.answer.isOver) return session.release(call);
+    this.#session = session;
+    if (typeof open === 'string') return this.#fail(open === 'unknown_session' ? 'outcome_unknown' : open);
+    this.#opened = open.opened;
+    this.#stream.listen(open.handle, parseStreamPosition(after));
   }
 
   /**

@@ -4,6 +4,7 @@ import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { parseOwn } from '../../../core/protocol/json/scalar.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange, withId } from '../../../core/protocol/message/message.ts';
 import { type ClientFeature, capabilitiesOf, readClientFeatures } from '../../../core/protocol/methods/askable.ts';
@@ -28,7 +29,7 @@ import { CallIds, GroupCall, type GroupCallParts, type GroupRequest } from './gr
 import { type GroupClient, groupTopic, stateBinding } from './group-client.ts';
 import { GroupSession, type GroupSessionHost, type GroupSessionParts, type OpenGroupSession } from './group-session.ts';
 import { GroupTools, type ToolListOwner } from './group-tools.ts';
-import type { ParkedCall } from './rounds/parked-call.ts';
+import type { FollowedCall, ParkedCall } from './rounds/parked-call.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
 export interface GroupsOptions extends GroupSessionHost {
@@ -115,6 +116,14 @@ export class Groups {
   }
 
   /**
+   * Reads on with a request of the modern era that another instance has sent to its server.
+   * @param point what `Answer.pointOf` has told there
+   */
+  follow(request: Message, { logLevel }: Envelope, caller: GroupCaller, answer: Answer, point: string): void {
+    this.#reportFailure(this.#follow(request, logLevel, caller, answer, point), answer);
+  }
+
+  /**
    * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0027). Such a
    * client cannot be asked for input, and requests that only a session could remember are refused.
    */
@@ -165,6 +174,22 @@ export class Groups {
     // out.
     if (features.size > 0 && mayAsk) await this.#options.states.ready();
     await this.#run(groupRequest);
+  }
+
+  async #follow(
+    request: Message,
+    logLevel: Envelope['logLevel'],
+    caller: GroupCaller,
+    answer: Answer,
+    point: string,
+  ): Promise<void> {
+    const client = await this.#clientOf(caller, featuresOf(request), request);
+    if (answer.isOver) return;
+    const call = parseOwn(point) as FollowedCall;
+    // A call that goes on opens no session, so the capabilities do not matter.
+    const session =
+      this.#sessions.get(call.place) ?? this.#createSession(call.place, { ...client, capabilitiesText: '{}' });
+    await new GroupCall(this.#parts, { request, client, form: modernForm, logLevel, answer }).follow(session, call);
   }
 
   /** Runs a request in the session of its group that has the fewest open calls, the first one of these. */

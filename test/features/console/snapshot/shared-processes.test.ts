@@ -38,6 +38,7 @@ function createBuilder(processes: Readonly<Record<string, number>>): SnapshotBui
     readiness: () => 'ready',
     sessionCount: () => 0,
     sessions: () => [],
+    tasks: () => [],
     openStreams: () => new Map(),
     store: () => ({ kind: 'memory', isUp: true }),
     servers: () => [files],

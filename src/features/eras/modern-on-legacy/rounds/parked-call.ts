@@ -35,6 +35,12 @@ export interface ParkedCall {
   readonly answered: readonly RequestId[];
 }
 
+/** Where another instance reads on with a call that waits for nothing. A JSON value. */
+export type FollowedCall = Pick<ParkedCall, 'place' | 'call' | 'id' | 'answered'> & {
+  /** The newest event that was read, or the event before the oldest question that its client has not got. */
+  readonly after: string;
+};
+
 /** Returns the key of a question, which is the same each time the question is read. */
 export const questionKey = ({ epoch, seq }: EventId): string => `input-${epoch}-${seq}`;
 
