@@ -1,5 +1,4 @@
 import type { ConsoleTask } from '../../../core/ops/console-hook.ts';
-import type { InstanceView } from '../snapshot/known-instances.ts';
 
 /** A running task in the list of the page. */
 export interface TaskView {
@@ -34,8 +33,16 @@ export const showTask = ({ name, server, tool, user, status, createdAt }: Consol
   ageMs: Math.max(0, Date.now() - createdAt),
 });
 
+/** An instance, and what it reports of its running tasks. */
+interface ReportingInstance {
+  readonly name: string;
+  readonly isThis: boolean;
+  readonly ageMs: number;
+  readonly tasks?: InstanceTasks | undefined;
+}
+
 /** The running tasks of all known instances, newest first. A task that has just moved is listed once. */
-export function showTasks(own: readonly ConsoleTask[], instances: readonly InstanceView[]): TaskViews {
+export function showTasks(own: readonly ConsoleTask[], instances: readonly ReportingInstance[]): TaskViews {
   const names = new Set(own.map(({ name }) => name));
   const elsewhere = instances
     .filter(({ isThis }) => !isThis)
