@@ -67,6 +67,7 @@ const readersOfOwnTexts: ReadonlySet<string> = new Set([
   'src/config/servers/signing-key.ts',
   'src/features/remote/streamable-http/resume-state.ts',
   'src/features/eras/keys/request-state.ts',
+  'src/features/eras/modern-on-legacy/rounds/parked-call.ts',
   'src/features/eras/modern-on-legacy/rounds/round-outcome.ts',
   'src/features/eras/modern/changes/peer-announcements.ts',
   'src/features/eras/modern/process/task-directory.ts',

@@ -4,7 +4,6 @@ import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { parseOwn } from '../../../core/protocol/json/scalar.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange, withId } from '../../../core/protocol/message/message.ts';
 import { type ClientFeature, capabilitiesOf, readClientFeatures } from '../../../core/protocol/methods/askable.ts';
@@ -29,7 +28,7 @@ import { CallIds, GroupCall, type GroupCallParts, type GroupRequest } from './gr
 import { type GroupClient, groupTopic, stateBinding } from './group-client.ts';
 import { GroupSession, type GroupSessionHost, type GroupSessionParts, type OpenGroupSession } from './group-session.ts';
 import { GroupTools, type ToolListOwner } from './group-tools.ts';
-import type { FollowedCall, ParkedCall } from './rounds/parked-call.ts';
+import { type ParkedCall, parseFollowedCall } from './rounds/parked-call.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
 export interface GroupsOptions extends GroupSessionHost {
@@ -185,7 +184,7 @@ export class Groups {
   ): Promise<void> {
     const client = await this.#clientOf(caller, featuresOf(request), request);
     if (answer.isOver) return;
-    const call = parseOwn(point) as FollowedCall;
+    const call = parseFollowedCall(point);
     // A call that goes on opens no session, so the capabilities do not matter.
     const session =
       this.#sessions.get(call.place) ?? this.#createSession(call.place, { ...client, capabilitiesText: '{}' });

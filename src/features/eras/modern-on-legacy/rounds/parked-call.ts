@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
+import { parseOwn } from '../../../../core/protocol/json/scalar.ts';
 import { withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { type EventId, formatEventId, parseEventId } from '../../../../core/protocol/wire/event-id.ts';
@@ -40,6 +41,9 @@ export type FollowedCall = Pick<ParkedCall, 'place' | 'call' | 'id' | 'answered'
   /** The newest event that was read, or the event before the oldest question that its client has not got. */
   readonly after: string;
 };
+
+/** Reads the point of a call, which an instance has stored. */
+export const parseFollowedCall = (point: string): FollowedCall => parseOwn(point) as FollowedCall;
 
 /** Returns the key of a question, which is the same each time the question is read. */
 export const questionKey = ({ epoch, seq }: EventId): string => `input-${epoch}-${seq}`;
