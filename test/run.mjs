@@ -36,10 +36,15 @@ export const runs = {
     env: { KILL_RUNS: '1000' },
   },
   'store-kills': {
-    what: 'A single instance with its store in files is killed 200 times, and restarts with 100 sessions.',
+    what: 'A single instance with its store in files is killed 200 times, and restarts with 100 sessions; its files lose a bit 1,000 times.',
     needsBuild: true,
-    command: [...vitest, 'test/integration/store', 'test/features/files/kills.test.ts'],
-    env: { KILL_RUNS: '200', STORE_SESSIONS: '100' },
+    command: [
+      ...vitest,
+      'test/integration/store',
+      'test/features/files/kills.test.ts',
+      'test/features/files/damage.test.ts',
+    ],
+    env: { KILL_RUNS: '200', STORE_SESSIONS: '100', FLIPS: '500' },
   },
   cuts: {
     what: 'Streams are cut at a random byte and resumed 100,000 times.',

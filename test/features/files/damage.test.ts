@@ -11,7 +11,7 @@ import { environmentNumber } from '../../support/environment-number.ts';
 import { filesOf, freshDirectory, openStore } from './store-directories.ts';
 
 /** `FLIPS=500` looks longer. */
-const runs = environmentNumber('FLIPS', 20);
+const runs = environmentNumber('FLIPS', 10);
 
 const texts = ['first', 'second', 'third'];
 
@@ -85,6 +85,7 @@ describe('files that something has damaged', () => {
       }
       expect(outcomes.whole + outcomes.part).toBeGreaterThan(0);
     },
+    60_000 + runs * 1_000,
   );
 
   it.each(['CURRENT', 'MANIFEST'])('are repaired without the file %s, and nothing is lost', async (name) => {
