@@ -12,6 +12,9 @@ endsStringRun[0x5c] = 1;
 /** Shorter runs are not worth the set-up of reading by words. */
 export const shortRun = 32;
 
+/** Most runs end within this many words. */
+const shortRunWords = 16;
+
 /**
  * A run of this many words is long. Node.js searches it faster, but the call costs as much as reading about this many
  * words.
@@ -66,8 +69,10 @@ export class StringRuns {
   /** The index of the first word with an end of the run, or the number of words. */
   #wordWithEnd(from: number): number {
     const words = this.#words;
+    const close = Math.min(from + shortRunWords, words.length);
+    for (let at = from; at < close; at += 1) if (endsIn(words[at] as number) !== 0) return at;
     const near = Math.min(from + longRunWords, words.length);
-    const word = firstWithEnd(words, from, near);
+    const word = firstWithEnd(words, close, near);
     if (word < near || near === words.length) return word;
     const special = (this.#nextSpecial(near * 4 - this.#before) + this.#before) >> 2;
     return firstWithEnd(words, firstControl(words, near, special), words.length);
