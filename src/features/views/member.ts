@@ -7,8 +7,7 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../../core/backend/backend.ts';
-import { RestartPolicy } from '../../core/backend/starting/restart-policy.ts';
-import { openStartingBackend } from '../../core/backend/starting/starting-backend.ts';
+import { Connection } from '../../core/backend/starting/connection.ts';
 import { WaitingList } from '../../core/backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { type Handshake, readHandshake } from '../../core/protocol/handshake.ts';
@@ -95,17 +94,16 @@ export class Member implements BackendEvents {
   #backend: Backend | undefined;
   /** The requests that wait for the start of the server. */
   readonly #waiting = new WaitingList<MemberCall>(({ request }) => request?.text.length ?? 0);
-  readonly #restartPolicy: RestartPolicy;
+  readonly #connection: Connection;
   /** A request starts the server again after this time. */
   #retryAt = 0;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: MemberOptions) {
     this.name = options.name;
     this.index = options.index;
     this.#options = options;
     this.calls = new MemberCalls(options.calls);
-    this.#restartPolicy = new RestartPolicy(options.server);
+    this.#connection = new Connection(options.server);
   }
 
   get isReady(): boolean {
@@ -118,7 +116,7 @@ export class Member implements BackendEvents {
 
   /** As `RestartPolicy.failedStarts`. */
   get failedStarts(): number {
-    return this.#restartPolicy.failedStarts;
+    return this.#connection.failedStarts;
   }
 
   get pid(): number | undefined {
@@ -148,7 +146,7 @@ export class Member implements BackendEvents {
     this.#state = 'starting';
     const { server, opening, initialize, startTimeoutMs } = this.#options;
     const isReplacement = this.handshake !== undefined;
-    const backend = openStartingBackend((events) => server.open(events, opening), {
+    const backend = this.#connection.open((events) => server.open(events, opening), {
       request: initialize,
       timeoutMs: startTimeoutMs,
       maxEarlyBytes,
@@ -174,7 +172,7 @@ export class Member implements BackendEvents {
     const call = memberCallOf(message, headers, onOutcome);
     if (this.#state === 'ready') return this.#pass(call);
     // A request waits for the start that is due.
-    const isLost = this.#state === 'down' && this.#timer === undefined;
+    const isLost = this.#state === 'down' && !this.#connection.isPausing;
     if (this.#state === 'closed' || (isLost && performance.now() < this.#retryAt)) return 'down';
     if (!this.#waiting.hasRoomFor(message.text.length)) return 'full';
     this.#waiting.push(call);
@@ -213,7 +211,7 @@ export class Member implements BackendEvents {
 
   async close(how?: CloseOptions): Promise<void> {
     this.#state = 'closed';
-    clearTimeout(this.#timer);
+    this.#connection.stop();
     for (const { onOutcome } of this.calls.values()) onOutcome?.(undefined);
     this.calls.forgetCancelled();
     await this.#backend?.close(how);
@@ -225,7 +223,7 @@ export class Member implements BackendEvents {
       const message = this.#forClient(received);
       if (message === undefined) continue;
       const call = message.kind === 'response' ? this.calls.settle(message.id) : undefined;
-      if (call !== undefined) this.#restartPolicy.hasWorked = true;
+      if (call !== undefined) this.#connection.hasWorked = true;
       if (call?.onOutcome !== undefined) call.onOutcome(message);
       else {
         const passed = call === undefined ? withoutStrayId(message) : message;
@@ -258,7 +256,6 @@ export class Member implements BackendEvents {
     this.handshake = handshake;
     this.greeting = Buffer.from(text);
     this.#state = 'ready';
-    this.#restartPolicy.noteStart();
     this.#options.listener.onReady(this, isReplacement);
     for (const call of this.#waiting.takeAll()) if (this.#pass(call) === 'full') this.#leave(call, 'server_busy');
     return true;
@@ -310,8 +307,8 @@ export class Member implements BackendEvents {
   #handleEnd(end: BackendEnd): void {
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
-    const isCrashLoop = wasReady ? this.#restartPolicy.countLoss() : this.#restartPolicy.countFailedStart();
-    const { pauseMs } = this.#restartPolicy;
+    const isCrashLoop = wasReady ? this.#connection.countLoss() : this.#connection.countFailedStart();
+    const { pauseMs } = this.#connection;
     this.#state = 'down';
     this.#retryAt = performance.now() + Math.max(pauseMs, retryMs);
     // One that has never started, or is in a crash loop, starts for a request.
@@ -336,10 +333,7 @@ export class Member implements BackendEvents {
     this.#options.listener.onDown(this, end, !wasReady);
     if (isCrashLoop) this.#options.listener.onCrashLoop(this, Math.round(pauseMs));
     if (!startsAgain) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      if (this.#state === 'down') contain('backend', () => this.start());
-    }, pauseMs);
+    this.#connection.afterPause(() => contain('backend', () => this.start()));
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
 import { CookieJar } from '../../backend/cookie-jar.ts';
 import { isRefusedConnection, maxRefusedMs } from '../../backend/reconnect-pause.ts';
-import { RestartPolicy } from '../../backend/starting/restart-policy.ts';
-import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
+import { Connection } from '../../backend/starting/connection.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -79,13 +78,13 @@ export class ServerLink implements BackendEvents {
   /** True while messages wait because another instance may own the session. */
   #waitsForOwner = false;
   #isPaused = false;
-  readonly #restartPolicy: RestartPolicy;
+  readonly #connection: Connection;
   /** Undefined if no request of the session can name a state that it belongs to. */
   readonly #affinity: StateAffinity | undefined;
   /** Undefined until a remote server is opened. */
   #cookies: CookieJar | undefined;
   #cookieTimer: NodeJS.Timeout | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #ownerTimer: NodeJS.Timeout | undefined;
   /** The messages that bring the next backend to the client's state. */
   #replay: ReturnType<ClientState['replay']> = nothingToReplay;
   /** True if the first backend of an earlier owner was resumed. The server's session is then the original one. */
@@ -103,7 +102,7 @@ export class ServerLink implements BackendEvents {
     const { server } = session.parts;
     this.#session = session;
     this.#hasEnvironmentCredentials = server.credentials?.as === 'variables';
-    this.#restartPolicy = new RestartPolicy(server);
+    this.#connection = new Connection(server);
     if (server.affinity?.readsMeta === true) this.#affinity = new StateAffinity(session);
   }
 
@@ -138,7 +137,7 @@ export class ServerLink implements BackendEvents {
 
   #openFirst(resume?: Resume): void {
     this.#state = 'live';
-    this.#restartPolicy.noteStart();
+    this.#connection.noteStart();
     this.#backend = this.#openBackend(this, resume);
     this.#forgetHeaders();
   }
@@ -246,7 +245,7 @@ export class ServerLink implements BackendEvents {
   restore(): void {
     const { client } = this.#session;
     const isRetry = this.#state === 'restoring';
-    if (!isRetry && this.#state !== 'hibernating' && this.#restartPolicy.countLoss()) return this.#endInCrashLoop();
+    if (!isRetry && this.#state !== 'hibernating' && this.#connection.countLoss()) return this.#endInCrashLoop();
     // Read once for all attempts: later messages of the client wait.
     if (!isRetry) {
       this.#replay = client.replay();
@@ -258,8 +257,7 @@ export class ServerLink implements BackendEvents {
     this.#state = 'restoring';
     const start = async (): Promise<void> => {
       await this.#ending;
-      if (this.#state === 'restoring')
-        this.#timer = setTimeout(() => this.#session.guard(() => this.#reopen()), this.#restartPolicy.pauseMs);
+      if (this.#state === 'restoring') this.#connection.afterPause(() => this.#session.guard(() => this.#reopen()));
     };
     if (this.#hasEnvironmentCredentials && this.#newestHeaders === noHeaders)
       this.#start = () => detach('session', start());
@@ -276,7 +274,8 @@ export class ServerLink implements BackendEvents {
   async close(how?: CloseOptions): Promise<void> {
     this.#state = 'closed';
     this.#start = undefined;
-    clearTimeout(this.#timer);
+    this.#connection.stop();
+    clearTimeout(this.#ownerTimer);
     clearTimeout(this.#cookieTimer);
     this.#affinity?.close();
     this.#unsent?.takeAll();
@@ -316,7 +315,7 @@ export class ServerLink implements BackendEvents {
     try {
       const own = this.#replayIds.size === 0 ? messages : this.#withoutReplayAnswers(messages);
       if (own.length === 0) return;
-      this.#restartPolicy.hasWorked = true;
+      this.#connection.hasWorked = true;
       this.events.onMessages(own, relatedRequests);
     } catch (cause) {
       this.#session.fail(cause);
@@ -350,7 +349,7 @@ export class ServerLink implements BackendEvents {
     const { client, parts } = this.#session;
     this.#replacements += 1;
     const initialize = readGatewayMessage(client.initialize);
-    const backend = openStartingBackend((startEvents) => this.#openBackend(startEvents), {
+    const backend = this.#connection.open((startEvents) => this.#openBackend(startEvents), {
       request: initialize,
       timeoutMs: parts.server.startTimeoutMs,
       maxEarlyBytes,
@@ -366,8 +365,8 @@ export class ServerLink implements BackendEvents {
   #retry(end: BackendEnd): void {
     if (this.#state !== 'restoring') return;
     if (isClientRefused(end, this.#session.parts.server)) return this.#awaitToken();
-    if (this.#restartPolicy.failedStarts === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
-    if (this.#restartPolicy.countFailedStart()) return this.#endInCrashLoop();
+    if (this.#connection.failedStarts === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
+    if (this.#connection.countFailedStart()) return this.#endInCrashLoop();
     this.#isRefused = isRefusedConnection(end.cause);
     if (this.#isRefused) this.#unsent?.limitTo(maxRefusedMs);
     this.restore();
@@ -411,7 +410,6 @@ export class ServerLink implements BackendEvents {
       this.#session.endFor('server_changed');
       return false;
     }
-    this.#restartPolicy.noteStart();
     this.#isRefused = false;
     this.#state = 'live';
     const { messages, ids } = this.#replay;
@@ -436,7 +434,7 @@ export class ServerLink implements BackendEvents {
     const mayPass = isOwner?.() ?? true;
     this.#waitsForOwner = !mayPass && performance.now() < deadline;
     if (this.#waitsForOwner) {
-      this.#timer = setTimeout(() => this.#session.guard(() => this.#sendUnsent(deadline)), ownerPauseMs);
+      this.#ownerTimer = setTimeout(() => this.#session.guard(() => this.#sendUnsent(deadline)), ownerPauseMs);
       return;
     }
     for (const { message, headers } of this.#unsent?.takeAll() ?? []) {

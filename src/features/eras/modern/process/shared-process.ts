@@ -1,6 +1,5 @@
 import type { Backend, BackendEnd, RequestIds } from '../../../../core/backend/backend.ts';
-import { RestartPolicy } from '../../../../core/backend/starting/restart-policy.ts';
-import { openStartingBackend, type StartFailure } from '../../../../core/backend/starting/starting-backend.ts';
+import { Connection, type StartFailure } from '../../../../core/backend/starting/connection.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
@@ -54,13 +53,12 @@ export class SharedProcess {
   readonly #options: SharedProcessOptions;
   #state: 'idle' | 'starting' | 'ready' | 'crash_loop' | 'closed' = 'idle';
   #backend: Backend | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  readonly #restartPolicy: RestartPolicy;
+  readonly #connection: Connection;
 
   constructor(options: SharedProcessOptions) {
     this.#options = options;
     const { isRemote } = options.server;
-    this.#restartPolicy = new RestartPolicy({ isRemote, ...(isRemote && { maxPauseMs: maxRemotePauseMs }) });
+    this.#connection = new Connection({ isRemote, ...(isRemote && { maxPauseMs: maxRemotePauseMs }) });
   }
 
   get isReady(): boolean {
@@ -90,7 +88,7 @@ export class SharedProcess {
     this.#state = 'starting';
     const startAfterPause = (): void => {
       const open = (): void => contain('shared_process', () => this.#open(headers));
-      if (this.#state === 'starting') this.#timer = setTimeout(open, this.#restartPolicy.pauseMs);
+      if (this.#state === 'starting') this.#connection.afterPause(open);
     };
     const { after } = this.#options;
     if (after === undefined) startAfterPause();
@@ -104,12 +102,12 @@ export class SharedProcess {
 
   /** The process has answered a request. */
   noteAnswer(): void {
-    this.#restartPolicy.hasWorked = true;
+    this.#connection.hasWorked = true;
   }
 
   async close(): Promise<void> {
     this.#state = 'closed';
-    clearTimeout(this.#timer);
+    this.#connection.stop();
     await this.#backend?.close();
   }
 
@@ -118,14 +116,14 @@ export class SharedProcess {
     const startedAt = performance.now();
     let isRepeat = false;
     const request = discoverRequest(nextNumber(), { version });
-    const backend = openStartingBackend(server.open, {
+    const backend = this.#connection.open(server.open, {
       request,
       timeoutMs: server.startTimeoutMs,
       events: {
         onMessages,
         onNoise,
         onUnanswered,
-        onEnd: (end) => this.#handleEnd(this.#restartPolicy.countLoss(), () => onLost(end)),
+        onEnd: (end) => this.#handleEnd(this.#connection.countLoss(), () => onLost(end)),
       },
       onAnswer: (response) => {
         const protocolVersion = isRepeat ? undefined : revisionToRetry(response);
@@ -140,7 +138,7 @@ export class SharedProcess {
       },
       onFailed: (end, why) => {
         // A client without a token must not delay the start for the next client.
-        const isCrashLoop = !isClientRefused(end, server) && this.#restartPolicy.countFailedStart();
+        const isCrashLoop = !isClientRefused(end, server) && this.#connection.countFailedStart();
         this.#handleEnd(isCrashLoop, () => this.#reportFailedStart(end, why, headers));
       },
     });
@@ -153,7 +151,6 @@ export class SharedProcess {
     const discovery = readDiscovery(response);
     if (discovery.era !== 'modern' || discovery.revisions.length === 0) return false;
     this.#state = 'ready';
-    this.#restartPolicy.noteStart();
     this.#options.server.introduction?.note(response.text);
     const { revisions, capabilities } = discovery;
     this.#options.onReady({ revisions, capabilities, startMs });
@@ -176,10 +173,9 @@ export class SharedProcess {
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
     report();
     if (!isCrashLoop) return;
-    const { pauseMs } = this.#restartPolicy;
-    this.#timer = setTimeout(() => {
+    this.#connection.afterPause(() => {
       this.#state = 'idle';
-    }, pauseMs);
-    this.#options.onCrashLoop(pauseMs);
+    });
+    this.#options.onCrashLoop(this.#connection.pauseMs);
   }
 }

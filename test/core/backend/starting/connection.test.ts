@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEvents } from '../../../../src/core/backend/backend.ts';
-import { openStartingBackend, type StartOptions } from '../../../../src/core/backend/starting/starting-backend.ts';
+import { Connection, type StartOptions } from '../../../../src/core/backend/starting/connection.ts';
 import { createMessage } from '../../../../src/core/protocol/message/message.ts';
 import { createFakeServer } from '../../../support/fake-backend.ts';
 
@@ -24,7 +24,7 @@ function createFixture({ maxEarlyBytes, ...options }: Partial<StartOptions> = { 
     onState: (state) => void got.push({ state }),
     onEnd: ({ reason }) => void got.push({ end: reason }),
   };
-  const backend = openStartingBackend(server.open, {
+  const backend = new Connection({ isRemote: false }).open(server.open, {
     request,
     timeoutMs: 1_000,
     ...(maxEarlyBytes !== undefined && { maxEarlyBytes }),
@@ -179,5 +179,41 @@ describe('a starting backend', () => {
     });
     server.backend.says('a', note(1), answer, note(2));
     expect(got).toEqual([{ failed: 'ended', reason: 'exited' }]);
+  });
+
+  it('[F12] starts the next one after the pause that the losses require, unless its user has stopped it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const connection = new Connection({ isRemote: false });
+    const starts: number[] = [];
+    const lose = (): void => {
+      connection.countLoss();
+      connection.afterPause(() => starts.push(performance.now()));
+    };
+    const before = performance.now();
+    lose();
+    expect(connection.isPausing).toBe(true);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([starts.length, connection.isPausing]).toEqual([1, false]);
+    lose();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((starts[1] as number) - before).toBeGreaterThanOrEqual(250);
+    lose();
+    connection.stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([starts.length, connection.isPausing]).toEqual([2, false]);
+  });
+
+  it('that starts ends the row of failed starts', () => {
+    const connection = new Connection({ isRemote: false });
+    const server = createFakeServer();
+    connection.countFailedStart();
+    const ignore = () => undefined;
+    const events = { onMessages: ignore, onNoise: ignore, onUnanswered: ignore, onEnd: ignore };
+    const how = { request, timeoutMs: 60_000, events, onAnswer: () => true, onFailed: ignore };
+    connection.open(server.open, how).send(request);
+    expect(connection.failedStarts).toBe(1);
+    server.backend.says(answer);
+    expect(connection.failedStarts).toBe(0);
   });
 });
