@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {
-    include: ['test/{protocol,call,session}/**/*.test.ts'],
+    include: ['test/core/{protocol,call,session}/**/*.test.ts'],
     // These two guard times and sources, and no behaviour of the code.
     exclude: ['test/core/protocol/regular-expressions.test.ts', 'test/core/protocol/json/worst-inputs.test.ts'],
     testTimeout: 20_000,
