@@ -1,291 +1,250 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Adoption } from '../../../../src/core/session/record/adoption.ts';
-import type { LogState, SessionRecord, SessionRecords } from '../../../../src/core/store/session-records.ts';
-import type { Store } from '../../../../src/core/store/store.ts';
+import type { SessionRecords } from '../../../../src/core/store/session-records.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
-import { aRecord } from '../../../contract/log-writer.ts';
-import { readMessage } from '../../../support/fake-backend.ts';
-import { createCore } from '../core-fixture.ts';
-import { createServer } from '../session-fixture.ts';
+import { openSession } from '../one-session.ts';
+import { initialize, request, response } from '../session-fixture.ts';
+import { adopt } from './adoption-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../../support/fake-delay.ts'));
 
 const key = 'k';
-const epoch = 9;
-const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize' };
-const initialized = text({ jsonrpc: '2.0', id: 0, result: {} });
-const nothing: LogState = { tails: new Map(), newestStream: -1, pending: [] };
-const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
+const epoch = 5;
+const handshake = { protocolVersion: '2025-11-25', capabilities: {} };
+const initialized = response(0, handshake);
 
-/** A call of the store that waits for the test to say how it went. */
+/** A call of the store, and how it goes. */
 interface Asked {
   readonly method: string;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads arguments of every shape
   readonly args: readonly any[];
-  answer(value?: unknown): Promise<void>;
-  fail(cause: Error): Promise<void>;
 }
 
-function createFixture(adopted?: Adoption) {
+/** What happens to the next change of a record; undefined for what the store does. */
+type Fate = (() => Promise<unknown>) | undefined;
+const isAway = (): Promise<never> => Promise.reject(new StoreUnavailable('unreachable'));
+const isRefused =
+  (cause: Error): Fate =>
+  () =>
+    Promise.reject(cause);
+
+/** A session that is about to open, and the changes of its record. */
+async function begin(...fates: Fate[]) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const asked: Asked[] = [];
-  const failed: unknown[] = [];
-  const sessions = new Proxy({} as SessionRecords, {
-    get:
-      (_, method: string) =>
-      (...args: unknown[]) =>
-        new Promise((resolve, reject) => {
-          const settled = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(0));
-          asked.push({
-            method,
-            args,
-            answer(value) {
-              resolve(value);
-              return settled();
-            },
-            fail(cause) {
-              reject(cause);
-              return settled();
-            },
-          });
-        }),
+  const one = await openSession({
+    handshake: null,
+    wrap: (store) => ({
+      ...store,
+      sessions: new Proxy(store.sessions, {
+        get:
+          (target, method: keyof SessionRecords) =>
+          (...args: unknown[]) => {
+            asked.push({ method, args });
+            const fate = fates.shift();
+            return fate === undefined ? Reflect.apply(target[method], target, args) : fate();
+          },
+      }),
+    }),
   });
-  const over = new AbortController();
-  const stopped = new AbortController();
-  const names = { now: 'one' };
-  const { session: keeper } = createCore({
-    parts: {
-      store: { sessions } as unknown as Store,
-      server: createServer().server,
-      principal: { issuer: 'i', subject: 's', client: 'c' },
-      instance: () => ({ name: names.now, term: 0 }),
-      storeSignal: stopped.signal,
-    },
-    start: { epoch, initialize: text(initialize), ...(adopted && { adoption: adopted }) },
-  });
-  const { client } = keeper;
-  vi.spyOn(keeper, 'report').mockImplementation((cause) => void failed.push(cause));
-  const create = async (): Promise<void> => {
-    const created = keeper.createRecord(initialized, '2025-11-25', over.signal);
-    await asked.at(-1)?.answer();
-    await created;
+  const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
+  const welcome = async (): Promise<void> => {
+    one.backend.says(initialized);
+    await pass();
   };
-  const nth = (n: number): Asked => asked[n] as Asked;
-  /** Lets the client subscribe to one more resource. */
-  const change = (uri: string): void => {
-    client.noteAnswered('resources/subscribe', text({ id: 1, method: 'resources/subscribe', params: { uri } }), {
-      isError: false,
-    });
-    keeper.amendRecord();
+  /** The client subscribes to one more resource. */
+  const subscribe = async (uri: string): Promise<void> => {
+    one.post([request(uri, 'resources/subscribe', { uri })]);
+    one.backend.says(response(uri));
+    await pass();
   };
-  return {
-    keeper,
-    client,
-    asked,
-    nth,
-    failed,
-    names,
-    over,
-    stopped,
-    create,
-    change,
-    pass: vi.advanceTimersByTimeAsync,
-  };
+  const save = () => one.session.client.save();
+  return { ...one, asked, fates, pass, welcome, subscribe, save };
+}
+
+/** One that is open. */
+async function open() {
+  const one = await begin();
+  await one.welcome();
+  one.asked.length = 0;
+  return one;
 }
 
 describe('the record of a session', () => {
   it('has everything that another owner needs', async () => {
-    const { client, nth, create } = createFixture();
-    client.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
-    await create();
-    const record: SessionRecord = {
-      server: 's',
-      serverDigest: 'd',
-      principal: { issuer: 'i', subject: 's', client: 'c' },
-      owner: 'one',
-      epoch,
-      initialize: text(initialize),
-      initialized,
-      protocolVersion: '2025-11-25',
-      ...client.save(),
-    };
-    expect([nth(0).method, ...nth(0).args]).toEqual(['create', key, record, { followsEnded: false }]);
+    const one = await open();
+    one.post([{ jsonrpc: '2.0', method: 'notifications/initialized' }]);
+    await one.pass();
+    expect(await one.store.sessions.find(key)).toEqual({
+      ...{ server: 's', serverDigest: 'd', principal: one.session.principal, owner: 'i', epoch },
+      ...{ initialize: Buffer.from(JSON.stringify(initialize)), initialized: Buffer.from(JSON.stringify(initialized)) },
+      ...{ protocolVersion: '2025-11-25', ...one.save() },
+    });
   });
 
-  it('[P7] is created again unchanged while the store is away', async () => {
-    const { keeper, asked, nth, names, over, pass } = createFixture();
-    const created = keeper.createRecord(initialized, '2025-11-25', over.signal);
-    await nth(0).fail(away());
-    names.now = 'two';
-    await pass(1_000);
-    await nth(1).fail(away());
-    await pass(1_000);
-    await nth(2).answer();
-    await created;
-    expect(asked.map(({ args }) => args[1])).toEqual([nth(0).args[1], nth(0).args[1], nth(0).args[1]]);
+  it('[P7] is created again unchanged while the store is away, and the client waits for it', async () => {
+    const one = await begin(isAway, isAway);
+    await one.welcome();
+    expect(one.opening.given).toBeUndefined();
+    await one.pass(2_000);
+    expect(one.opening.given).toMatchObject({ kind: 'json', json: initialized });
+    expect(one.asked.map(({ method, args }) => [method, args[1]])).toEqual(
+      Array.from({ length: 3 }, () => ['create', one.asked[0]?.args[1]]),
+    );
   });
 
-  it('fails if it belongs to somebody else, or if the store is away until nobody waits', async () => {
-    const { keeper, asked, nth, over, pass } = createFixture();
-    const created = keeper.createRecord(initialized, '2025-11-25', over.signal);
-    const cause = new Error('exists');
-    await Promise.all([expect(created).rejects.toBe(cause), nth(0).fail(cause)]);
-    const late = keeper.createRecord(initialized, '2025-11-25', over.signal);
-    const rejected = expect(late).rejects.toBeInstanceOf(StoreUnavailable);
-    await nth(1).fail(away());
-    over.abort();
-    await rejected;
-    await pass(60_000);
-    expect(asked).toHaveLength(2);
+  it('that belongs to somebody else makes initialize fail', async () => {
+    const one = await begin(isRefused(new Error('exists')));
+    await one.welcome();
+    expect(one.opening.given).toMatchObject({ kind: 'fault', reason: 'internal' });
   });
 
-  it('is registered under the instance’s current name, with the stored state', async () => {
-    const { keeper, client, nth, names, create } = createFixture();
-    await create();
-    names.now = 'two';
-    client.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
-    const registered = keeper.registerRecord(12, nothing);
-    await nth(1).answer('fenced');
-    expect(await registered).toBe('fenced');
-    const [of, record, tail, log] = nth(1).args;
-    expect([of, tail, log]).toEqual([key, 12, nothing]);
-    expect(record).toMatchObject({ owner: 'two', epoch, initialized, ...client.save() });
+  it('makes initialize fail if the store is away for too long', async () => {
+    const one = await begin(...Array.from({ length: 100 }, () => isAway));
+    await one.welcome();
+    // The limit of storeWaitMs is a signal of Node.js, which knows no clock of a test.
+    await new Promise((resolve) => AbortSignal.timeout(1_100).addEventListener('abort', resolve));
+    await one.pass();
+    expect(one.opening.given).toMatchObject({ kind: 'fault', reason: 'store_unavailable' });
+    const tried = one.asked.length;
+    await one.pass(60_000);
+    expect(one.asked).toHaveLength(tried);
+  });
+
+  it('is registered with what was said last', async () => {
+    const one = await open();
+    await one.subscribe('a:1');
+    expect(await one.session.register()).toBe('registered');
+    const [of, record] = one.asked.find(({ method }) => method === 'register')?.args ?? [];
+    expect([of, record]).toMatchObject([key, { owner: 'i', epoch, ...one.save() }]);
   });
 
   it('of an adopted session keeps the server’s answer to initialize', async () => {
-    const record = aRecord({ initialized, protocolVersion: '2025-06-18' });
-    const { keeper, nth } = createFixture({ record, log: nothing, calls: [], serverRequests: [], afterCheckpoint: [] });
-    void keeper.registerRecord(0, nothing);
-    expect(nth(0).args[1]).toMatchObject({ initialized, protocolVersion: '2025-06-18', epoch, server: 's' });
+    const { session, store } = await adopt({ protocolVersion: '2025-06-18' });
+    const before = await store.sessions.find(key);
+    await session.register();
+    expect(await store.sessions.find(key)).toMatchObject({
+      initialized: before?.initialized,
+      protocolVersion: '2025-06-18',
+    });
   });
 
-  it('is released and ended under its epoch', async () => {
-    const { keeper, asked, create } = createFixture();
-    await create();
-    void keeper.releaseRecord();
-    void keeper.endRecord();
-    expect(asked.slice(1).map(({ method, args }) => [method, ...args])).toEqual([
-      ['release', key, epoch],
-      ['end', key, epoch],
-    ]);
+  it.each([
+    ['released', 'release'],
+    ['deleted', 'end'],
+  ] as const)('is changed under its epoch when the session is %s', async (reason, method) => {
+    const one = await open();
+    const ended = one.session.end(reason);
+    await one.pass(10_000);
+    await ended;
+    expect(one.asked.filter((each) => each.method === method).map(({ args }) => args)).toEqual([[key, epoch]]);
   });
+});
 
-  it('is ended even if nobody waits for that, until the gateway stops', async () => {
-    const { keeper, asked, nth, over, stopped, create, pass } = createFixture();
-    await create();
-    over.abort();
-    const ended = keeper.endRecord();
-    const rejected = expect(ended).rejects.toBeInstanceOf(StoreUnavailable);
-    await nth(1).fail(away());
-    await pass(1_000);
-    await nth(2).fail(away());
-    stopped.abort();
-    await rejected;
-    await pass(60_000);
-    expect(asked).toHaveLength(3);
-  });
+it('the record of a session that has ended is removed, also if the store is away for longer than anybody waits', async () => {
+  const one = await open();
+  one.fates.push(isAway, isAway, isAway, isAway);
+  const ended = one.session.end('deleted');
+  await one.pass(60_000);
+  await ended;
+  expect(one.asked.map(({ method }) => method)).toEqual(Array.from({ length: 5 }, () => 'end'));
+  expect(await one.store.sessions.find(key)).toBeUndefined();
 });
 
 describe('a change of the client state in a session record', () => {
   it('[C-17] is written as an amendment, and changes during it make one more, of which the newest wins', async () => {
-    const { client, asked, nth, create, change } = createFixture();
-    await create();
-    change('a:1');
-    expect([nth(1).method, ...nth(1).args]).toEqual(['amend', key, epoch, client.save()]);
-    change('a:2');
-    change('a:3');
-    expect(asked).toHaveLength(2);
-    await nth(1).answer('done');
-    expect(asked).toHaveLength(3);
-    expect(nth(2).args[2]).toEqual(client.save());
-    await nth(2).answer('done');
-    expect(asked).toHaveLength(3);
-    change('a:4');
-    expect(nth(3).args[2]).toEqual(client.save());
+    const one = await open();
+    let goOn: (outcome: string) => void = () => undefined;
+    one.fates.push(() => new Promise((resolve) => (goOn = resolve)));
+    await one.subscribe('a:1');
+    expect(one.asked).toEqual([{ method: 'amend', args: [key, epoch, one.save()] }]);
+    await one.subscribe('a:2');
+    await one.subscribe('a:3');
+    expect(one.asked).toHaveLength(1);
+    goOn('done');
+    await one.pass();
+    expect(one.asked).toHaveLength(2);
+    expect(one.asked[1]?.args[2]).toEqual(one.save());
+    await one.subscribe('a:4');
+    expect(one.asked).toHaveLength(3);
   });
 
   it('[C-16] writes the large part again only if that has changed', async () => {
-    const { client, nth, create, change, keeper } = createFixture();
-    await create();
-    change('a:1');
-    await nth(1).answer('done');
-    client.getCursor = { epoch, seq: 7 };
-    keeper.amendRecord();
-    const { clientState, clientSaid } = client.save();
-    expect(nth(2).args[2]).toEqual({ clientState });
-    await nth(2).answer('no_record'); // it may be registered without what was said last
-    change('a:2');
-    await nth(3).answer('done');
-    expect(nth(3).args[2]).toEqual(client.save());
-    expect(client.save().clientSaid).not.toBe(clientSaid);
+    const one = await open();
+    await one.subscribe('a:1');
+    one.session.client.getCursor = { epoch, seq: 7 };
+    one.fates.push(async () => 'no_record'); // it may be registered without what was said last
+    one.session.amendRecord();
+    await one.pass();
+    const { clientState, clientSaid } = one.save();
+    expect(one.asked.at(-1)?.args[2]).toEqual({ clientState });
+    await one.subscribe('a:2');
+    expect(one.asked.at(-1)?.args[2]).toEqual(one.save());
+    expect(one.save().clientSaid).not.toBe(clientSaid);
   });
 
   it('[P7] waits for a store that is away, and the newest state is stored in the end', async () => {
-    const { client, nth, asked, create, change, pass } = createFixture();
-    await create();
-    change('a:1');
-    await nth(1).fail(away());
-    change('a:2');
-    await pass(1_000);
-    await nth(2).answer('done');
-    await nth(3).answer('done');
-    expect([nth(3).args[2], asked.length]).toEqual([client.save(), 4]);
-  });
-
-  it('before there is a record goes into the record', async () => {
-    const { client, asked, nth, create, change } = createFixture();
-    change('a:1');
-    expect(asked).toEqual([]);
-    await create();
-    expect(nth(0).args[1]).toMatchObject(client.save());
+    const one = await open();
+    one.fates.push(isAway);
+    await one.subscribe('a:1');
+    await one.subscribe('a:2');
+    await one.pass(2_000);
+    expect(await one.store.sessions.find(key)).toMatchObject(one.save());
   });
 
   it('is reported if it fails, and the next change is tried', async () => {
-    const { nth, failed, create, change } = createFixture();
-    await create();
-    change('a:1');
+    const one = await open();
     const cause = new Error('wrong type');
-    await nth(1).fail(cause);
-    expect(failed).toEqual([cause]);
-    change('a:2');
-    expect(nth(2).method).toBe('amend');
+    one.fates.push(isRefused(cause));
+    await one.subscribe('a:1');
+    expect(one.telemetry.failures).toEqual([cause]);
+    await one.subscribe('a:2');
+    expect(await one.store.sessions.find(key)).toMatchObject(one.save());
   });
 
   it.each(['fenced', 'no_record'])('that is refused as %s is somebody else’s to care for', async (outcome) => {
-    const { nth, asked, failed, create, change } = createFixture();
-    await create();
-    change('a:1');
-    await nth(1).answer(outcome);
-    expect([asked.length, failed]).toEqual([2, []]);
+    const one = await open();
+    one.fates.push(async () => outcome);
+    await one.subscribe('a:1');
+    await one.pass(60_000);
+    expect([one.asked.length, one.telemetry.failures]).toEqual([1, []]);
   });
 });
 
 describe('a session that was taken over', () => {
-  it('[U-01] reports progress once, when its server answers or has been up for a while, and never after its end', async () => {
-    const { keeper, asked, nth, pass } = createFixture();
-    let isUp = false;
-    keeper.awaitProgress(() => isUp);
-    await pass(60_000);
-    expect(asked).toHaveLength(0); // its server is being started again
-    isUp = true;
-    await pass(10_000);
-    expect([nth(0).method, ...nth(0).args]).toEqual(['confirmTakeover', key, epoch]);
-    keeper.confirmProgress();
-    await pass(60_000);
-    expect(asked).toHaveLength(1);
+  /** One whose server is not started yet, and how often it has reported progress. */
+  async function takeOver() {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const adopted = await adopt();
+    const confirmed = vi.spyOn(adopted.store.sessions, 'confirmTakeover');
+    const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+    return { ...adopted, confirmed, pass };
+  }
 
-    const answered = createFixture();
-    answered.keeper.awaitProgress(() => false);
-    answered.keeper.confirmProgress();
-    expect(answered.asked).toHaveLength(1);
+  it('[U-01] reports progress once, when its server has been up for a while', async () => {
+    const one = await takeOver();
+    await one.pass(9_000);
+    expect(one.confirmed).not.toHaveBeenCalled();
+    await one.pass(60_000);
+    expect(one.confirmed.mock.calls).toEqual([[key, one.now]]);
+  });
 
-    const ended = createFixture();
-    ended.keeper.awaitProgress(() => true);
-    ended.keeper.stopProof();
-    ended.keeper.confirmProgress();
-    await ended.pass(60_000);
-    expect(ended.asked).toHaveLength(0);
+  it('[U-01] reports progress when its server answers', async () => {
+    const one = await takeOver();
+    one.post(request(1));
+    await one.pass(0);
+    one.fake.backend.says(response(1));
+    await one.pass(0);
+    expect(one.confirmed).toHaveBeenCalledOnce();
+    await one.pass(60_000);
+    expect(one.confirmed).toHaveBeenCalledOnce();
+  });
+
+  it('[U-01] reports no progress after its end', async () => {
+    const one = await takeOver();
+    void one.session.end('deleted');
+    await one.pass(60_000);
+    expect(one.confirmed).not.toHaveBeenCalled();
   });
 });
