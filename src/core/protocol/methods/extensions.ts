@@ -94,7 +94,7 @@ export const extensions: readonly Extension[] = [
       { name: 'notifications/tasks/status', from: 'both', eras: 'legacy', capability: 'tasks' },
       { name: 'notifications/tasks', from: 'server', eras: 'modern' },
     ],
-    note: 'Sessions of older revisions have tasks of another kind. A task belongs to the user who began it. Nobody else learns of it. The gateway makes tasks of its own for calls of modern clients to servers without them ([long calls](../long-calls.md)), and answers `tasks/get`, `tasks/update` and `tasks/cancel` for these. A tool that runs only as a task works for every client, also of the other era and in a view.',
+    note: 'Sessions have tasks of another kind, for which the client asks, also at a server with this extension. A task belongs to the user who began it. Nobody else learns of it. The gateway makes tasks of its own for calls of modern clients to servers without them ([long calls](../long-calls.md)), and answers `tasks/get`, `tasks/update` and `tasks/cancel` for these. A tool that runs only as a task works for every client, also of the other era and in a view.',
   },
   {
     id: 'io.modelcontextprotocol/skills',

@@ -19,19 +19,20 @@ import {
   toLegacyRequest,
   toRetryRequest,
 } from '../translate/legacy-on-modern/input-required.ts';
-import { asLegacyResponse } from '../translate/legacy-on-modern/legacy-response.ts';
-import type { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
+import type { CallOutput } from './session-tasks.ts';
 
 /** The services of a translator that its calls share. */
 export interface TranslatedCallHost {
   readonly server: ModernServerAccess;
-  readonly output: HeldOutput;
+  readonly output: CallOutput;
   /**
    * Registers the call for the answer to a new question. Returns the question's id, which is unique at this translator.
    */
   openQuestion(call: TranslatedCall): RequestId;
   closeQuestion(id: RequestId): void;
+  /** Converts a response of the server for the client. */
+  asAnswer(response: Message, method: string): Message;
   /** Reserves memory for the call; false if there is none left. The memory is returned when the call is over. */
   reserveBytes(bytes: number): boolean;
   /** The call was answered, or will not be for this reason. */
@@ -126,7 +127,7 @@ export class TranslatedCall implements CallAnswer {
     if (type === 'input_required' && methodOf(method).mayAsk) return this.#startRound(response);
     if (type !== 'complete' && !response.isError) return this.#fail('unserved_result');
     this.#end();
-    this.#host.output.respond(this.id, asLegacyResponse(response, method as string));
+    this.#host.output.respond(this.id, this.#host.asAnswer(response, method as string));
     this.#host.onOver(this);
   }
 

@@ -3,7 +3,15 @@ import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { findRange, scalarAt, valueAt } from '../../../core/protocol/json/splice.ts';
-import { createMessage, type Message, memberValue, requestId, withId } from '../../../core/protocol/message/message.ts';
+import { withoutMember } from '../../../core/protocol/message/edit-members.ts';
+import {
+  createMessage,
+  type Message,
+  memberValue,
+  readGatewayMessage,
+  requestId,
+  withId,
+} from '../../../core/protocol/message/message.ts';
 import { isDroppedForModern, isUnknownToModern } from '../../../core/protocol/methods/methods.ts';
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';
 import { type LogLevel, readLogLevel } from '../../../core/protocol/modern/log-levels.ts';
@@ -15,6 +23,7 @@ import { asLegacyResponse } from '../translate/legacy-on-modern/legacy-response.
 import { toInitializeResult } from '../translate/legacy-on-modern/opening.ts';
 import { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
+import { SessionTasks } from './session-tasks.ts';
 import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';
 
 export interface TranslatorOptions {
@@ -29,11 +38,21 @@ export interface TranslatorOptions {
 interface Capabilities {
   readonly logs: boolean;
   readonly announcesResources: boolean;
+  /** True if the client may ask for tasks. */
+  readonly tasks: boolean;
   /** The lists whose changes the server announces. */
   readonly changes: SubscriptionFilter;
 }
 
-const noCapabilities: Capabilities = { logs: false, announcesResources: false, changes: {} };
+/** The methods of tasks of 2025-11-25. */
+const taskMethods: ReadonlySet<string | undefined> = new Set([
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+  'tasks/cancel',
+]);
+
+const noCapabilities: Capabilities = { logs: false, announcesResources: false, tasks: false, changes: {} };
 
 function capabilitiesIn(opening: Message): Capabilities {
   const text = valueAt(opening.text, ['result', 'capabilities']) ?? Buffer.from('{}');
@@ -41,6 +60,7 @@ function capabilitiesIn(opening: Message): Capabilities {
   return {
     logs: typeof findRange(text, ['logging']) === 'object',
     announcesResources: scalarAt(text, ['resources', 'subscribe']) === true,
+    tasks: typeof findRange(text, ['tasks']) === 'object',
     changes: Object.fromEntries(changes.map(([flag]) => [flag, true as const])),
   };
 }
@@ -69,6 +89,7 @@ export class Translator implements Backend {
   readonly #questions = new Map<RequestId, TranslatedCall>();
   #lastQuestion = 0;
   readonly #held = new HeldBytes();
+  readonly #tasks: SessionTasks;
   #isEnded = false;
 
   constructor(options: TranslatorOptions, events: BackendEvents, { headers }: OpenOptions = {}) {
@@ -76,6 +97,7 @@ export class Translator implements Backend {
     this.#events = events;
     this.#newestHeaders = headers ?? (() => ({}));
     this.#output = new HeldOutput(events);
+    this.#tasks = new SessionTasks({ output: this.#output, reserveBytes: (bytes) => this.#reserveBytes(bytes) });
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
       onChange: (notification) => this.#output.notify(notification),
@@ -93,6 +115,7 @@ export class Translator implements Backend {
       closeQuestion: (id) => {
         this.#questions.delete(id);
       },
+      asAnswer: (response, method) => asLegacyResponse(response, method, this.#capabilities.tasks),
       onOver: (call, reason) => this.#handleCallEnd(call, reason),
     };
   }
@@ -102,7 +125,9 @@ export class Translator implements Backend {
     if (message.kind === 'request') return this.#handleRequest(message, headers);
     if (message.kind === 'notification') return this.#notify(message, headers);
     const { id } = message;
-    if (id != null) this.#questions.get(id)?.settle(id, message);
+    if (id == null) return 'sent';
+    this.#tasks.answered(id);
+    this.#questions.get(id)?.settle(id, message);
     return 'sent';
   }
 
@@ -120,24 +145,34 @@ export class Translator implements Backend {
 
   #handleRequest(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const { method } = request;
-    const { logs, announcesResources } = this.#capabilities;
+    const { logs, announcesResources, tasks } = this.#capabilities;
     if (method === 'initialize') this.#initialize(request, headers);
     else if (method === 'ping') this.#respondEmpty(request);
     else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
     else if (method === 'resources/subscribe' && announcesResources) this.#subscribe(request);
     else if (method === 'resources/unsubscribe' && announcesResources) this.#unsubscribe(request);
+    else if (tasks && taskMethods.has(method)) this.#tasks.serve(request);
     else if (isUnknownToModern(method)) this.#output.abandon(requestId(request), 'method_of_other_era');
     else return this.#forward(request, headers);
     return 'sent';
   }
 
   #forward(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
-    const id = requestId(request);
     const logLevel = this.#logLevel;
-    const init = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
-    if (!this.#reserveBytes(init.request.text.length)) return 'full';
-    const call = new TranslatedCall(this.#host, init);
+    const asksForTask = this.#capabilities.tasks && request.asksForTask && request.method === 'tools/call';
+    const plain = asksForTask ? readGatewayMessage(withoutMember(request.text, ['params', 'task'])) : request;
+    const enveloped = this.#enveloped(plain, logLevel);
+    if (!this.#reserveBytes(enveloped.text.length)) return 'full';
+    const task = asksForTask ? this.#tasks.begin(request) : undefined;
+    if (asksForTask && task === undefined) {
+      this.#held.bytes -= enveloped.text.length;
+      return 'sent';
+    }
+    const id = task?.callId ?? requestId(request);
+    const host = task === undefined ? this.#host : { ...this.#host, output: task };
+    const call = new TranslatedCall(host, { id, request: enveloped, logLevel, headers });
     this.#calls.set(id, call);
+    if (task !== undefined) task.onCancelled = () => call.cancel();
     this.#feed.flush(); // earlier subscriptions must get the changes that this call makes
     call.start();
     return 'sent';
@@ -163,6 +198,7 @@ export class Translator implements Backend {
   }
 
   #cancel(id: RequestId, reason: unknown): void {
+    this.#tasks.stopWaiting(id);
     this.#calls.get(id)?.cancel(typeof reason === 'string' ? reason : undefined);
   }
 
@@ -255,6 +291,7 @@ export class Translator implements Backend {
     this.#isEnded = true;
     this.#output.close();
     this.#feed.close();
+    this.#tasks.close();
     for (const call of this.#calls.values()) call.cancel();
     this.#options.server.release();
     queueMicrotask(() => this.#events.onEnd({ reason, detail })); // never inside a call into the backend

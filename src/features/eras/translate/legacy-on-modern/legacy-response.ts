@@ -1,19 +1,25 @@
+import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
 import { readScalar } from '../../../../core/protocol/json/scalar.ts';
+import { scanList } from '../../../../core/protocol/json/scan.ts';
 import { SoughtKey } from '../../../../core/protocol/json/sought-key.ts';
 import { findRange, replaceParts } from '../../../../core/protocol/json/splice.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../../../core/protocol/message/message.ts';
 import { modernErrorCodes } from '../../../../core/protocol/revisions.ts';
+import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 
 /**
  * Converts a modern server's response for a legacy client. Members that the modern era added to results (`resultType`,
  * `ttlMs`, `cacheScope`, `serverInfo`) stay, since legacy results may have further members. Only parts that legacy
  * clients refuse are changed.
  * @param method the method of the request
+ * @param offersTasks true if the client may ask for a task of each tool
  */
-export function asLegacyResponse(response: Message, method: string): Message {
-  const text = legacyText(response, method);
+export function asLegacyResponse(response: Message, method: string, offersTasks = false): Message {
+  const legacy = legacyText(response, method);
+  const hasTools = offersTasks && method === 'tools/list' && !response.isError;
+  const text = hasTools && legacy !== undefined ? withTaskSupport(legacy) : legacy;
   if (text === undefined) return createFaultResponse('list_unreadable', response.id ?? null);
   return text === response.text ? response : changedMessage(response, text, {});
 }
@@ -53,6 +59,23 @@ function withLegacyStructure(text: Buffer): Buffer {
   const path = ['result', 'structuredContent'];
   const range = findRange(text, path);
   return typeof range === 'object' && text[range.start] !== 0x7b ? withoutMember(text, path) : text;
+}
+
+/** Says of each tool that it can run as a task (2025-11-25, server/tools, `execution`). */
+function withTaskSupport(text: Buffer): Buffer {
+  const changed = boundedWalks(() => {
+    const list = findRange(text, ['result', 'tools']);
+    const tools = typeof list === 'object' ? scanList(text.subarray(list.start, list.end)) : undefined;
+    const added = (tools ?? []).flatMap(({ start, end }) => {
+      const at = (list as ByteRange).start + start;
+      const tool = text.subarray(at, (list as ByteRange).start + end);
+      if (tool[0] !== 0x7b || findRange(tool, ['name']) === 'absent' || findRange(tool, ['execution']) !== 'absent')
+        return [];
+      return [{ start: at + 1, end: at + 1, by: '"execution":{"taskSupport":"optional"},' }];
+    });
+    return replaceParts(text, added);
+  });
+  return changed === 'too_much_work' ? text : changed;
 }
 
 const outputSchema = new SoughtKey('outputSchema');

@@ -1,12 +1,13 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import { valueAt } from '../../../../core/protocol/json/splice.ts';
+import { findRange, valueAt } from '../../../../core/protocol/json/splice.ts';
+import { newestLegacy } from '../../../../core/protocol/known-revisions.ts';
 import { type Message, readGatewayMessage, withId } from '../../../../core/protocol/message/message.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from './legacy-client.ts';
 
 /**
  * Converts a modern server's answer to `server/discover` into the answer to a legacy client's `initialize`: its
- * identity, capabilities and instructions. The legacy era has a place for all its capabilities except tasks.
+ * identity, capabilities and instructions. Tasks are declared in the way of the legacy era.
  * @param discovered the server's response; an error passes unchanged, except for the id
  * @param id the id of `initialize`
  * @param revision the revision of the session
@@ -20,12 +21,23 @@ export function toInitializeResult(discovered: Message, id: RequestId, revision:
   const instructions = valueAt(discovered.text, ['result', 'instructions']);
   const members = [
     `"protocolVersion":${JSON.stringify(revision)}`,
-    `"capabilities":${isObject(capabilities) ? withoutUntranslated(capabilities) : '{}'}`,
+    `"capabilities":${isObject(capabilities) ? legacyCapabilities(capabilities, revision) : '{}'}`,
     `"serverInfo":${isObject(serverInfo) ? serverInfo : JSON.stringify({ name: serverName, version: 'unknown' })}`,
     ...(instructions?.[0] === 0x22 ? [`"instructions":${instructions}`] : []),
   ];
   const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${members.join()}}}`;
   return readGatewayMessage(Buffer.from(text));
 }
+
+/** The client may ask for tasks in its own way, if its revision has them and the server has the extension. */
+function legacyCapabilities(capabilities: Buffer, revision: string): string {
+  const text = withoutUntranslated(capabilities).toString();
+  const hasTasks = typeof findRange(capabilities, ['extensions', tasksExtension]) === 'object';
+  if (!hasTasks || revision !== newestLegacy.name) return text;
+  const rest = text.slice(text.indexOf('{') + 1);
+  return `{"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}${rest.trim() === '}' ? '' : ','}${rest}`;
+}
+
+const tasksExtension = 'io.modelcontextprotocol/tasks';
 
 const isObject = (text: Buffer | undefined): text is Buffer => text?.[0] === 0x7b;
