@@ -86,6 +86,26 @@ describe('a tool that runs only as a task', () => {
     });
   });
 
+  it.each([
+    ['legacy', 'slow_compute', 'computed'],
+    ['modern', 'task_only', 'done'],
+    ['both', 'legacy__slow_compute', 'computed'],
+    ['both', 'modern__task_only', 'done'],
+  ])('is a task of 2025-11-25 for a client that asks for one at %s: %s', async (server, name, text) => {
+    const session = await initialize(urlOf(server));
+    const { messages } = await session.request('tools/call', { name, arguments: {}, task: { ttl: 60_000 } });
+    const { taskId } = messages.at(-1).result.task;
+    const listed = (await session.request('tasks/list')).messages.at(-1).result.tasks;
+    expect(listed.map((task: { taskId: string }) => task.taskId)).toContain(taskId);
+    const ended = (await session.request('tasks/result', { taskId })).messages.at(-1);
+    expect(ended.result).toMatchObject({
+      content: [{ text }],
+      _meta: { 'io.modelcontextprotocol/related-task': { taskId } },
+    });
+    expect((await session.request('tasks/get', { taskId })).messages.at(-1).result.status).toBe('completed');
+    await session.delete();
+  });
+
   it('ends with the error of its task', async () => {
     const { json } = await callModern(urlOf('legacy'), 'protocol_error_job');
     expect(json.error).toMatchObject({ code: -32603, message: 'The job broke' });
