@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const names = readdirSync(join(root, 'src/features'));
-const copied = ['src', 'test', 'scripts', 'package.json', 'vitest.config.ts', 'tsconfig.json'];
+const copied = ['src', 'test', 'scripts', 'docs', 'package.json', 'vitest.config.ts', 'tsconfig.json'];
 const skipped = /\/(?:node_modules|installed|built|results)(?:\/|$)/;
 const tests = ['test/core'];
 
