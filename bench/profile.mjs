@@ -1,7 +1,6 @@
 // node bench/profile.mjs [--target ours] [--scenario echo-16x1-100-string] [--top 25] [--seconds 4] [--rooms]
 // Runs a target with --cpu-prof and prints its self time by function. The profile stays in bench/results. bench.mjs --list names targets and
-// scenarios. --rooms: by folder of src, with and without what the folder calls in Node.js. A profile is of elapsed time: while other programs
-// want the processors, the time of writes is too large.
+// scenarios. --rooms: by folder of src, with and without what the folder calls in Node.js.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { makesSense } from './cells.mjs';
@@ -75,9 +74,11 @@ function percent(share) {
   return `${(share * 100).toFixed(1).padStart(5)} %`;
 }
 
-/** A table of Markdown. */
-function tableOf(rooms) {
+/** Tables of Markdown. */
+function tableOf({ writes, rooms }) {
   return [
+    `Writes to sockets and pipes: ${percent(writes).trim()}. The rest:`,
+    '',
     '| Room | Own code | With what it calls in Node.js |',
     '|:--|--:|--:|',
     ...rooms.map(({ room, own, withNode }) => `| ${room} | ${percent(own)} | ${percent(withNode)} |`),

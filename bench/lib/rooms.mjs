@@ -7,14 +7,15 @@ import { fileURLToPath } from 'node:url';
 /** What one write to a socket or a pipe is in a profile. The rest of the system calls is part of `other native code`. */
 const writes = new Set(['writev', 'writeLatin1String', 'writeUtf8String', 'writeAsciiString', 'writeBuffer']);
 const notMeasured = new Set(['(idle)', '(root)']);
+/** What V8 attributes to no function. Other native functions are a part of the room that has called them. */
 const unnamed = { '(garbage collector)': 'garbage collection', '(program)': 'other native code' };
 
 /**
- * The busy time of each room, in shares of all busy time, the largest first.
+ * `writes`: the share of writes in the busy time. A profile is of elapsed time, so the share grows while other programs want the processors.
+ * `rooms`: the rest of the busy time by room, in shares of this rest, the largest first.
  *
  * - `own`: the room's own code, with the functions of V8 that it calls, such as those of a `Map`.
- * - `withNode`: with the JavaScript and the native code of Node.js that the room has called, such as `setTimeout`. Writes are a room of
- *   their own.
+ * - `withNode`: with the JavaScript and the native code of Node.js that the room has called, such as `setTimeout`.
  * @param profile a `.cpuprofile`
  * @param lastMs only so much of its end counts, so that start and compilation do not
  */
@@ -26,16 +27,20 @@ export function roomsOf({ nodes, samples, timeDeltas }, lastMs) {
   const maps = new Map();
   const byId = new Map(nodes.map((node) => [node.id, node]));
   let total = 0;
+  let written = 0;
   /** `caller`: the room of the nearest function that is not native; `ours`: the nearest room of the gateway. */
   const walk = (node, caller, ours) => {
     const { functionName, url } = node.callFrame;
     const time = notMeasured.has(functionName) ? 0 : (times.get(node.id) ?? 0);
-    const native = url === '' ? nativeRoom(functionName) : undefined;
     const room = url === '' ? caller : roomOf(node.callFrame, maps);
     const next = room.startsWith('src/') ? room : ours;
-    total += time;
-    add(own, native ?? room, time);
-    add(withNode, native ?? next ?? room, time);
+    if (url === '' && writes.has(functionName)) written += time;
+    else {
+      const unnamedRoom = url === '' ? unnamed[functionName] : undefined;
+      total += time;
+      add(own, unnamedRoom ?? room, time);
+      add(withNode, unnamedRoom ?? next ?? room, time);
+    }
     for (const id of node.children ?? []) walk(byId.get(id), room, next);
   };
   walk(nodes[0], 'Node.js', undefined);
@@ -45,7 +50,8 @@ export function roomsOf({ nodes, samples, timeDeltas }, lastMs) {
     own: (own.get(room) ?? 0) / total,
     withNode: (withNode.get(room) ?? 0) / total,
   }));
-  return rows.filter(({ own, withNode }) => own + withNode > 0).sort((a, b) => b.withNode - a.withNode);
+  const rooms = rows.filter(({ own, withNode }) => own + withNode > 0).sort((a, b) => b.withNode - a.withNode);
+  return { writes: written / (written + total), rooms };
 }
 
 /** The time of each node in the last milliseconds of a profile. */
@@ -58,9 +64,6 @@ function timesOf(samples, timeDeltas, lastMs) {
   }
   return times;
 }
-
-/** Undefined for a native function, which is part of the room that called it. */
-const nativeRoom = (name) => unnamed[name] ?? (writes.has(name) ? 'writes' : undefined);
 
 function roomOf({ url, lineNumber, columnNumber }, maps) {
   if (!url.startsWith('file:')) return 'Node.js';
