@@ -33,6 +33,9 @@ const maxKeptBytes = 4 * 1024 * 1024;
 /** The calls that wait for input of their clients (P8). The oldest one beyond gets no answers any more. */
 const maxWaiting = 1_000;
 
+/** The requests of each kind whose answers are awaited (P8). A server need not answer any. */
+const maxAwaited = 1_000;
+
 /** The tools that are known to run only as tasks, and the list that is read for them (P8). */
 const maxTools = 1_000;
 const maxNameLength = 256;
@@ -89,11 +92,11 @@ interface PlainCall {
  */
 class ServerTasks extends Interceptor {
   /** The requests whose answers say what the server can do. */
-  readonly #openings = new Set<RequestId>();
+  readonly #openings = new BoundedMap<RequestId, true>(maxAwaited);
   /** Whose tasks the server has; undefined for none. */
   #era: 'legacy' | 'modern' | undefined;
   /** The requests whose answers list tools. */
-  readonly #lists = new Set<RequestId>();
+  readonly #lists = new BoundedMap<RequestId, true>(maxAwaited);
   /** The tools that say that they run only as tasks (2025-11-25). */
   readonly #required = new BoundedMap<string, true>(maxTools);
   readonly #plain = new Map<RequestId, PlainCall>();
@@ -104,14 +107,14 @@ class ServerTasks extends Interceptor {
   /** The calls that wait for input, by the state that their clients send back. */
   readonly #waiting = new BoundedMap<string, TaskCall>(maxWaiting);
   /** Requests whose answers nobody needs. */
-  readonly #ignored = new Set<RequestId>();
+  readonly #ignored = new BoundedMap<RequestId, true>(maxAwaited);
 
   override onSend(outgoing: Outgoing): Outgoing | Sent {
     const { message } = outgoing;
     const { kind, method, id, cancels } = message;
     if (kind === 'request') {
-      if (method === 'initialize' || method === 'server/discover') this.#openings.add(id as RequestId);
-      else if (method === 'tools/list' && this.#era === 'legacy') this.#lists.add(id as RequestId);
+      if (method === 'initialize' || method === 'server/discover') this.#openings.set(id as RequestId, true);
+      else if (method === 'tools/list' && this.#era === 'legacy') this.#lists.set(id as RequestId, true);
       else if (method === 'tools/call' && this.#era !== undefined) return this.#sendCall(outgoing);
     } else if (cancels !== undefined && this.#byCall.has(cancels)) {
       this.#cancel(this.#byCall.get(cancels) as TaskCall);
@@ -310,7 +313,9 @@ class ServerTasks extends Interceptor {
   #askForInput(call: TaskCall, questions: string): Message {
     const state = statePrefix + randomBytes(18).toString('base64url');
     this.#waiting.set(state, call);
+    // While it waits, nothing else is kept of it.
     this.#byCall.delete(call.id);
+    this.#byTask.delete(call.taskId as string);
     const result = `{"resultType":"input_required","inputRequests":${questions},"requestState":"${state}"}`;
     return withId(responseWith('result', Buffer.from(result)), call.id);
   }
@@ -324,8 +329,9 @@ class ServerTasks extends Interceptor {
     if (typeof members === 'object') for (const key of members.keys) call.answered.add(key);
     call.id = request.id as RequestId;
     this.#byCall.set(call.id, call);
+    this.#byTask.set(call.taskId as string, call);
     const params = Buffer.from(`{"taskId":${JSON.stringify(call.taskId)},"inputResponses":${answers}}`);
-    this.#send(call, 'tasks/update', params, (ownId) => this.#ignored.add(ownId));
+    this.#send(call, 'tasks/update', params, (ownId) => this.#ignored.set(ownId, true));
     this.#pollLater(call);
     return 'sent';
   }
@@ -365,7 +371,7 @@ class ServerTasks extends Interceptor {
   }
 
   /** Sends a request of the modern era about a task, with what the client of the call declares. */
-  #send(call: TaskCall, method: string, params: Buffer, note: (ownId: RequestId) => void): Sent {
+  #send(call: TaskCall, method: string, params: Buffer, note: (ownId: RequestId) => unknown): Sent {
     const ownId = nextOwnId();
     const range = memberRange(call.request, 'params', '_meta');
     const meta = range === undefined ? Buffer.from('{}') : call.request.text.subarray(range.start, range.end);
@@ -388,9 +394,9 @@ class ServerTasks extends Interceptor {
   #cancel(call: TaskCall): void {
     const { taskId, ownId } = call;
     this.#end(call);
-    if (ownId !== undefined) this.#ignored.add(ownId);
+    if (ownId !== undefined) this.#ignored.set(ownId, true);
     if (taskId === undefined) return;
-    const note = (id: RequestId) => this.#ignored.add(id);
+    const note = (id: RequestId): unknown => this.#ignored.set(id, true);
     if (this.#era === 'modern') this.#send(call, 'tasks/cancel', Buffer.from(formatId(taskId)), note);
     else {
       const id = nextOwnId();
