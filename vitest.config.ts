@@ -14,7 +14,7 @@ const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
 const long = [
   'test/bench/{bench,command}.test.ts',
   'test/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
-  'test/cluster/fault-{failover,link,owner,redis,redis-net,stall,storm}.test.ts',
+  'test/cluster/fault-{failover,full,link,owner,redis,redis-net,stall,storm}.test.ts',
   'test/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',
   'test/conformance/{tasks,translated,views}.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
