@@ -181,14 +181,14 @@ other unknown key is an error too. A server name has 1 to 64 letters, digits, do
 
 \`\`\`sh
 mcp-gangway add git --config gangway.json -- uvx mcp-server-git
-mcp-gangway add maps --config gangway.json --defaults.hibernateAfter 10m https://maps.example.com/mcp
+mcp-gangway add maps --config gangway.json --defaults.timeouts.start 30s https://maps.example.com/mcp
 mcp-gangway list --config gangway.json
 mcp-gangway remove git --config gangway.json
 \`\`\`
 
 \`add\` and \`remove\` first check the whole configuration, as it would be afterwards. If something is wrong, they change nothing. A gateway that runs with
-the file serves a new server within seconds, and ends a removed one in order. \`add\` creates a missing file. It takes the options of a server. Values of \`--env\` can
-be secrets, so only the owner can read such a file.
+the file serves a new server within seconds, and ends a removed one in order. \`add\` creates a missing file. It takes the options of a server, such as \`--env\`. They can
+be secrets, so only the owner can read its files. With a second server, each has its endpoint at \`/NAME/mcp\`, and \`/mcp\` works only until the next start.
 
 **References.** Any string in the file can contain references:
 

@@ -36,7 +36,7 @@ it('counts what a room calls in Node.js as its own, but no write, and only the e
   const nodes = [
     node(1, '(root)', '', [2, 8]),
     node(2, 'onRequest', 'node:_http_server', [3]),
-    node(3, 'handle', built('../src/http/endpoints/post.ts'), [4, 6]),
+    node(3, 'handle', built('../src/core/http/endpoints/post.ts'), [4, 6]),
     node(4, 'setTimeout', 'node:timers', [5]),
     node(5, 'now', ''),
     node(6, 'send', 'file:///a/node_modules/@b/c/index.js', [7]),

@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Configuration, type ConfigurationSources, readConfiguration } from '../../config/config.ts';
+import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import { renderIssue } from '../../config/issues.ts';
 import type { ServerListRequest } from '../../config/servers/server-list-request.ts';
 import { serversFolder } from '../../config/sources/config-file.ts';
@@ -26,6 +27,9 @@ export function changeServers(request: ServerListRequest, sources: Sources): Out
   return request.kind === 'remove' ? remove(request, sources) : list(request, sources);
 }
 
+/** What to do if a file cannot be written. */
+const asOwner = 'Run the command as the owner of the folder, and check that the folder is not mounted read-only.';
+
 const placeOf = ({ file, name }: { readonly file: string; readonly name: string }): string =>
   join(dirname(file), serversFolder, `${name}.json`);
 
@@ -41,21 +45,28 @@ function add(request: Extract<ServerListRequest, { kind: 'add' }>, sources: Sour
     listFolder: (path) =>
       path === dirname(place) ? [...new Set([...filesIn(path, sources), `${name}.json`])] : sources.listFolder(path),
   };
+  if (!exists(dirname(file))) return refuse(`The folder of ${file} does not exist. Create it, or correct the path.`);
   const after = read(file, changed);
   if (!after.ok) return explain(after, `The server was not added. With it, the configuration would be invalid.`);
   try {
-    mkdirSync(dirname(place), { recursive: true, mode: 0o755 });
+    if (!exists(dirname(place))) mkdirSync(dirname(place));
     if (isNew) writeWhole(file, '{}\n', 0o644);
-    // Variables of a server are often secrets.
-    writeWhole(place, text, 'env' in entry ? 0o600 : 0o644);
+    // Its variables, headers and URL can be secrets.
+    writeWhole(place, text, 0o600);
   } catch (cause) {
-    return refuse(`The server was not added: ${(cause as Error).message}.`);
+    return refuse(`The server was not added: ${(cause as Error).message}. ${asOwner}`);
   }
   const made = isNew ? `Created ${file}. ` : '';
-  return {
-    stdout: `${made}Added ${name} in ${place}. A gateway that runs with --config ${file} serves it within seconds.\n`,
-    exitCode: 0,
-  };
+  const told = `${made}Added ${name} in ${place}. A gateway that runs with --config ${file} serves it within seconds.\n`;
+  return { stdout: told + pathNote(after), exitCode: 0 };
+}
+
+/** A second server changes the path of the first one, which its clients have to know. */
+function pathNote(after: Configuration): string {
+  if (!after.ok || !('config' in after) || after.config.servers.length !== 2) return '';
+  const { servers, listen } = after.config;
+  const paths = servers.map((server) => endpointPathsOf(after.config, server)[0].mcp).join(' and ');
+  return `The endpoints are ${paths} now. ${listen.path} alone works until the gateway starts again.\n`;
 }
 
 function remove(request: Extract<ServerListRequest, { kind: 'remove' }>, sources: Sources): Outcome {
@@ -85,7 +96,7 @@ function remove(request: Extract<ServerListRequest, { kind: 'remove' }>, sources
   try {
     rmSync(place);
   } catch (cause) {
-    return refuse(`The server was not removed: ${(cause as Error).message}.`);
+    return refuse(`The server was not removed: ${(cause as Error).message}. ${asOwner}`);
   }
   return {
     stdout: `Removed ${name}. A gateway that runs with --config ${file} ends it within seconds.\n`,

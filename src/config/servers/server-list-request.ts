@@ -29,11 +29,13 @@ export function readServerListRequest(
     report(kind, `needs the configuration file of the gateway: --config FILE, or the variable ${configFileVariable}`);
     return undefined;
   }
+  if (line.name !== undefined)
+    report('--name', `is not an option of mcp-gangway ${kind}; the name stands after ${kind}`);
   if (kind === 'list') return { kind, file, isJson: flags.has('--json') };
   // The name is a part of a path, and of the name of a file.
   const fault = name === '' ? `needs the name of a server: mcp-gangway ${kind} git` : serverNameFault(name, '');
   if (fault !== undefined) {
-    report(kind, fault);
+    report(name === '' ? kind : `the name after ${kind}`, fault);
     return undefined;
   }
   if (kind === 'remove') return { kind, file, name };
@@ -52,7 +54,9 @@ function readEntry(
     if (!hasStrayWord) report('add', 'needs one server: mcp-gangway add NAME -- COMMAND, or mcp-gangway add NAME URL');
     return undefined;
   }
-  const entry: Record<string, unknown> = url === undefined ? { command, args } : { url: url.text };
+  // One word can be a whole command, which is split where no arguments are given.
+  const local = args.length === 0 ? { command } : { command, args };
+  const entry: Record<string, unknown> = url === undefined ? local : { url: url.text };
   const prefix = `${defaultsBranch}.`;
   for (const [path, { path: flag, value, written = value }] of given) {
     if (path.startsWith(prefix)) putAt(entry, path.slice(prefix.length), written);

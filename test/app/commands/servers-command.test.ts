@@ -25,12 +25,14 @@ function inFolder(text?: string) {
     if (!('request' in read)) throw new Error('not one of these commands');
     return changeServers(read.request, sources);
   };
-  const names = () => {
+  const servers = () => {
     const read = readConfiguration({ ...sources, argv: ['config', 'print', '--config', file] });
-    return read.ok && 'config' in read ? read.config.servers.map(({ name }) => name) : read;
+    return read.ok && 'config' in read ? read.config.servers : [];
   };
+  const names = () => servers().map(({ name }) => name);
+  const server = (name: string) => servers().find((each) => each.name === name);
   const added = () => readdirSync(join(folder, 'servers.d')).toSorted();
-  return { folder, file, run, names, added, place: (name: string) => join(folder, 'servers.d', name) };
+  return { folder, file, run, names, server, added, place: (name: string) => join(folder, 'servers.d', name) };
 }
 
 const oneServer = '{ "mcpServers": { "own": { "command": "own" } } }';
@@ -53,13 +55,12 @@ describe('add', () => {
     expect(names()).toEqual(['maps']);
   });
 
-  test('sets options and variables; only the owner can read a file with variables', () => {
+  test('sets options and variables; only the owner can read the file', () => {
     const { file, run, place } = inFolder(oneServer);
     const options = ['--defaults.hibernateAfter', '10m', '--defaults.timeouts.start', '5s', '--env', 'TOKEN=a=b'];
     expect(run('add', 'git', '--config', file, ...options, '--', 'git-server')).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(readFileSync(place('git.json'), 'utf8')).mcpServers.git).toEqual({
       command: 'git-server',
-      args: [],
       env: { TOKEN: 'a=b' },
       hibernateAfter: '10m',
       timeouts: { start: '5s' },
@@ -78,6 +79,25 @@ describe('add', () => {
     expect([names(), readdirSync(folder)]).toEqual([['own'], ['gangway.json']]);
   });
 
+  test('splits one quoted word into a command and its arguments, as the command line does', () => {
+    const { file, run, server } = inFolder(oneServer);
+    run('add', 'git', '--config', file, '--', 'uvx mcp-server-git "a b"');
+    expect(server('git')).toMatchObject({ command: 'uvx', args: ['mcp-server-git', 'a b'] });
+  });
+
+  test('says that a second server changes the path of the first, and refuses a folder that is missing', () => {
+    const { folder, file, run } = inFolder(oneServer);
+    expect(run('add', 'git', '--config', file, '--', 'x').stdout).toContain(
+      'The endpoints are /own/mcp and /git/mcp now',
+    );
+    expect(run('add', 'third', '--config', file, '--', 'x').stdout).not.toContain('endpoints');
+    const astray = join(folder, 'missing', 'gangway.json');
+    expect(run('add', 'git', '--config', astray, '--', 'x')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('does not exist'),
+    });
+  });
+
   test('replaces a server only if told so', () => {
     const { file, run, place } = inFolder(oneServer);
     run('add', 'git', '--config', file, '--', 'first');
@@ -89,11 +109,12 @@ describe('add', () => {
 
   test.each([
     [['add', '--config', 'f', '--', 'x'], 'add: needs the name of a server'],
-    [['add', '../git', '--config', 'f', '--', 'x'], 'add: is not a valid server name'],
+    [['add', '../git', '--config', 'f', '--', 'x'], 'the name after add: is not a valid server name'],
     [['add', 'git', '--config', 'f'], 'add: needs one server'],
     [['add', 'git', '--config', 'f', 'https://a.test/mcp', '--', 'x'], 'add: needs one server'],
     [['add', 'git', '--', 'x'], 'add: needs the configuration file'],
     [['add', 'git', '--config', 'f', '--port', '1', '--', 'x'], '--port: is an option of the gateway'],
+    [['add', 'git', '--config', 'f', '--name', 'other', '--', 'x'], '--name: is not an option of mcp-gangway add'],
     [['remove', '--config', 'f'], 'remove: needs the name of a server'],
     [['list', 'git', '--config', 'f'], 'list: takes no further word'],
   ])('%j says what is wrong', (argv, fault) => {

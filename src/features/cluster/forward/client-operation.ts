@@ -64,7 +64,11 @@ export function bodyOf(operation: ClientOperation): Buffer | undefined {
   ]);
 }
 
-/** The facts without those that mean something only here, or nothing. */
+/** The facts that travel: all but those that mean something only at this instance. */
+type SentFacts = { readonly [Fact in Exclude<keyof RequestFacts, 'receivedAt'>]-?: RequestFacts[Fact] | undefined };
+
+/** The facts of a client's request for its owner. A new fact that is missing here does not compile. */
 function factsToSend({ accepts, forwarded = noHeaders, requestId }: RequestFacts): RequestFacts {
-  return { accepts, ...(forwarded !== noHeaders && { forwarded }), ...(requestId !== undefined && { requestId }) };
+  const sent: SentFacts = { accepts, forwarded: forwarded === noHeaders ? undefined : forwarded, requestId };
+  return sent as RequestFacts;
 }
