@@ -26,8 +26,8 @@ ${extensions.map(render).join('\n\n')}
 const methodsOf = ({ id }: Extension): readonly Method[] => methods.filter(({ extension }) => extension === id);
 
 function summaryOf(extension: Extension): string {
-  const { id, title, isTranslated, methods: rows, pages } = extension;
-  const between = isTranslated ? 'passes' : 'not declared, refused';
+  const { id, title, isTranslated, betweenEras, methods: rows, pages } = extension;
+  const between = isTranslated ? 'passes' : (betweenEras ?? 'not declared, refused');
   const inView = rows.length > 0 ? 'merged and routed' : pages === undefined ? 'passes' : 'URIs name their server';
   return `| [${title}](#${title.toLowerCase().replaceAll(' ', '-')}) (\`${id}\`) | passes | ${between} | ${between} | ${inView} |`;
 }

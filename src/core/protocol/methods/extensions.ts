@@ -20,6 +20,8 @@ export interface Extension {
   readonly legacyCapability?: string;
   /** False if each era has its own kind of it: a bridge declares it to neither side, and refuses its methods. */
   readonly isTranslated: boolean;
+  /** What clients get of the other era in place of it, for the page of extensions. */
+  readonly betweenEras?: string;
   readonly methods: readonly MethodRow[];
   /** The pages whose URIs name their server in a view (docs/decisions/0101). */
   readonly pages?: PageUris;
@@ -47,6 +49,7 @@ export const extensions: readonly Extension[] = [
     source: 'SEP-2663',
     legacyCapability: 'tasks',
     isTranslated: false,
+    betweenEras: 'tasks of the gateway',
     methods: [
       {
         name: 'tasks/get',
@@ -94,7 +97,7 @@ export const extensions: readonly Extension[] = [
       { name: 'notifications/tasks/status', from: 'both', eras: 'legacy', capability: 'tasks' },
       { name: 'notifications/tasks', from: 'server', eras: 'modern' },
     ],
-    note: 'Sessions have tasks of another kind, for which the client asks, also at a server with this extension. A task belongs to the user who began it. Nobody else learns of it. The gateway makes tasks of its own for calls of modern clients to servers without them ([long calls](../long-calls.md)), and answers `tasks/get`, `tasks/update` and `tasks/cancel` for these. A tool that runs only as a task works for every client, also of the other era and in a view.',
+    note: 'Sessions have tasks of another kind, for which the client asks, also at a server with this extension. A task belongs to the user who began it. Nobody else learns of it. The gateway makes tasks of its own for calls of modern clients to servers without them ([long calls](../long-calls.md)), and answers `tasks/get`, `tasks/update` and `tasks/cancel` for these. A tool that runs only as a task works for every client, also of the other era and in a view. The table is about the tasks that a server makes.',
   },
   {
     id: 'io.modelcontextprotocol/skills',
