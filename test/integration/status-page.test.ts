@@ -113,7 +113,7 @@ test('an action that cannot be read, or names what is not there, does nothing an
   };
   expect(await ask('end-session', '{"server":"x","session":"y"}')).toEqual([404, 'The session no longer exists.']);
   expect(await ask('restart-server', '{"server":"constructor"}')).toEqual([404, 'The server does not exist.']);
-  expect(await ask('end-session', '{}')).toEqual([404, 'The request does not name a session or a server.']);
+  expect(await ask('end-session', '{}')).toEqual([404, 'The request does not name a session, a task or a server.']);
   expect(await ask('no-such', '{}')).toEqual([404, 'The action does not exist.']);
   expect(await ask('drain', 'no JSON')).toEqual([400, 'The body of the request is not valid.']);
   expect(await ask('drain', JSON.stringify({ x: 'y'.repeat(10_000) }))).toEqual([
