@@ -113,6 +113,13 @@ export const scenarios2026WithTasks: Scenarios = {
     'tasks-required-task-error',
     'tasks-mrtr-composition',
   ],
+  impossible: [
+    [
+      'tasks-required-task-error',
+      'sep-2663-server-returns-missing-capability-when-required',
+      'wants a refusal of a tool that runs only as a task: behind the gateway, it works for a client without tasks (docs/decisions/0223)',
+    ],
+  ],
 };
 
 const noKeys =
