@@ -19,14 +19,14 @@ const textsOf = (filters: Partial<FilterOptions>) =>
 
 it.each<[Partial<FilterOptions>, string[]]>([
   [{ allowTools: ['read_*', 'list', '@readOnlyHint'], denyPrompts: ['ask'], tools: { write_file: {} } }, []],
-  [{ allowTools: ['nope'] }, ['allowTools: "nope" matches no tool of the server. It lists 3 tools.']],
-  [{ denyTools: ['raed_file'] }, ['denyTools: "raed_file" matches no tool of the server. Did you mean "read_file"?']],
-  [{ allowPrompts: ['x*'] }, ['allowPrompts: "x*" matches no prompt of the server. It lists 1 prompt.']],
+  [{ allowTools: ['nope'] }, ['allowTools: "nope" matches no tool. There are 3 tools.']],
+  [{ denyTools: ['raed_file'] }, ['denyTools: "raed_file" matches no tool. Did you mean "read_file"?']],
+  [{ allowPrompts: ['x*'] }, ['allowPrompts: "x*" matches no prompt. There is 1 prompt.']],
   [
     { denyTools: ['@!openWorldHint'] },
-    ['denyTools: "@!openWorldHint" matches no tool of the server. It lists 3 tools.'],
+    ['denyTools: "@!openWorldHint" matches no tool. There are 3 tools.'],
   ],
-  [{ tools: { nosuch: {} } }, ['tools: "nosuch" matches no tool of the server. It lists 3 tools.']],
+  [{ tools: { nosuch: {} } }, ['tools: "nosuch" matches no tool. There are 3 tools.']],
 ])('the filter %j has the notes %j', (filters, notes) => {
   expect(textsOf(filters)).toEqual(notes);
 });
@@ -35,6 +35,6 @@ it('of a view, names without the prefix of their server match nothing, and condi
   const items = { tools: namedItems(['files__read', 'mail__send']), prompts: namedItems([]) };
   const filters = { ...noFilters, allowTools: ['@readOnlyHint', 'mail__*'], tools: { read: {} } };
   expect(adviceOnFilters('all', filters, items, false)).toEqual([
-    { about: 'all', text: 'tools: "read" matches no tool of the server. Did you mean "files__read"?' },
+    { about: 'all', text: 'tools: "read" matches no tool. Did you mean "files__read"?' },
   ]);
 });
