@@ -83,6 +83,8 @@ function describe(pattern: string, items: ReadonlyMap<string, NamedItem>, what: 
   // In a view, the name of a tool begins with the name of its server.
   const meant = names.find((name) => name.endsWith(pattern)) ?? nearestName(pattern, names);
   const listed =
-    names.length === 0 ? `There are no ${what}s.` : `There ${names.length === 1 ? 'is' : 'are'} ${names.length} ${what}${names.length === 1 ? '' : 's'}.`;
+    names.length === 0
+      ? `There are no ${what}s.`
+      : `There ${names.length === 1 ? 'is' : 'are'} ${names.length} ${what}${names.length === 1 ? '' : 's'}.`;
   return `${JSON.stringify(pattern)} matches no ${what}. ${meant === undefined ? listed : `Did you mean ${JSON.stringify(meant)}?`}`;
 }

@@ -22,10 +22,7 @@ it.each<[Partial<FilterOptions>, string[]]>([
   [{ allowTools: ['nope'] }, ['allowTools: "nope" matches no tool. There are 3 tools.']],
   [{ denyTools: ['raed_file'] }, ['denyTools: "raed_file" matches no tool. Did you mean "read_file"?']],
   [{ allowPrompts: ['x*'] }, ['allowPrompts: "x*" matches no prompt. There is 1 prompt.']],
-  [
-    { denyTools: ['@!openWorldHint'] },
-    ['denyTools: "@!openWorldHint" matches no tool. There are 3 tools.'],
-  ],
+  [{ denyTools: ['@!openWorldHint'] }, ['denyTools: "@!openWorldHint" matches no tool. There are 3 tools.']],
   [{ tools: { nosuch: {} } }, ['tools: "nosuch" matches no tool. There are 3 tools.']],
 ])('the filter %j has the notes %j', (filters, notes) => {
   expect(textsOf(filters)).toEqual(notes);
