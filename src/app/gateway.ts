@@ -121,7 +121,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const health = new ServerHealth();
   const tracing = await features.tracing?.load(version);
   const consoleHook =
-    config.listen.adminPort === 0 ? undefined : features.console?.connect(config.observe.showContents);
+    config.listen.adminPort === 0 ? undefined : await features.console?.connect(config.observe.showContents);
   const telemetry = createTelemetry(config, features, log, {
     health,
     traceBackends: tracing?.traceBackends,

@@ -39,7 +39,7 @@ export interface AuditLog {
 /** The status page (docs/status-page.md). */
 export interface ConsoleFeature {
   /** @param inspects true if the page shows the contents of messages */
-  connect(inspects: boolean): ConsoleHook;
+  connect(inspects: boolean): Promise<ConsoleHook>;
 }
 
 /** Numbers, and their text for Prometheus (docs/reference/metrics.md). */

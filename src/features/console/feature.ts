@@ -1,4 +1,6 @@
 import type { ConsoleFeature } from '../../app/features/telemetry.ts';
-import { connectConsole } from './connect-console.ts';
 
-export const console: ConsoleFeature = { connect: connectConsole };
+export const console: ConsoleFeature = {
+  // Loaded only with an operator port: other commands, and gateways without one, start without it.
+  connect: async (inspects) => (await import('./connect-console.ts')).connectConsole(inspects),
+};
