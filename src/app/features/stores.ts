@@ -114,16 +114,18 @@ export interface ClusterConnection {
   readonly store: ClusterStore;
   /** The secrets that instances share; undefined if no other instance can share the store. */
   readonly secrets: StateKeys | undefined;
-  /** Times and sizes; `docs/reference/configuration.md` explains each. */
-  readonly limits: {
-    readonly leaseMs: number;
-    readonly leaseRenewMs: number;
-    readonly leaseMarginMs: number;
-    readonly storeWaitMs: number;
-    readonly reconnectDelayMs: number;
-    readonly slowReaderMs: number;
-  };
+  readonly limits: ClusterLimits;
   readonly emit: Emit<GatewayEvent>;
   /** Instances on this host cannot use sockets. */
   onUnable(detail: string): void;
+}
+
+/** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
+export interface ClusterLimits {
+  readonly leaseMs: number;
+  readonly leaseRenewMs: number;
+  readonly leaseMarginMs: number;
+  readonly storeWaitMs: number;
+  readonly reconnectDelayMs: number;
+  readonly slowReaderMs: number;
 }

@@ -1,6 +1,7 @@
 // Cluster: the instances that share a store own sessions under leases and forward client requests to the owners.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ClusterLimits } from '../../app/features/stores.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import type { ClusterHost, PeerStates, SessionCluster } from '../../core/registry/session-cluster.ts';
 import type { Reply } from '../../core/reply/reply.ts';
@@ -20,16 +21,6 @@ import { Lease } from './ownership/lease.ts';
 import { registerAll, registerAndSettle } from './ownership/registration.ts';
 import { StoreSilence } from './ownership/store-silence.ts';
 import type { PeerTransport } from './peers/peer-request.ts';
-
-/** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
-export interface ClusterLimits {
-  readonly leaseMs: number;
-  readonly leaseRenewMs: number;
-  readonly leaseMarginMs: number;
-  readonly storeWaitMs: number;
-  readonly reconnectDelayMs: number;
-  readonly slowReaderMs: number;
-}
 
 /** Options of `Cluster`. */
 export interface ClusterOptions extends ClusterHost {

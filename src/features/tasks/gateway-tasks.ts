@@ -1,42 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { TasksOptions } from '../../app/features/eras.ts';
 import { isReason, type Reason } from '../../core/protocol/faults.ts';
 import { parseOwn } from '../../core/protocol/json/scalar.ts';
 import { scanObject } from '../../core/protocol/json/scan.ts';
 import { scalarAt } from '../../core/protocol/json/splice.ts';
 import { type Message, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
-import type { TaskEvent } from '../../core/server/server-events.ts';
 import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';
-import type { Changes } from '../../core/store/shared/changes.ts';
-import type { Values } from '../../core/store/shared/values.ts';
 import { StoreUnavailable, tryStore } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { errorOf, RunningTask, type TaskCall } from './running-task.ts';
 import { formatTask, inStatus, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
-
-/** This instance among those that share the store. */
-export interface TaskInstances {
-  /** The name of this instance now. */
-  current(): string;
-  /** False if an instance is lost. */
-  isAlive(instance: string): Promise<boolean>;
-}
-
-export interface GatewayTasksOptions {
-  readonly values: Values;
-  readonly changes: Changes;
-  readonly instances: TaskInstances;
-  /** How long a task is kept after its end, in milliseconds. */
-  readonly ttlMs: number;
-  /** The longest time that a call may take, in milliseconds. */
-  readonly maxRunMs: number;
-  /** The longest result. */
-  readonly maxTextBytes: number;
-  /** A task was made, or has ended. */
-  onTask(event: TaskEvent): void;
-  /** A fault of the gateway itself. */
-  onFailed(cause: unknown): void;
-}
 
 /** Whose a task is: the client and the server that it was made for. Nobody else can see the task (P11). */
 export interface TaskClient {
@@ -112,7 +86,7 @@ interface Storing {
  * comes first decides, so a task ends once, and the same for everybody.
  */
 export class GatewayTasks {
-  readonly #options: GatewayTasksOptions;
+  readonly #options: TasksOptions;
   readonly #running = new Map<string, RunningTask>();
   readonly #kept = new Map<string, KeptTask>();
   readonly #ofAsker = new Map<string, { count: number; bytes: number }>();
@@ -128,7 +102,7 @@ export class GatewayTasks {
   #isLeaving = false;
   #isClosed = false;
 
-  constructor(options: GatewayTasksOptions) {
+  constructor(options: TasksOptions) {
     this.#options = options;
   }
 

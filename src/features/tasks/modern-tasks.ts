@@ -6,12 +6,10 @@ import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
 import { readScalar } from '../../core/protocol/json/scalar.ts';
 import { scanList } from '../../core/protocol/json/scan.ts';
-import { findRange, replaceParts, valueAt } from '../../core/protocol/json/splice.ts';
+import { findRange, replaceParts } from '../../core/protocol/json/splice.ts';
 import { maxSubscriptions } from '../../core/protocol/kept-uris.ts';
-import { putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
-import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
 import { subscriptionIdKey } from '../../core/protocol/modern/renumber.ts';
 import { readMembers } from '../../core/protocol/modern/retry.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
@@ -21,6 +19,7 @@ import { detach } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { type CallOpener, type GatewayTasks, isGatewayTask, type TaskClient } from './gateway-tasks.ts';
 import type { TaskCall } from './running-task.ts';
+import { declaredCapabilities, declaresTasks, withoutTasksDeclared } from './task-capabilities.ts';
 import { pollIntervalMs, type TaskRecord, taskMembers, taskResponse, tasksExtension } from './task-record.ts';
 
 export interface ModernTasksOptions extends CallTasksOptions {
@@ -205,7 +204,7 @@ export class ModernTasks implements CallTasks {
 
   /** The call of a task, whose answer goes on as the task. */
   #taskCall(request: Message, answer: Answer, { send, follow }: CallSender): TaskCall {
-    const capabilities = capabilitiesOf(request);
+    const capabilities = declaredCapabilities(request);
     const { method = '' } = request;
     return {
       request,
@@ -273,27 +272,6 @@ async function withStore(answer: Answer, step: () => Promise<void>): Promise<voi
     if (!(cause instanceof StoreUnavailable)) throw cause;
     if (!answer.isOver) answer.fault('store_unavailable');
   }
-}
-
-const capabilitiesOf = (request: Message): Buffer | undefined => {
-  const range = memberRange(request, 'meta', clientCapabilitiesKey);
-  return range && request.text.subarray(range.start, range.end);
-};
-
-/** The request of a client that seems to know no tasks. */
-function withoutTasksDeclared(request: Message): Message {
-  const capabilities = capabilitiesOf(request);
-  if (capabilities === undefined) return request;
-  const by = withoutMember(capabilities, ['extensions', tasksExtension]).toString();
-  return readGatewayMessage(putMembers(request, 'meta', [[clientCapabilitiesKey, by]]));
-}
-
-/** True if the client accepts a task in place of an answer, by this request. */
-function declaresTasks(request: Message): boolean {
-  const capabilities = capabilitiesOf(request);
-  // Most clients do not, and need no second look.
-  if (capabilities?.includes(tasksExtension) !== true) return false;
-  return valueAt(capabilities, ['extensions', tasksExtension]) !== undefined;
 }
 
 const acknowledged = 'notifications/subscriptions/acknowledged';

@@ -16,11 +16,11 @@ import {
   readGatewayMessage,
   withId,
 } from '../../core/protocol/message/message.ts';
-import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { boundedWalks } from '../../core/util/timing/work-meter.ts';
+import { declaresTasks, declaringTasks } from './task-capabilities.ts';
 import { tasksExtension } from './task-record.ts';
 
 /** Runs the calls that a server serves only as tasks: its user calls a tool, and gets the result. */
@@ -427,24 +427,6 @@ const nothing: readonly Message[] = [];
 const smallestProgress = 1e-6;
 
 const formatId = (taskId: string): string => formatObject([['taskId', JSON.stringify(taskId)]]);
-
-/** True if the client of a request of the modern era knows tasks. */
-function declaresTasks(request: Message): boolean {
-  const range = memberRange(request, 'meta', clientCapabilitiesKey);
-  return range !== undefined && request.text.subarray(range.start, range.end).includes(tasksExtension);
-}
-
-/** The text of a request that declares tasks for its client. */
-function declaringTasks(request: Message): Buffer {
-  const range = memberRange(request, 'meta', clientCapabilitiesKey);
-  const capabilities = range === undefined ? Buffer.from('{}') : request.text.subarray(range.start, range.end);
-  const known = valueAt(capabilities, ['extensions'])?.toString().trim() ?? '{}';
-  const others = known.slice(1, -1).trim();
-  const extensions = `{"${tasksExtension}":{}${others === '' ? '' : `,${others}`}}`;
-  const rest = withoutMember(capabilities, ['extensions']).toString().trim().slice(1, -1).trim();
-  const text = `{"extensions":${extensions}${rest === '' ? '' : `,${rest}`}}`;
-  return putMembers(request, 'meta', [[clientCapabilitiesKey, text]]);
-}
 
 /** The questions of a task that nobody has answered, as JSON text; undefined if there is none. */
 function openQuestions(text: Buffer, answered: ReadonlySet<string>): string | undefined {
