@@ -81,6 +81,24 @@ test('a card has the texts of the server and its revision once a client has reac
   expect(modern.remotes[0].supportedProtocolVersions).toHaveLength(5);
 });
 
+test('the paths of earlier drafts lead to the card of the only server, and to nothing where several are served', async () => {
+  const gateway = await startGateway({ command: everythingFixture });
+  const several = await startView();
+  for (const path of ['/.well-known/mcp/server-card', '/.well-known/mcp/server-card.json']) {
+    const { status, headers } = await get(gateway.baseUrl + path);
+    expect({ status, location: headers.location }).toEqual({
+      status: 307,
+      location: `${gateway.baseUrl}/mcp/server-card`,
+    });
+    expectValidCard((await get(String(headers.location))).json);
+    expect(await get(gateway.baseUrl + path, { Origin: 'https://evil.example' })).toMatchObject({ status: 403 });
+    expect(await get(gateway.baseUrl + path, {}, 'POST')).toMatchObject({ status: 405 });
+    expect(await get(several.baseUrl + path)).toMatchObject({ status: 404 });
+  }
+  const closed = await startGateway({ command: everythingFixture, ...keyArgs });
+  expect(await get(`${closed.baseUrl}/.well-known/mcp/server-card`)).toMatchObject({ status: 404 });
+});
+
 test('a client that has the document gets 304, also for HEAD', async () => {
   const gateway = await startGateway({ command: everythingFixture });
   const url = `${gateway.baseUrl}/mcp/server-card`;

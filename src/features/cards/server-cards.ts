@@ -10,12 +10,15 @@ import { credentialHeaders } from '../../core/protocol/http/client-credentials.t
 import { isLegacyRevision, legacyRevisions, modernRevisions } from '../../core/protocol/known-revisions.ts';
 import type { ServerInfo } from '../../core/server/introduction.ts';
 import { differsByClient } from '../../core/server/server.ts';
-import { addCardRoute } from './server-card.ts';
+import { addCardRedirect, addCardRoute } from './server-card.ts';
 
 /** The place that SEP-2127 reserves for the card of the server at a Streamable HTTP URL. */
 const cardSuffix = '/server-card';
 const cardType = 'application/mcp-server-card+json';
 const cardSchema = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
+
+/** Where clients look for the card of a host's only server: in earlier drafts, and in the Python SDK. */
+const hostCardPaths = ['/.well-known/mcp/server-card', '/.well-known/mcp/server-card.json'];
 
 const catalogPath = '/.well-known/ai-catalog.json';
 const catalogType = 'application/ai-catalog+json';
@@ -46,6 +49,14 @@ export function addCardRoutes(
   for (const server of shown)
     for (const paths of endpointPathsOf(config, server.config))
       add(paths.mcp + cardSuffix, cardType, (base) => cardOf(server, paths, base, config));
+  // With several servers, the endpoint at the gateway's own path may be absent, and no other card is that of the host.
+  const ownCardPath = config.listen.path + cardSuffix;
+  const isOwnServed = shown.some((each) =>
+    endpointPathsOf(config, each.config).some(({ mcp }) => mcp + cardSuffix === ownCardPath),
+  );
+  for (const path of isOwnServed ? hostCardPaths : [])
+    if (!routes.has(path))
+      addCardRedirect(routes.app, path, { isPublic, originRules }, (host) => baseAt(host) + ownCardPath);
   const current = shown.filter((server) => config.servers.includes(server.config));
   add(catalogPath, catalogType, (base) => ({
     specVersion: '1.0',
