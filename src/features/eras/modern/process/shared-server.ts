@@ -235,12 +235,17 @@ export class SharedServer {
     }
     const answered = sessionsEnded.then(() => this.#calls.whenEmpty());
     await settlesWithin(answered, graceMs);
-    for (const call of this.#calls.all()) this.#fail(call, 'draining');
+    for (const call of this.#calls.all()) this.#fail(call, this.#mayHaveRun(call) ? 'outcome_unknown' : 'draining');
     this.#calls.forgetCancelled();
     await this.#process.close();
     this.#sendHeld(Number.POSITIVE_INFINITY);
     const { server, emit } = this.#options;
     emit({ type: 'shared-server-closed', server: server.name, dropped: this.#takeCounts() });
+  }
+
+  /** True if another instance must not be asked to run the call: its server has got it, and it may change something (P3). */
+  #mayHaveRun(call: SharedCall): boolean {
+    return call.isSent && !call.isListen && !this.#mayRunAgain(call);
   }
 
   #refusal({ method, text }: Message, isOfSession: boolean): Reason | undefined {

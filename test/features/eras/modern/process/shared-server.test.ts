@@ -694,10 +694,17 @@ describe('a shared modern server', () => {
     expect(server.backend.isClosed).toBe(true);
   });
 
-  it('[F27] in a drain ends requests that are still in flight after the grace', async () => {
+  it('[F27] [P3] in a drain says after the grace which requests another instance can run', async () => {
     const { send, shared, observed } = createShared();
-    const { got } = send(call(1));
+    const sent = [send(call(1)), send(call(2, 'tools/list'))];
     await observed.next(([what]) => what === 'shared-server-ready');
+    await shared.drain(1);
+    expect(sent.map(({ got }) => got.items)).toEqual([['outcome_unknown'], ['draining']]);
+  });
+
+  it('[F27] [P3] in a drain says that a request has not run if its server has not started', async () => {
+    const { send, shared } = sharedOf(createFakeServer());
+    const { got } = send(call(1));
     await shared.drain(1);
     expect(got.items).toEqual(['draining']);
   });
