@@ -35,7 +35,11 @@ export interface SessionCluster {
   /** The instances to which clients come back. */
   readonly homes: {
     findIfKnown(home: readonly string[]): Promise<string | undefined>;
-    claim(home: readonly string[]): Promise<void>;
+    /**
+     * @param waits whether an unavailable store may delay this for a while
+     * @returns false if the store did not take it
+     */
+    claim(home: readonly string[], waits?: boolean): Promise<boolean>;
   };
   /** Joins the other instances. */
   start(): void;

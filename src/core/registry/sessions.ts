@@ -241,8 +241,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
     return {
       async claim(key) {
         // Without its lease, the others take this instance for lost.
-        if (!cluster().lease.isHeld) await cluster().isReady();
-        await cluster().homes.claim(['sse', key]);
+        if (!cluster().lease.isHeld && !(await cluster().isReady())) return false;
+        return cluster().homes.claim(['sse', key], true);
       },
       post: (lookup, post, reply) => cluster().postToHome(['sse', lookup.key], lookup, post, reply),
     };

@@ -101,11 +101,18 @@ export class SseClient {
     this.#postWhenOpen(post, reply);
   }
 
+  /** Refuses a client whose stream has not opened. */
+  refuse(reason: Reason): void {
+    if (this.#hasLeft) return;
+    this.#reply.answer(faultAnswer(reason, null));
+    this.#leave();
+  }
+
   /** Ends the stream of a client that has no session. */
   endIfWaiting(): void {
     if (this.#hasWaited || this.#session !== undefined) return;
-    if (this.#sink === undefined) this.#reply.answer(faultAnswer('unknown_session', null));
-    else this.#sink.end();
+    if (this.#sink === undefined) return this.refuse('unknown_session');
+    this.#sink.end();
     this.#leave();
   }
 

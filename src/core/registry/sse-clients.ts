@@ -9,8 +9,8 @@ import { SseClient } from './sse-client.ts';
 
 /** The instances that hold the streams of clients. */
 export interface StreamHolders {
-  /** This instance holds the stream of the client with this key. Never rejects. */
-  claim(key: string): Promise<void>;
+  /** This instance holds the stream of the client with this key. Resolves to false if the others cannot learn it now. */
+  claim(key: string): Promise<boolean>;
   /** Passes a POST to the instance that holds the stream of its client, or answers that there is none. */
   post(lookup: SessionLookup, post: ClientPost, reply: Reply): void;
 }
@@ -76,7 +76,8 @@ export class SseClients {
     else
       detach(
         'session',
-        claimed.then(() => client.open()),
+        claimed.then((isKnown) => (isKnown ? client.open() : client.refuse('store_unavailable'))),
+        () => client.refuse('internal'),
       );
     return undefined;
   }
@@ -118,7 +119,10 @@ export class SseClients {
     for (const [key, entry] of holders === undefined ? [] : this.#entries) {
       if (now - entry.claimedAt < ms) continue;
       entry.claimedAt = now;
-      detach('session', holders?.claim(key));
+      const claimed = holders?.claim(key).then((isKnown) => {
+        if (!isKnown) entry.claimedAt = Number.NEGATIVE_INFINITY; // again at the next opportunity
+      });
+      detach('session', claimed);
     }
   }
 

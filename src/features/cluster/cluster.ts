@@ -112,6 +112,7 @@ export class Cluster implements SessionCluster {
       values: store.values,
       lease: this.lease,
       ttlMs: options.homeTtlMs,
+      storeWaitMs,
       isAlive: (instance) => this.isAlive(instance),
     });
     this.#requests = new ForwardedRequests({

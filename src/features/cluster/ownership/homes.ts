@@ -1,4 +1,5 @@
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
+import { retryWhileUnavailable } from '../../../core/store/retry-unavailable.ts';
 import type { Values } from '../../../core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import type { Lease } from './lease.ts';
@@ -9,13 +10,16 @@ export interface HomesOptions {
   readonly lease: Pick<Lease, 'name'>;
   /** How long a home is remembered after the last session that was opened there, in milliseconds. */
   readonly ttlMs: number;
+  /** How long a claim may wait for an unavailable store, in milliseconds. */
+  readonly storeWaitMs: number;
   /** False if an instance is lost, or its state cannot be known. */
   isAlive(instance: string): Promise<boolean>;
 }
 
 /**
  * Where the clients of an affinity come back to: the instance that has opened their last session, and has its process
- * (docs/decisions/0105). A wrong or missing home costs only the state, so an unavailable store delays nobody.
+ * (docs/decisions/0105). A wrong or missing home costs only the state, so an unavailable store delays nobody. The home of
+ * a client of HTTP+SSE is the instance with its stream; without it, the client's POSTs would be refused.
  */
 export class Homes {
   readonly #options: HomesOptions;
@@ -44,13 +48,20 @@ export class Homes {
     }
   }
 
-  /** This instance is the home from now on. */
-  async claim(home: readonly string[]): Promise<void> {
-    const { values, lease, ttlMs } = this.#options;
+  /**
+   * This instance is the home from now on.
+   * @param waits whether an unavailable store may delay this, for `storeWaitMs`
+   * @returns false if the store does not know it
+   */
+  async claim(home: readonly string[], waits = false): Promise<boolean> {
+    const { values, lease, ttlMs, storeWaitMs } = this.#options;
+    const set = () => values.set('owner', keyOf(home), Buffer.from(lease.name), ttlMs);
     try {
-      await values.set('owner', keyOf(home), Buffer.from(lease.name), ttlMs);
+      await retryWhileUnavailable(set, () => (waits ? AbortSignal.timeout(storeWaitMs) : AbortSignal.abort()));
+      return true;
     } catch (cause) {
-      if (!(cause instanceof StoreUnavailable)) throw cause;
+      if (cause instanceof StoreUnavailable) return false;
+      throw cause;
     }
   }
 }

@@ -96,6 +96,29 @@ describe('a client of HTTP+SSE in a cluster', () => {
     expect(stream.sink.messages.at(-1)).toEqual(response('list'));
   });
 
+  it('[F09] [P3] gets its stream once the other instances can learn of it', async () => {
+    const { a, b, pass } = await createCluster();
+    b.line.cut();
+    const stream = at(b).connect();
+    await pass(300);
+    expect(stream.given).toBeUndefined();
+    b.line.mend();
+    await pass(1_000);
+    expect(stream.sink.state).toBe('open');
+    const reply = at(a).post(initialize);
+    await pass(1_000);
+    expect(reply.given).toEqual({ kind: 'accepted' });
+  });
+
+  it('[F09] [P3] is refused if they cannot learn of its stream', async () => {
+    const { b, pass } = await createCluster();
+    b.line.cut();
+    await pass(takeoverMs);
+    const stream = at(b).connect();
+    await pass(20_000);
+    expect(stream.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: null });
+  });
+
   it('is found after its instance has got another name', async () => {
     const { a, b, stream, pass } = await opened();
     b.line.cut();
