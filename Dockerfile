@@ -11,22 +11,24 @@ FROM node:24-bookworm-slim AS base
 
 # The list of packages. If the registry requires a login, use docker build --secret id=npmrc,src=<file>. No layer
 # contains the file. The cache is shared, so the second `npm ci`, and a later build with the same lock file, download
-# nothing. The gateway needs no package's installation script.
+# nothing. The gateway needs no package's installation script. The packages of this repository are not linked: the build
+# reads their sources, and the bundle contains them.
 FROM base AS manifest
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 
 FROM manifest AS build
 RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    npm ci --ignore-scripts --prefer-offline
+    npm ci --ignore-scripts --prefer-offline --workspaces=false
 COPY tsconfig.json ./
 COPY scripts/build.mjs scripts/
+COPY packages packages
 COPY src src
 RUN npm run build
 
 FROM manifest AS packages
 RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    npm ci --omit=dev --ignore-scripts --prefer-offline
+    npm ci --omit=dev --ignore-scripts --prefer-offline --workspaces=false
 
 # tini as PID 1. A server that runs below `npx` or `sh` loses its parent when its group is ended; the kernel then hands
 # it to PID 1, which must reap it. Node.js does not reap processes that it did not start: they would stay as zombies

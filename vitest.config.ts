@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { ownPackages } from './test/support/own-packages.ts';
 
 /** Far longer than any test takes. What hangs is found all the same, and a busy machine makes no test fail. */
 const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
@@ -26,6 +27,7 @@ const long = [
 
 /** The folders of `src`, and what else needs no built gateway. */
 const units = [
+  'packages/*/test/**/*.test.ts',
   'test/{core,features,config,app,across,multiplex}/**/*.test.ts',
   'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
   'test/soak/{ledger,report,talker}.test.ts',
@@ -131,6 +133,10 @@ export default defineConfig({
     // Most tests wait for processes and times of others more than they work: six workers leave two cores idle for a fifth of the time.
     maxWorkers: 4 * availableParallelism(),
     globalSetup: 'test/support/bundled-fixtures.ts',
-    projects: projects.map(({ test, ...project }) => ({ ...project, test: { ...test, ...runner } })),
+    projects: projects.map(({ test, ...project }) => ({
+      ...project,
+      resolve: { alias: ownPackages },
+      test: { ...test, ...runner },
+    })),
   },
 });

@@ -29,7 +29,7 @@ const files = [
   'package.json',
   'src/README.md',
   'src/core/session/session.ts',
-  'src/core/protocol/json/scan.ts',
+  'packages/json-scan/src/scan.ts',
 ];
 const page = `data:text/html,${encodeURIComponent(
   `<title>Orders</title><h1>Orders</h1><table>${Array.from({ length: 60 }, (_, row) => `<tr><td>${row}<td><a href="/orders/${row}">Order ${row}</a><td><button>Cancel</button></tr>`).join('')}</table>`,

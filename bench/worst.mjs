@@ -20,7 +20,7 @@ const { values } = readCommand(import.meta, {
 });
 
 const { createStandIn, maxServerDepth, readBody, SteppedScan } = await importSource(
-  "export { createStandIn } from './src/core/protocol/message/broken/stand-in.ts'; export * from './src/core/protocol/message/message.ts'; export { SteppedScan } from './src/core/protocol/json/scan.ts';",
+  "export { createStandIn } from './src/core/protocol/message/broken/stand-in.ts'; export * from './src/core/protocol/message/message.ts'; export { SteppedScan } from './src/core/protocol/json.ts';",
 );
 
 const kib = 1024;

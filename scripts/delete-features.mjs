@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const names = readdirSync(join(root, 'src/features'));
-const copied = ['src', 'test', 'scripts', 'docs', 'package.json', 'vitest.config.ts', 'tsconfig.json'];
+const copied = ['src', 'packages', 'test', 'scripts', 'docs', 'package.json', 'vitest.config.ts', 'tsconfig.json'];
 const skipped = /\/(?:node_modules|installed|built|results)(?:\/|$)/;
 const tests = ['test/core'];
 
@@ -29,7 +29,7 @@ function copyWithout(features) {
   const list = join(folder, 'src/features.ts');
   writeFileSync(list, without(readFileSync(list, 'utf8'), features));
   const options = JSON.parse(readFileSync(join(folder, 'tsconfig.json'), 'utf8'));
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, include: ['src', ...tests] }));
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, include: ['src', 'packages', ...tests] }));
   return folder;
 }
 

@@ -13,8 +13,8 @@ import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-/** What will be packages of their own. */
-const packages = { 'console-lines': 'src/features/console/', 'scan-lines': 'src/core/protocol/json/' };
+/** What is counted by itself. */
+const packages = { 'console-lines': 'src/features/console/', 'scan-lines': 'packages/json-scan/src/' };
 
 /** `src/core` or `src/features`, and four below it: a room, and three folders in it. */
 const maxDepth = 5;
@@ -22,9 +22,10 @@ const maxDepth = 5;
 const isCode = (path) => /\.(?:ts|lua|c|h)$/.test(path);
 const isText = (path) => isCode(path) || /\.(?:js|cjs|css|html)$/.test(path);
 
-/** @returns the files of `src` in a checkout: path, text, number of lines */
+/** @returns the sources in a checkout: path, text, number of lines */
 const readSources = (root) =>
-  readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+  ['src', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/src`)]
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && isText(entry.name))
     .map(({ parentPath, name }) => {
       const path = join(parentPath, name);

@@ -5,10 +5,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const { devDependencies: _development, ...program } = JSON.parse(readFileSync('package.json', 'utf8'));
+// The packages of this repository are part of the bundle, as its other sources are.
+const {
+  devDependencies: _development,
+  workspaces: _packages,
+  ...program
+} = JSON.parse(readFileSync('package.json', 'utf8'));
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'));
-const kept = Object.entries(lock.packages).filter(([, { dev, devOptional }]) => !dev && !devOptional);
-const { devDependencies: _inLock, ...root } = lock.packages[''];
+const isOwn = (path, { link }) => link === true || path.startsWith('packages/');
+const kept = Object.entries(lock.packages).filter(
+  ([path, entry]) => !entry.dev && !entry.devOptional && !isOwn(path, entry),
+);
+const { devDependencies: _inLock, workspaces: _inRoot, ...root } = lock.packages[''];
 
 const folder = mkdtempSync(join(tmpdir(), 'sbom-'));
 try {

@@ -46,6 +46,12 @@ const mayUse = (from: string, to: string): boolean =>
 /** Features that implement one interface of the core in several ways, none of which knows another. */
 const kinds = ['modern-http', 'socket', 'sse', 'streamable-http'].map((kind) => `src/features/remote/${kind}`);
 
+/**
+ * The packages, below all of `src`. A package knows nothing but itself, Node.js and libraries. The source imports it by
+ * its name, from the places that are named here.
+ */
+const users = new Map([['@mcp-gangway/json-scan', 'src/core/protocol/json.ts']]);
+
 interface SourceFile {
   /** From the root of the project, with `/`: `src/core/http/endpoints/streamable-http.ts`. */
   readonly path: string;
@@ -62,6 +68,9 @@ function faultsOf(files: readonly SourceFile[]): string[] {
     const targets = [];
     for (const specifier of specifiersOf(code)) {
       if (specifier === undefined) faults.push(`${path}: imports what is not a literal, so that nothing can check it`);
+      const user = users.get(specifier ?? '');
+      if (specifier?.startsWith('@mcp-gangway/') && (user === undefined || !path.startsWith(user)))
+        faults.push(`${path}: imports ${specifier}, which only ${user ?? 'a place in `users`'} may`);
       if (specifier?.startsWith('.') !== true) continue;
       const target = posix.join(posix.dirname(path), specifier);
       if (known.has(target)) targets.push(target);
@@ -76,6 +85,9 @@ function faultsOf(files: readonly SourceFile[]): string[] {
 
 /** The rule of the rooms that this import breaks, if it breaks one. */
 function brokenRule(from: string, to: string): string | undefined {
+  const own = /^packages\/[^/]+\/src\//.exec(from)?.[0];
+  if (own !== undefined) return to.startsWith(own) ? undefined : 'a package knows only itself';
+  if (to.startsWith('packages/')) return 'a package is imported by its name';
   if (to.startsWith('test/')) return 'src never imports from test';
   if (!to.startsWith('src/')) return undefined;
   const [[, fromStorey = '', fromRoom = ''], [, toStorey = '', toRoom = '']] = [from.split('/'), to.split('/')];
@@ -155,15 +167,29 @@ function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
 
 const root = join(import.meta.dirname, '..');
 
-const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+const packages = readdirSync(join(root, 'packages'));
+
+const sources = ['src', ...packages.map((name) => `packages/${name}/src`)]
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(root, folder, name)),
+  )
   .filter((name) => name.endsWith('.ts'))
-  .map((name) => join(root, 'src', name))
   .map((file) => ({ path: relative(root, file).split(sep).join('/'), text: readFileSync(file, 'utf8') }));
 
-describe('src', () => {
-  it('keeps to the directions of imports, and to the one reader of the environment', () => {
+describe('src and packages', () => {
+  it('keep to the directions of imports, and to the one reader of the environment', () => {
     expect(sources.length).toBeGreaterThan(0);
     expect(faultsOf(sources)).toEqual([]);
+  });
+});
+
+describe('a package', () => {
+  it.each(packages)('is a workspace with a README, a package.json and tests of its own: %s', (name) => {
+    const files = readdirSync(join(root, 'packages', name));
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'package.json', 'src', 'test']));
+    const manifest = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as object;
+    expect(manifest).toMatchObject({ name: `@mcp-gangway/${name}`, private: true, exports: './src/index.ts' });
+    expect(users.has(`@mcp-gangway/${name}`)).toBe(true);
   });
 });
 
@@ -235,6 +261,17 @@ describe('the checker', () => {
     ['a room imports main', 'src/app/a.ts', "import { b } from '../main.ts';", 'main.ts is above app'],
     ['a new storey', 'src/utils/a.ts', "import { b } from '../core/protocol/b.ts';", 'utils is not a room'],
     ['a new room', 'src/core/utils/a.ts', "import { b } from '../protocol/b.ts';", 'utils is not a room'],
+    ['a package by its path', 'src/app/a.ts', "import '../../packages/json-scan/src/b.ts';", 'by its name'],
+    [
+      'a package without its gate',
+      'src/core/call/a.ts',
+      "import '@mcp-gangway/json-scan';",
+      'only src/core/protocol/json',
+    ],
+    ['an unknown package', 'src/core/call/a.ts', "import '@mcp-gangway/new';", 'a place in'],
+    ['a package imports the core', 'packages/p/src/a.ts', "import '../../../src/core/util/b.ts';", 'only itself'],
+    ['a package imports another', 'packages/p/src/a.ts', "import '../../q/src/b.ts';", 'only itself'],
+    ['a package imports another by name', 'packages/p/src/a.ts', "import '@mcp-gangway/json-scan';", 'which only'],
     ['src imports test', 'src/app/a.ts', "import { b } from '../../test/b.ts';", 'src never imports from test'],
     ['process.env', 'src/core/session/a.ts', 'const home = process.env.HOME;', 'touches process.env'],
     ["process['env']", 'src/core/session/a.ts', "const home = process['env'];", 'touches process.env'],
@@ -271,7 +308,9 @@ describe('the checker', () => {
     ['its seam, for a feature', 'src/features/views/a.ts', "import type { B } from '../../app/features/servers.ts';"],
     ['an implementation, for app', 'src/app/a.ts', "import { b } from '../core/store/memory/b.ts';"],
     ['an implementation, for main', 'src/main.ts', "import { b } from './core/backend/stdio/b.ts';"],
-    ['a package', 'src/core/http/a.ts', "import { Hono } from 'hono';"],
+    ['a library', 'src/core/http/a.ts', "import { Hono } from 'hono';"],
+    ['a package, at its gate', 'src/core/protocol/json.ts', "import '@mcp-gangway/json-scan';"],
+    ['its own files, for a package', 'packages/p/src/a.ts', "import { b } from './b/b.ts';"],
     ['a comment', 'src/core/store/a.ts', "// import '../../app/b.ts'; process.env\n/*\nimport '../../app/b.ts';\n*/"],
     ['the environment, for app', 'src/app/a.ts', 'const home = process.env.HOME;'],
   ])('lets pass %s', (_, path, text) => {

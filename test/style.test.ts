@@ -8,7 +8,10 @@ interface Source {
   readonly text: string;
 }
 
-const sources: readonly Source[] = readdirSync('src', { recursive: true, withFileTypes: true })
+const folders = ['src', ...readdirSync('packages').map((name) => `packages/${name}/src`)];
+
+const sources: readonly Source[] = folders
+  .flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
   .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
   .map(({ parentPath, name }) => ({
     path: `${parentPath}/${name}`,
@@ -60,7 +63,8 @@ const peerFolders = [
   ].map((feature) => `features/${feature}`),
   'features/websocket',
 ];
-const isPeerFolder = (path: string): boolean => peerFolders.some((folder) => path.startsWith(`src/${folder}/`));
+const isPeerFolder = (path: string): boolean =>
+  path.startsWith('packages/json-scan/') || peerFolders.some((folder) => path.startsWith(`src/${folder}/`));
 
 /** The files there that read texts which the gateway has written itself. */
 const readersOfOwnTexts: ReadonlySet<string> = new Set([
@@ -81,7 +85,7 @@ const unboundedParse = /\bJSON\s*(?:\.|\[)\s*['"`]?parse\b|=\s*JSON\b(?!\.string
 
 /** Places that build a value of a text, as `path:line`, but for the two functions that may: see `parseBounded`. */
 const unboundedParses = ({ path, text }: Source): string[] => {
-  if (!isPeerFolder(path) || path === 'src/core/protocol/json/scalar.ts') return [];
+  if (!isPeerFolder(path) || /^packages\/json-scan\/src\/(?:scalar|index)\.ts$/.test(path)) return [];
   const isUnbounded = (line: string): boolean =>
     unboundedParse.test(line) || (/\bparseOwn\b/.test(line) && !readersOfOwnTexts.has(path));
   return text.split('\n').flatMap((line, index) => (isUnbounded(line) ? [`${path}:${index + 1}`] : []));
@@ -221,7 +225,8 @@ describe('a session reads downwards', () => {
 });
 
 describe('the facts about a revision are in one file', () => {
-  const sourcesOfPage: readonly Source[] = readdirSync('src', { recursive: true, withFileTypes: true })
+  const sourcesOfPage: readonly Source[] = folders
+    .flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && /\.(?:js|lua|html|css)$/.test(entry.name))
     .map(({ parentPath, name }) => ({
       path: `${parentPath}/${name}`,

@@ -12,7 +12,7 @@ import {
   scanMessages,
   scanObject,
   scanShortKeys,
-} from '../../src/core/protocol/json/scan.ts';
+} from '../../src/core/protocol/json.ts';
 import { type ReadMessage, readBody } from '../../src/core/protocol/message/message.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
 import {

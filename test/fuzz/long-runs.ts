@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { defaultLimits, type ScanOutcome, SteppedScan, scanJson, scanList } from '../../src/core/protocol/json/scan.ts';
+import { defaultLimits, type ScanOutcome, SteppedScan, scanJson, scanList } from '../../src/core/protocol/json.ts';
 import { readOne } from '../../src/core/protocol/message/message.ts';
 import { anyText, mutate, mutation } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { replaceParts, spliceId, valueAt } from '../../src/core/protocol/json/splice.ts';
+import { replaceParts, spliceId, valueAt } from '../../src/core/protocol/json.ts';
 import { findRemovals, putMembers, withoutMember } from '../../src/core/protocol/message/edit-members.ts';
 import { type Message, memberRange, readOne } from '../../src/core/protocol/message/message.ts';
 import { renumber, restoreId, restoreToken } from '../../src/core/protocol/modern/renumber.ts';

@@ -64,7 +64,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'features/sharing/shared-process': ['uri_too_long'],
   'features/eras/modern/changes/change-feed': ['subscription_refused', 'too_many_subscriptions'],
   'features/eras/modern/process/task-owners': ['unknown_task'],
-  'core/protocol/json/scan-large': ['key_too_long', 'too_many_values'],
+  '../packages/json-scan/test/scan-large': ['key_too_long', 'too_many_values'],
   'features/eras/modern/process/shared-server': ['server_full', 'no_server_requests'],
   'core/session/outbound/logged-target': ['event_too_large'],
   'features/cluster/ownership/directory': ['other_configuration', 'takeover_paused'],

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { ownPackages } from '../support/own-packages.ts';
 import { mutants, withMutant } from './mutants.ts';
 import { visibleFields } from './visible-fields.ts';
 
@@ -7,8 +8,13 @@ import { visibleFields } from './visible-fields.ts';
 export default defineConfig({
   test: {
     projects: [
-      { plugins: [visibleFields()], test: { name: 'simulation', include: ['test/simulation/simulation.test.ts'] } },
+      {
+        resolve: { alias: ownPackages },
+        plugins: [visibleFields()],
+        test: { name: 'simulation', include: ['test/simulation/simulation.test.ts'] },
+      },
       ...mutants.map((mutant) => ({
+        resolve: { alias: ownPackages },
         plugins: [withMutant(mutant), visibleFields()],
         test: {
           name: `mutant ${mutant.name}`,

@@ -31,7 +31,7 @@ it('counts lines, types, files and folders of a checkout', () => {
     'src/a/notes.txt': 'No code.\n',
     'src/features/console/page/page.js': 'call();\n'.repeat(3),
     'src/features/console/record.ts': "import '../a/long.ts';\nexport type E = 1;\n",
-    'src/core/protocol/json/scan.ts': 'export type F = 1;\n',
+    'packages/json-scan/src/scan.ts': 'export type F = 1;\n',
   });
   expect(measureSources(checkout)).toEqual({
     lines: 2 + 2 + 6 + 401 + 1,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
-import type { Members } from '../../src/core/protocol/json/object-members.ts';
-import { type ScanOutcome, scanJson } from '../../src/core/protocol/json/scan.ts';
+import type { Members } from '../../src/core/protocol/json.ts';
+import { type ScanOutcome, scanJson } from '../../src/core/protocol/json.ts';
 
 /** The result of a simple reference reader: recursive, with regular expressions, on characters. */
 export type Node =

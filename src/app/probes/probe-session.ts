@@ -6,7 +6,7 @@ import { isResponse, type NoResponse } from '../../core/backend/own-requests.ts'
 import { EarlyLines, stdoutPrefix, unfinishedPrefix } from '../../core/backend/stdio/pipes/early-lines.ts';
 import { helpForText, helpIfEchoing, helpIfEnded, helpIfSilent } from '../../core/ops/health/start-help.ts';
 import { entryOf } from '../../core/protocol/faults.ts';
-import { parseBounded } from '../../core/protocol/json/scalar.ts';
+import { parseBounded } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { revisionToRetry } from '../../core/protocol/modern/discovery.ts';
 import type { Era } from '../../core/protocol/revisions.ts';

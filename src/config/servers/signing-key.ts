@@ -1,5 +1,5 @@
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
-import { parseOwn } from '../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../core/protocol/json.ts';
 
 /** A private key as a JSON Web Key. */
 export interface PrivateJwk extends JsonWebKey {

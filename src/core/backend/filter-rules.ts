@@ -1,6 +1,5 @@
 // src/features/filters: the tools and prompts of a server that its clients may see and call.
-import { foldKey } from '../protocol/json/fold-key.ts';
-import { scalarAt } from '../protocol/json/splice.ts';
+import { foldKey, scalarAt } from '../protocol/json.ts';
 import { type Method, unknownMethod } from '../protocol/methods/method.ts';
 import { methods } from '../protocol/methods/methods.ts';
 import { matchesGlob } from '../util/glob.ts';

@@ -1,5 +1,5 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
-import { scalarAt } from '../protocol/json/splice.ts';
+import { scalarAt } from '../protocol/json.ts';
 import { PageWalk, readListItems, readNextCursor } from '../protocol/list-page.ts';
 import { type ParamHeader, readToolParams, unitsOfTool } from '../protocol/modern/param-headers.ts';
 import { detach } from '../util/boundary.ts';

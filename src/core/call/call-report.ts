@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import { errorCodeIn } from '../protocol/json/splice.ts';
+import { errorCodeIn } from '../protocol/json.ts';
 import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';

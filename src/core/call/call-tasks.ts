@@ -1,6 +1,6 @@
 import type { CredentialMarks } from '../keys/credential-marks.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { ByteRange } from '../protocol/json/byte-range.ts';
+import type { ByteRange } from '../protocol/json.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';

@@ -1,5 +1,4 @@
-import { scanList } from '../protocol/json/scan.ts';
-import { scalarAt, valueAt } from '../protocol/json/splice.ts';
+import { scalarAt, scanList, valueAt } from '../protocol/json.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
 import { SparseMap } from '../util/sparse-map.ts';

@@ -1,5 +1,5 @@
 import type { RequestId } from '../protocol/faults.ts';
-import { scalarAt } from '../protocol/json/splice.ts';
+import { scalarAt } from '../protocol/json.ts';
 import { createMessage, type Message } from '../protocol/message/message.ts';
 import { progressMethod } from '../protocol/message/progress-fast-path.ts';
 

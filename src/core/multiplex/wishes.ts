@@ -1,5 +1,5 @@
 import type { RequestId } from '../protocol/faults.ts';
-import { scalarAt } from '../protocol/json/splice.ts';
+import { scalarAt } from '../protocol/json.ts';
 import { refusalOfSubscription } from '../protocol/kept-uris.ts';
 import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import { createMessage, type Message } from '../protocol/message/message.ts';

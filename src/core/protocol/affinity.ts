@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { scalarAt } from './json/splice.ts';
+import { scalarAt } from './json.ts';
 import type { Message } from './message/message.ts';
 import { methodOf } from './methods/methods.ts';
 import type { Principal } from './principal.ts';

@@ -1,6 +1,5 @@
 import type { RequestId } from './faults.ts';
-import { parseBounded } from './json/scalar.ts';
-import { scalarAt, splice, valueAt } from './json/splice.ts';
+import { parseBounded, scalarAt, splice, valueAt } from './json.ts';
 import { isLegacyRevision, namesModernRevision, newestLegacy } from './known-revisions.ts';
 import { createMessage } from './message/message.ts';
 import type { Message } from './message/message-type.ts';

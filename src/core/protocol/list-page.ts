@@ -1,7 +1,6 @@
 import { boundedWalks } from '../util/timing/work-meter.ts';
-import type { ByteRange } from './json/byte-range.ts';
-import { scanList } from './json/scan.ts';
-import { errorCodeIn, findRange, scalarAt } from './json/splice.ts';
+import type { ByteRange } from './json.ts';
+import { errorCodeIn, findRange, scalarAt, scanList } from './json.ts';
 import { methodNotFound } from './revisions.ts';
 
 /** The items of a page of a list, as ranges of the response's text. */

@@ -1,7 +1,6 @@
 import { budgetOfTexts } from '../util/bounded-map.ts';
 import { OwnedTable } from '../util/owned-table.ts';
-import { scanList } from './json/scan.ts';
-import { errorCodeIn, scalarAt, valueAt } from './json/splice.ts';
+import { errorCodeIn, scalarAt, scanList, valueAt } from './json.ts';
 import type { Message } from './message/message.ts';
 
 /** The notification that a user has answered a question at a URL (2025-11-25, client/elicitation). */

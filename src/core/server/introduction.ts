@@ -1,5 +1,5 @@
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
-import { scalarAt } from '../protocol/json/splice.ts';
+import { scalarAt } from '../protocol/json.ts';
 import { serverInfoKey } from '../protocol/modern/envelope.ts';
 
 /** What a server has said of itself: `Implementation` in the schema of MCP. */

@@ -2,7 +2,7 @@ import { Answer, type AnswerTarget, legacyPolicy } from '../call/answer.ts';
 import type { OpeningAnswer } from '../call/call-answer.ts';
 import { type Call, failCall } from '../call/session-calls.ts';
 import { isAnswerTooLarge, readHandshake, withLegacyRevision } from '../protocol/handshake.ts';
-import { errorCodeIn } from '../protocol/json/splice.ts';
+import { errorCodeIn } from '../protocol/json.ts';
 import { changedMessage, type Message, readGatewayMessage, requestId } from '../protocol/message/message.ts';
 import { createMessageBatch } from '../reply/event-batch.ts';
 import type { EventSink, Headers, Reply, RequestFacts } from '../reply/reply.ts';

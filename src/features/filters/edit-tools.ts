@@ -1,9 +1,16 @@
 import type { FilterRules, NamedItem, ToolChange } from '../../core/backend/filter-rules.ts';
-import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
-import { foldKey } from '../../core/protocol/json/fold-key.ts';
-import { readScalar } from '../../core/protocol/json/scalar.ts';
-import { scanList, scanShortKeys } from '../../core/protocol/json/scan.ts';
-import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../core/protocol/json.ts';
+import {
+  findRange,
+  foldKey,
+  type Replacement,
+  readScalar,
+  replaceParts,
+  scalarAt,
+  scanList,
+  scanShortKeys,
+  sortByStart,
+} from '../../core/protocol/json.ts';
 import { findList, readItems, readNextCursor } from '../../core/protocol/list-page.ts';
 import {
   formatObject,

@@ -7,8 +7,7 @@ import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { scanObject } from '../../core/protocol/json/scan.ts';
-import { scalarAt } from '../../core/protocol/json/splice.ts';
+import { scalarAt, scanObject } from '../../core/protocol/json.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
   changedMessage,

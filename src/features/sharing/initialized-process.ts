@@ -7,7 +7,7 @@ import { Seat, type SeatHost } from '../../core/multiplex/seat.ts';
 import { Wishes, type WishRequest } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
-import { spliceCancelledId } from '../../core/protocol/json/splice.ts';
+import { spliceCancelledId } from '../../core/protocol/json.ts';
 import { cancelled, changedMessage, createMessage, type Message } from '../../core/protocol/message/message.ts';
 import { progressMethod } from '../../core/protocol/message/progress-fast-path.ts';
 import { anonymous, type Principal } from '../../core/protocol/principal.ts';

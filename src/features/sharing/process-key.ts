@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { AffinityPlace } from '../../core/protocol/affinity.ts';
-import { valueAt } from '../../core/protocol/json/splice.ts';
+import { valueAt } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 

@@ -4,7 +4,7 @@ import type { Seat } from '../../core/multiplex/seat.ts';
 import { type Wishes, wantsLog } from '../../core/multiplex/wishes.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import { RequestNumbers } from '../../core/protocol/ids/own-ids.ts';
-import { scalarAt } from '../../core/protocol/json/splice.ts';
+import { scalarAt } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';
 import { restoreId, restoreToken } from '../../core/protocol/modern/renumber.ts';

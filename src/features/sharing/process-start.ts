@@ -1,5 +1,5 @@
 import type { RequestId } from '../../core/protocol/faults.ts';
-import { findRange } from '../../core/protocol/json/splice.ts';
+import { findRange } from '../../core/protocol/json.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 
 /** How long other sessions wait until the first client has confirmed the answer to `initialize`. */

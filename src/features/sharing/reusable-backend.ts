@@ -10,7 +10,7 @@ import {
 import { WaitingList } from '../../core/backend/waiting-budget.ts';
 import type { Seat } from '../../core/multiplex/seat.ts';
 import { forRequestedRevision } from '../../core/protocol/handshake.ts';
-import { spliceId } from '../../core/protocol/json/splice.ts';
+import { spliceId } from '../../core/protocol/json.ts';
 import { type Message, readGatewayMessage, responsesIn } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import { detach } from '../../core/util/boundary.ts';

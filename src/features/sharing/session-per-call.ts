@@ -1,5 +1,5 @@
 import type { ProcessHolder } from '../../core/backend/backend.ts';
-import { valueAt } from '../../core/protocol/json/splice.ts';
+import { valueAt } from '../../core/protocol/json.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 

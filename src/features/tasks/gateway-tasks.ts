@@ -1,9 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { TasksOptions } from '../../app/features/eras.ts';
 import { isReason, type Reason } from '../../core/protocol/faults.ts';
-import { parseOwn } from '../../core/protocol/json/scalar.ts';
-import { scanObject } from '../../core/protocol/json/scan.ts';
-import { scalarAt } from '../../core/protocol/json/splice.ts';
+import { parseOwn, scalarAt, scanObject } from '../../core/protocol/json.ts';
 import { type Message, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';

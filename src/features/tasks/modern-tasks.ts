@@ -3,10 +3,8 @@ import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } 
 import { LiveTarget } from '../../core/call/live-target.ts';
 import { RerunPolicy } from '../../core/call/rerun.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
-import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
-import { readScalar } from '../../core/protocol/json/scalar.ts';
-import { scanList } from '../../core/protocol/json/scan.ts';
-import { findRange, replaceParts } from '../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../core/protocol/json.ts';
+import { findRange, readScalar, replaceParts, scanList } from '../../core/protocol/json.ts';
 import { maxSubscriptions } from '../../core/protocol/kept-uris.ts';
 import { type Message, memberRange, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { readClientFeatures } from '../../core/protocol/methods/askable.ts';

@@ -1,8 +1,7 @@
 import type { Continuation } from '../../core/call/answer.ts';
 import type { FaultData } from '../../core/call/call-answer.ts';
 import type { Reason } from '../../core/protocol/faults.ts';
-import { scanObject } from '../../core/protocol/json/scan.ts';
-import { scalarAt, valueAt } from '../../core/protocol/json/splice.ts';
+import { scalarAt, scanObject, valueAt } from '../../core/protocol/json.ts';
 import { formatObject, putMembers } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import { type Message, readGatewayMessage } from '../../core/protocol/message/message.ts';

@@ -4,8 +4,7 @@ import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '.
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { scanList, scanObject } from '../../core/protocol/json/scan.ts';
-import { errorCodeIn, findRange, scalarAt, valueAt } from '../../core/protocol/json/splice.ts';
+import { errorCodeIn, findRange, scalarAt, scanList, scanObject, valueAt } from '../../core/protocol/json.ts';
 import { formatObject, putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {

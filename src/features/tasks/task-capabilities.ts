@@ -1,4 +1,4 @@
-import { valueAt } from '../../core/protocol/json/splice.ts';
+import { valueAt } from '../../core/protocol/json.ts';
 import { putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';

@@ -1,6 +1,6 @@
 // src/features/tasks: calls that become tasks of the gateway, which their clients collect later, on any instance (SEP-2663).
 
-import { parseOwn } from '../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../core/protocol/json.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 
 /** The extension under which clients and servers declare tasks. */

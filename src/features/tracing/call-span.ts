@@ -7,7 +7,7 @@ import {
   SpanStatusCode,
   type Tracer,
 } from '@opentelemetry/api';
-import { errorCodeIn } from '../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../core/protocol/json.ts';
 import { maxNameLength, readCallName } from '../../core/protocol/message/call-name.ts';
 import { type Message, memberRange } from '../../core/protocol/message/message.ts';
 import { methodOf } from '../../core/protocol/methods/methods.ts';

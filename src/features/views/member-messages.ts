@@ -1,6 +1,6 @@
 import type { ViewMember } from '../../config/servers/view-names.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
-import { spliceCancelledId } from '../../core/protocol/json/splice.ts';
+import { spliceCancelledId } from '../../core/protocol/json.ts';
 import { putMembers } from '../../core/protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberValue, withId } from '../../core/protocol/message/message.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';

@@ -1,4 +1,4 @@
-import { scalarAt } from '../../core/protocol/json/splice.ts';
+import { scalarAt } from '../../core/protocol/json.ts';
 import { isObject } from '../../core/util/is-object.ts';
 import type { Member } from './member.ts';
 import { unavailableKey } from './view-lists.ts';

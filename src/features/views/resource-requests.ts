@@ -2,7 +2,7 @@ import type { Backend } from '../../core/backend/backend.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
-import { errorCodeIn, scalarAt } from '../../core/protocol/json/splice.ts';
+import { errorCodeIn, scalarAt } from '../../core/protocol/json.ts';
 import { keptUris, maxSubscriptions, refusalOfSubscription } from '../../core/protocol/kept-uris.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import { createMessage, type Message, withId } from '../../core/protocol/message/message.ts';

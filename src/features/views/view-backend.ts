@@ -15,7 +15,7 @@ import { CookieJar } from '../../core/backend/cookie-jar.ts';
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
-import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json/splice.ts';
+import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
   changedMessage,

@@ -1,8 +1,7 @@
 import { isAcceptedName, namesToShow, type ViewNames } from '../../config/servers/view-names.ts';
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
-import type { ByteRange } from '../../core/protocol/json/byte-range.ts';
-import { parseBounded, readScalar } from '../../core/protocol/json/scalar.ts';
-import { findRange, replaceParts } from '../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../core/protocol/json.ts';
+import { findRange, parseBounded, readScalar, replaceParts } from '../../core/protocol/json.ts';
 import { readListItems, readNextCursor } from '../../core/protocol/list-page.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { type ListMethod, listMethods } from '../../core/protocol/methods/methods.ts';

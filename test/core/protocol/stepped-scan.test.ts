@@ -1,11 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  copyOf,
-  defaultLimits,
-  type ScannedValue,
-  SteppedScan,
-  scanJson,
-} from '../../../src/core/protocol/json/scan.ts';
+import { copyOf, defaultLimits, type ScannedValue, SteppedScan, scanJson } from '../../../src/core/protocol/json.ts';
 
 const maxDepth = 8;
 

@@ -2,7 +2,7 @@ import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import { linkBackends } from '../../../core/backend/link/link.ts';
-import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { PageWalk } from '../../../core/protocol/list-page.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { methodNotFound } from '../../../core/protocol/revisions.ts';

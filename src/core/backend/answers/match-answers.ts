@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { openRequest } from '../../protocol/ids/answer-ids.ts';
-import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { errorCodeIn } from '../../protocol/json.ts';
 import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';

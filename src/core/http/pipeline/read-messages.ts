@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ScanLimits } from '../../protocol/json/scan.ts';
+import type { ScanLimits } from '../../protocol/json.ts';
 import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import {
   hasRoomForText,

@@ -1,6 +1,12 @@
-import { scanList } from '../../protocol/json/scan.ts';
-import { SoughtKey } from '../../protocol/json/sought-key.ts';
-import { findRange, type Replacement, replaceParts, scalarAt, sortByStart } from '../../protocol/json/splice.ts';
+import {
+  findRange,
+  type Replacement,
+  replaceParts,
+  SoughtKey,
+  scalarAt,
+  scanList,
+  sortByStart,
+} from '../../protocol/json.ts';
 import { idOfLargeText } from '../../protocol/message/broken/stand-in.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { boundedWalks } from '../../util/timing/work-meter.ts';

@@ -1,8 +1,14 @@
 import { boundedWalks } from '../../util/timing/work-meter.ts';
-import type { ByteRange } from '../json/byte-range.ts';
-import { type MembersWithShortKeys, memberIndex } from '../json/object-members.ts';
-import { scanList, scanObject } from '../json/scan.ts';
-import { findRange, type Replacement, replaceParts } from '../json/splice.ts';
+import type { ByteRange } from '../json.ts';
+import {
+  findRange,
+  type MembersWithShortKeys,
+  memberIndex,
+  type Replacement,
+  replaceParts,
+  scanList,
+  scanObject,
+} from '../json.ts';
 import { type Message, type MessageLevel, memberRange } from './message.ts';
 
 /** Members for an object: keys, and values as JSON text. */

@@ -1,5 +1,5 @@
 import { entryOf, faultMessage, isReason, type Reason } from '../faults.ts';
-import { errorCodeIn, scalarAt } from '../json/splice.ts';
+import { errorCodeIn, scalarAt } from '../json.ts';
 import { type Message, readGatewayMessage } from './message.ts';
 
 /** Creates the error response for a fault, as a message. The parameters are those of `faultMessage`. */

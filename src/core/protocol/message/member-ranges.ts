@@ -1,4 +1,4 @@
-import { type ScannedValue, scanJson } from '../json/scan.ts';
+import { type ScannedValue, scanJson } from '../json.ts';
 
 /** Finds the members of a text that is a message and was scanned before. */
 export function rescanMembers(text: Buffer): ScannedValue {

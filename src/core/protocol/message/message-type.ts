@@ -1,5 +1,5 @@
 import type { RequestId } from '../faults.ts';
-import type { Members } from '../json/object-members.ts';
+import type { Members } from '../json.ts';
 
 /**
  * A JSON-RPC 2.0 message as routing sees it: its text, and the few fields that decide where it goes. The text is sent

@@ -2,21 +2,27 @@
 import { detachedCopy } from '../../util/detached-bytes.ts';
 import { hasRoomFor, inOwnTurns, shareOfTurn, unitsOfText } from '../../util/timing/work-meter.ts';
 import { faultMessage, type Reason, type RequestId } from '../faults.ts';
-import type { ByteRange } from '../json/byte-range.ts';
-import { type FoundMembers, hasMember, type Members, memberIndex } from '../json/object-members.ts';
-import { maxScalarBytes, parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
+import type { ByteRange } from '../json.ts';
 import {
   copyOf,
   defaultLimits,
+  type FoundMembers,
+  hasMember,
+  internTexts,
+  type Members,
   type MessagesOutcome,
+  maxScalarBytes,
+  memberIndex,
+  parseBounded,
+  readScalar,
+  replaceParts,
+  type Scalar,
   type ScanLimits,
   type Scanned,
   SteppedScan,
   scanMember,
   scanMessages,
-} from '../json/scan.ts';
-import { internTexts } from '../json/short-texts.ts';
-import { replaceParts } from '../json/splice.ts';
+} from '../json.ts';
 import {
   hasSoundError,
   mendAnswer,

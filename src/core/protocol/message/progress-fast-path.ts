@@ -1,8 +1,6 @@
 import type { RequestId } from '../faults.ts';
-import { hasMember } from '../json/object-members.ts';
-import { backslash, openBrace, openBracket, quote } from '../json/reader.ts';
-import type { Scanned } from '../json/scan.ts';
-import { numberEnd } from '../json/token-end.ts';
+import type { Scanned } from '../json.ts';
+import { backslash, hasMember, numberEnd, openBrace, openBracket, quote } from '../json.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message } from './message-type.ts';
 

@@ -1,4 +1,4 @@
-import { scalarAt } from '../json/splice.ts';
+import { scalarAt } from '../json.ts';
 
 /** The progress that a notification reports; NaN if it is not a number. */
 export function readProgressValue(notification: Buffer): number {

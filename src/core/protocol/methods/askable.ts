@@ -1,4 +1,4 @@
-import { valueAt } from '../json/splice.ts';
+import { valueAt } from '../json.ts';
 import type { Message } from '../message/message.ts';
 import { isQuestion, methodOf } from './methods.ts';
 

@@ -1,6 +1,4 @@
-import { parseBounded } from '../json/scalar.ts';
-import { scanObject } from '../json/scan.ts';
-import { errorCodeIn, findRange, replaceParts, valueAt } from '../json/splice.ts';
+import { errorCodeIn, findRange, parseBounded, replaceParts, scanObject, valueAt } from '../json.ts';
 import { findRevision, isLegacyRevision, modernRevisions } from '../known-revisions.ts';
 import { changedMessage, type Message } from '../message/message.ts';
 import { modernErrorCodes } from '../revisions.ts';

@@ -1,6 +1,6 @@
 // src/core/protocol/modern: requests, responses and headers of the modern era (2026-07-28), without translation.
 
-import { parseBounded } from '../json/scalar.ts';
+import { parseBounded } from '../json.ts';
 import { findModern, newestModern } from '../known-revisions.ts';
 import { createMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
 import type { Revision } from '../revisions.ts';

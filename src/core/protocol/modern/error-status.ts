@@ -1,4 +1,4 @@
-import { errorCodeIn } from '../json/splice.ts';
+import { errorCodeIn } from '../json.ts';
 import type { Message } from '../message/message.ts';
 import { methodOf } from '../methods/methods.ts';
 import { methodNotFound, type Revision } from '../revisions.ts';

@@ -1,5 +1,5 @@
 import { actOnEach, boundedWalks, hasRoomFor, inOwnTurns } from '../../util/timing/work-meter.ts';
-import { replaceParts, scalarAt } from '../json/splice.ts';
+import { replaceParts, scalarAt } from '../json.ts';
 import { findList, readItems } from '../list-page.ts';
 import { mayMirror, readToolParams, unitsOfTool } from './param-headers.ts';
 

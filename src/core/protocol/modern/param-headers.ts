@@ -1,7 +1,5 @@
-import type { ByteRange } from '../json/byte-range.ts';
-import { parseBounded, readScalar, type Scalar } from '../json/scalar.ts';
-import { SoughtKey } from '../json/sought-key.ts';
-import { findRange } from '../json/splice.ts';
+import type { ByteRange } from '../json.ts';
+import { findRange, parseBounded, readScalar, type Scalar, SoughtKey } from '../json.ts';
 import { type Message, memberRange } from '../message/message.ts';
 import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
 

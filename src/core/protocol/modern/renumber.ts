@@ -1,6 +1,6 @@
 import type { RequestId } from '../faults.ts';
-import type { ByteRange } from '../json/byte-range.ts';
-import { findRange, type Replacement, replaceParts, sortByStart } from '../json/splice.ts';
+import type { ByteRange } from '../json.ts';
+import { findRange, type Replacement, replaceParts, sortByStart } from '../json.ts';
 import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 
 /**

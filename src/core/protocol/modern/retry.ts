@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { maxScalarBytes, parseBounded } from '../json/scalar.ts';
-import { scanObject } from '../json/scan.ts';
+import { maxScalarBytes, parseBounded, scanObject } from '../json.ts';
 import { type Message, memberRange } from '../message/message.ts';
 
 /**

@@ -1,7 +1,5 @@
-import type { ByteRange } from '../json/byte-range.ts';
-import { readScalar } from '../json/scalar.ts';
-import { scanList, scanMember } from '../json/scan.ts';
-import { scalarAt, valueAt } from '../json/splice.ts';
+import type { ByteRange } from '../json.ts';
+import { readScalar, scalarAt, scanList, scanMember, valueAt } from '../json.ts';
 import { maxSubscriptions, maxUriBytes } from '../kept-uris.ts';
 import { putMembers } from '../message/edit-members.ts';
 import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';

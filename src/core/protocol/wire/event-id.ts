@@ -1,5 +1,5 @@
 import type { RequestId } from '../faults.ts';
-import { parseBounded } from '../json/scalar.ts';
+import { parseBounded } from '../json.ts';
 
 /**
  * SSE event ids: `<stream>.<epoch>-<seq>~<requests>`, for example `3.1763634000000-42~7` (docs/design.md, D2). They are

@@ -10,7 +10,7 @@ import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
-import { spliceCancelledId } from '../../protocol/json/splice.ts';
+import { spliceCancelledId } from '../../protocol/json.ts';
 import { cancelled, changedMessage, type Message, requestId } from '../../protocol/message/message.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';

@@ -2,7 +2,7 @@ import type { StreamTarget } from '../../call/session-calls.ts';
 import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
-import { spliceCancelledId } from '../../protocol/json/splice.ts';
+import { spliceCancelledId } from '../../protocol/json.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, changedMessage, createMessage, type Message, withId } from '../../protocol/message/message.ts';
 import { SparseMap } from '../../util/sparse-map.ts';

@@ -1,6 +1,6 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { parseOwn } from '../../protocol/json/scalar.ts';
+import { parseOwn } from '../../protocol/json.ts';
 import { type Message, readOne } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { methodOf } from '../../protocol/methods/methods.ts';

@@ -1,4 +1,4 @@
-import { scalarAt } from '../../../core/protocol/json/splice.ts';
+import { scalarAt } from '../../../core/protocol/json.ts';
 
 /** The limit for a name that a client gives itself (P8). */
 const maxLength = 100;

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import type { StateKeys } from '../../../core/keys/state-keys.ts';
-import { parseOwn } from '../../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../../core/protocol/json.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 
 /**

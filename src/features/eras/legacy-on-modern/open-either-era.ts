@@ -12,7 +12,7 @@ import type {
 import { Interceptor, linkBackends } from '../../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { isLegacyRevision, modernErrors } from '../../../core/protocol/known-revisions.ts';
 import { type Message, responsesIn } from '../../../core/protocol/message/message.ts';
 import { readDiscovery, versionsAt } from '../../../core/protocol/modern/discovery.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
-import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json/splice.ts';
+import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json.ts';
 import { putMembers } from '../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../core/protocol/message/gateway-fault.ts';
 import {

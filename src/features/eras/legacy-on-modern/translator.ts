@@ -2,7 +2,7 @@ import type { Backend, BackendEvents, OpenOptions } from '../../../core/backend/
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
-import { findRange, scalarAt, valueAt } from '../../../core/protocol/json/splice.ts';
+import { findRange, scalarAt, valueAt } from '../../../core/protocol/json.ts';
 import { withoutMember } from '../../../core/protocol/message/edit-members.ts';
 import {
   createMessage,

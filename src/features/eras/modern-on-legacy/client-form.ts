@@ -1,5 +1,5 @@
 import type { RequestId } from '../../../core/protocol/faults.ts';
-import { findRange, valueAt } from '../../../core/protocol/json/splice.ts';
+import { findRange, valueAt } from '../../../core/protocol/json.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../core/protocol/methods/methods.ts';
 import { revisionOf } from '../../../core/protocol/modern/envelope.ts';

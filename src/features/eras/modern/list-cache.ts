@@ -6,7 +6,7 @@ import {
   noHeaders,
   readForwardedCredentials,
 } from '../../../core/protocol/http/forwarded-headers.ts';
-import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json/splice.ts';
+import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json.ts';
 import {
   changedMessage,
   type Message,

@@ -1,4 +1,4 @@
-import { parseBounded } from '../../../core/protocol/json/scalar.ts';
+import { parseBounded } from '../../../core/protocol/json.ts';
 import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
 
 /** The time limit for one document of an authorization server, in milliseconds. */

@@ -6,7 +6,7 @@ import { anonymousIdentity, type Challenge, type Identity } from '../../../core/
 import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { pathOf } from '../../../core/protocol/http/request-header.ts';
-import { parseBounded } from '../../../core/protocol/json/scalar.ts';
+import { parseBounded } from '../../../core/protocol/json.ts';
 import { anonymous, type Principal } from '../../../core/protocol/principal.ts';
 import { rootMetadataPath } from '../tokens/protected-resources.ts';
 import { challengeForClients, metadataUrlIn } from './challenge.ts';

@@ -1,7 +1,7 @@
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
-import { errorCodeIn, scalarAt } from '../../../core/protocol/json/splice.ts';
+import { errorCodeIn, scalarAt } from '../../../core/protocol/json.ts';
 import { modernErrors } from '../../../core/protocol/known-revisions.ts';
 import { createMessage, type Message } from '../../../core/protocol/message/message.ts';
 import { methodNotFound } from '../../../core/protocol/revisions.ts';

@@ -1,7 +1,7 @@
 import type { RemoteServer } from '../../../config/config.ts';
 import type { SendUpstream } from '../../../core/auth/upstream-request.ts';
 import { connectTimeoutMs, type UpstreamTls } from '../../../core/backend/upstream-tls.ts';
-import { parseBounded } from '../../../core/protocol/json/scalar.ts';
+import { parseBounded } from '../../../core/protocol/json.ts';
 import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
 import { createBackpressureGroup } from './backpressure-group.ts';
 import { openHttpConnection } from './http-connection.ts';

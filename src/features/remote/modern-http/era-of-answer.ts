@@ -1,4 +1,4 @@
-import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
 import type { ModernPostOutcome } from './modern-post.ts';
 

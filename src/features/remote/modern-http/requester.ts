@@ -1,7 +1,7 @@
 import { MirroredParametersByClient } from '../../../core/backend/mirrored-parameters.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
-import { errorCodeIn } from '../../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { createFaultResponse } from '../../../core/protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberValue } from '../../../core/protocol/message/message.ts';
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';

@@ -1,4 +1,4 @@
-import { parseBounded } from '../../../core/protocol/json/scalar.ts';
+import { parseBounded } from '../../../core/protocol/json.ts';
 
 /** The URL for messages to a server, or the reason why the endpoint is refused. */
 export type MessagesUrl =

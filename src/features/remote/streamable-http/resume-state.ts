@@ -1,5 +1,5 @@
 import type { RequestIds } from '../../../core/backend/backend.ts';
-import { parseOwn } from '../../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../../core/protocol/json.ts';
 
 /** State with which another backend can continue a session at the server. It opens the session: a secret (P12). */
 export interface ResumeState {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { replaceParts } from '../../../../src/core/protocol/json/splice.ts';
+import { replaceParts } from '../../../../src/core/protocol/json.ts';
 import {
   findRemoval,
   findRemovals,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SteppedScan } from '../../../../src/core/protocol/json/scan.ts';
+import { SteppedScan } from '../../../../src/core/protocol/json.ts';
 import { maxServerDepth, readOne } from '../../../../src/core/protocol/message/message.ts';
 
 const error = { content: [{ type: 'text', text: 'no' }], isError: true };

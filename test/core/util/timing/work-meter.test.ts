@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { scanMember } from '../../../../src/core/protocol/json/scan.ts';
+import { scanMember } from '../../../../src/core/protocol/json.ts';
 import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn } from '../../../../src/core/util/timing/work-meter.ts';
 import { cpuMsOf } from '../../../support/cpu-time.ts';
 

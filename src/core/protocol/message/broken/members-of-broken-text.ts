@@ -1,6 +1,5 @@
 import type { RequestId } from '../../faults.ts';
-import { closeBrace, comma, JsonReader, openBrace, quote } from '../../json/reader.ts';
-import { parseBounded } from '../../json/scalar.ts';
+import { closeBrace, comma, JsonReader, openBrace, parseBounded, quote } from '../../json.ts';
 
 /** Member values as they stand in the text; empty for a value that is too long or cut off. */
 export type FoundValues = Map<string, string>;

@@ -6,11 +6,19 @@
 import { isUtf8 } from 'node:buffer';
 import { inOwnTurns, shareOfTurn } from '../../../util/timing/work-meter.ts';
 import type { RequestId } from '../../faults.ts';
-import type { Members } from '../../json/object-members.ts';
-import { comma, openBrace, openBracket, quote } from '../../json/reader.ts';
-import { scanObject } from '../../json/scan.ts';
-import { findRange, replaceParts, scalarAt, valueAt } from '../../json/splice.ts';
-import { spaceEnd } from '../../json/token-end.ts';
+import type { Members } from '../../json.ts';
+import {
+  comma,
+  findRange,
+  openBrace,
+  openBracket,
+  quote,
+  replaceParts,
+  scalarAt,
+  scanObject,
+  spaceEnd,
+  valueAt,
+} from '../../json.ts';
 import { withoutBoms } from '../../wire/lines.ts';
 import { addMembersAtEnd, type FoundValues, parseId, readMembersAtStart } from './members-of-broken-text.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import { parseOwn } from '../../../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../../../core/protocol/json.ts';
 import { withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { type EventId, formatEventId, parseEventId } from '../../../../core/protocol/wire/event-id.ts';

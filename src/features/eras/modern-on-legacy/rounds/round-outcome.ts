@@ -1,5 +1,5 @@
 import { isReason, type Reason } from '../../../../core/protocol/faults.ts';
-import { parseOwn } from '../../../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../../../core/protocol/json.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import type { Values } from '../../../../core/store/shared/values.ts';
 

@@ -1,6 +1,6 @@
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
-import { errorCodeIn } from '../../../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../../../core/protocol/json.ts';
 import { maxSubscriptions } from '../../../../core/protocol/kept-uris.ts';
 import { withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberValue } from '../../../../core/protocol/message/message.ts';

@@ -1,4 +1,4 @@
-import { parseOwn } from '../../../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../../../core/protocol/json.ts';
 
 import type { SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
 

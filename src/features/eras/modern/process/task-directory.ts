@@ -1,5 +1,5 @@
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
-import { parseOwn } from '../../../../core/protocol/json/scalar.ts';
+import { parseOwn } from '../../../../core/protocol/json.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import type { Values } from '../../../../core/store/shared/values.ts';
 import { tryStore } from '../../../../core/store/store-unavailable.ts';

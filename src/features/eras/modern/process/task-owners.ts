@@ -1,9 +1,14 @@
 import type { Reason } from '../../../../core/protocol/faults.ts';
-import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
-import { memberIndex } from '../../../../core/protocol/json/object-members.ts';
-import { parseBounded } from '../../../../core/protocol/json/scalar.ts';
-import { scanList, scanObject } from '../../../../core/protocol/json/scan.ts';
-import { findRange, replaceParts, valueAt } from '../../../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../../../core/protocol/json.ts';
+import {
+  findRange,
+  memberIndex,
+  parseBounded,
+  replaceParts,
+  scanList,
+  scanObject,
+  valueAt,
+} from '../../../../core/protocol/json.ts';
 import { changedMessage, type Message, memberRange } from '../../../../core/protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';

@@ -1,7 +1,5 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import { readScalar } from '../../../../core/protocol/json/scalar.ts';
-import { scanMember, scanObject } from '../../../../core/protocol/json/scan.ts';
-import { scalarAt, valueAt } from '../../../../core/protocol/json/splice.ts';
+import { readScalar, scalarAt, scanMember, scanObject, valueAt } from '../../../../core/protocol/json.ts';
 import { putMembers, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import {
   changedMessage,

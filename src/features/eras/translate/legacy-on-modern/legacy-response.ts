@@ -1,8 +1,5 @@
-import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
-import { readScalar } from '../../../../core/protocol/json/scalar.ts';
-import { scanList } from '../../../../core/protocol/json/scan.ts';
-import { SoughtKey } from '../../../../core/protocol/json/sought-key.ts';
-import { findRange, replaceParts } from '../../../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../../../core/protocol/json.ts';
+import { findRange, readScalar, replaceParts, SoughtKey, scanList } from '../../../../core/protocol/json.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
 import { changedMessage, type Message } from '../../../../core/protocol/message/message.ts';

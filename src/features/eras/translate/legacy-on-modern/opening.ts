@@ -1,5 +1,5 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import { findRange, valueAt } from '../../../../core/protocol/json/splice.ts';
+import { findRange, valueAt } from '../../../../core/protocol/json.ts';
 import { newestLegacy } from '../../../../core/protocol/known-revisions.ts';
 import { type Message, readGatewayMessage, withId } from '../../../../core/protocol/message/message.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';

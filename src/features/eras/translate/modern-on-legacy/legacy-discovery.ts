@@ -1,4 +1,4 @@
-import { valueAt } from '../../../../core/protocol/json/splice.ts';
+import { valueAt } from '../../../../core/protocol/json.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from '../legacy-on-modern/legacy-client.ts';

@@ -1,6 +1,6 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
-import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
-import { replaceParts } from '../../../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../../../core/protocol/json.ts';
+import { replaceParts } from '../../../../core/protocol/json.ts';
 import { findRemovals } from '../../../../core/protocol/message/edit-members.ts';
 import { changedMessage, type Message, protocolVersionKey } from '../../../../core/protocol/message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../../../core/protocol/modern/envelope.ts';

@@ -1,11 +1,17 @@
 // src/features/eras/translate/modern-on-legacy: messages of modern clients for legacy servers, and the way back.
 
-import type { ByteRange } from '../../../../core/protocol/json/byte-range.ts';
-import { type Members, memberIndex } from '../../../../core/protocol/json/object-members.ts';
-import { readScalar } from '../../../../core/protocol/json/scalar.ts';
-import { scanObject } from '../../../../core/protocol/json/scan.ts';
-import { SoughtKey } from '../../../../core/protocol/json/sought-key.ts';
-import { findRange, type Replacement, replaceParts, sortByStart } from '../../../../core/protocol/json/splice.ts';
+import type { ByteRange } from '../../../../core/protocol/json.ts';
+import {
+  findRange,
+  type Members,
+  memberIndex,
+  type Replacement,
+  readScalar,
+  replaceParts,
+  SoughtKey,
+  scanObject,
+  sortByStart,
+} from '../../../../core/protocol/json.ts';
 import { findRemoval, type NewMembers, removeFromEach } from '../../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
 import { changedMessage, type Message, memberRange } from '../../../../core/protocol/message/message.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type ScanOutcome, scanJson } from '../../../../src/core/protocol/json/scan.ts';
-import { costOf, cpuMsOf } from '../../../support/cpu-time.ts';
-import { keys } from '../../../support/json-texts.ts';
-import { assertScan } from '../../../support/plain-json.ts';
+import { costOf, cpuMsOf } from '../../../test/support/cpu-time.ts';
+import { keys } from '../../../test/support/json-texts.ts';
+import { assertScan } from '../../../test/support/plain-json.ts';
+import { type ScanOutcome, scanJson } from '../src/scan.ts';
 
 const deep = 1_000;
 

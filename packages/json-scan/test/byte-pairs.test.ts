@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digits, endOfRun, releasePairs, spaces } from '../../../../src/core/protocol/json/byte-pairs.ts';
+import { digits, endOfRun, releasePairs, spaces } from '../src/byte-pairs.ts';
 
 const kinds = [
   ['white space', spaces, ' ', (byte: number) => [0x20, 0x09, 0x0a, 0x0d].includes(byte)],

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { SoughtKey } from '../../../../src/core/protocol/json/sought-key.ts';
-import { costOf } from '../../../support/cpu-time.ts';
+import { costOf } from '../../../test/support/cpu-time.ts';
+import { SoughtKey } from '../src/sought-key.ts';
 
 const tools = new SoughtKey('tools');
 const isIn = (text: string): boolean => tools.mayBeIn(Buffer.from(text));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StringRuns } from '../../../../src/core/protocol/json/string-run.ts';
+import { StringRuns } from '../src/string-run.ts';
 
 /** The same by a loop that is plain to see. */
 function endPlainly(bytes: Uint8Array, at: number): number {

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  findRange,
-  scalarAt,
-  spliceCancelledId,
-  spliceId,
-  valueAt,
-} from '../../../../src/core/protocol/json/splice.ts';
+import { findRange, scalarAt, spliceCancelledId, spliceId, valueAt } from '../src/splice.ts';
 
 const splicedId = (text: string, id = '"new"'): string => spliceId(Buffer.from(text), id).toString();
 const splicedCancelledId = (text: string): string => spliceCancelledId(Buffer.from(text), '"new"').toString();

@@ -1,6 +1,6 @@
-// src/core/protocol/json: strict JSON by bytes. It scans a text, finds members, and edits text without re-serialising it.
+// Strict JSON by bytes. It scans a text, finds members, and edits text without re-serialising it.
 import { isUtf8 } from 'node:buffer';
-import { noteWalk, roomForWalks, spend } from '../../util/timing/work-meter.ts';
+
 import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
 import { isKey, type KnownKeys, keyText, knownKeys } from './known-keys.ts';
@@ -15,6 +15,7 @@ import {
   quote,
   type ScanFault,
 } from './reader.ts';
+import { meter } from './scan-meter.ts';
 import { spaceEnd } from './token-end.ts';
 
 /**
@@ -408,7 +409,7 @@ class MessageScanner extends JsonReader implements Scanned {
 
   /** Begins with a part of a message. The walk over it ends when the work of this turn is used up. */
   #beginPart(text: Buffer): void {
-    this.begin(text, Number.POSITIVE_INFINITY, undefined, roomForWalks());
+    this.begin(text, Number.POSITIVE_INFINITY, undefined, meter.roomForWalks());
   }
 
   /** True if everything was read and only white space follows. */
@@ -418,8 +419,9 @@ class MessageScanner extends JsonReader implements Scanned {
     this.release();
     // A value or an escape takes the time of a byte or two.
     const units = this.work + unitsOfMember * this.#memberCount;
-    if (units > fewUnits && !this.isStepped) spend(units);
-    if (this === partScanner) noteWalk(isWhole || this.fault !== 'too_many_values' ? this.work : Infinity, length);
+    if (units > fewUnits && !this.isStepped) meter.spend(units);
+    if (this === partScanner)
+      meter.noteWalk(isWhole || this.fault !== 'too_many_values' ? this.work : Infinity, length);
     return isWhole;
   }
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Members } from '../../../../src/core/protocol/json/object-members.ts';
-import { defaultLimits, type ScanOutcome, scanJson } from '../../../../src/core/protocol/json/scan.ts';
-import { anyText, bytesOfInterest, keys, mutate, mutation } from '../../../support/json-texts.ts';
-import { assertScan, parses } from '../../../support/plain-json.ts';
+import { anyText, bytesOfInterest, keys, mutate, mutation } from '../../../test/support/json-texts.ts';
+import { assertScan, parses } from '../../../test/support/plain-json.ts';
+import type { Members } from '../src/object-members.ts';
+import { defaultLimits, type ScanOutcome, scanJson } from '../src/scan.ts';
 
 const deep = 1_000;
 

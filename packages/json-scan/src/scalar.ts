@@ -1,5 +1,5 @@
-import { noteWalk } from '../../util/timing/work-meter.ts';
 import type { ByteRange } from './byte-range.ts';
+import { meter } from './scan-meter.ts';
 
 /** A JSON value without members: the gateway builds no other values from a peer's text. */
 export type Scalar = string | number | boolean | null;
@@ -18,7 +18,7 @@ const walksPerByte = 8;
  */
 export function parseBounded(text: Buffer | string, maxBytes: number): unknown {
   if (text.length > maxBytes) return undefined;
-  noteWalk(walksPerByte * text.length, text.length);
+  meter.noteWalk(walksPerByte * text.length, text.length);
   return JSON.parse(text.toString());
 }
 
