@@ -11,7 +11,7 @@ import { build } from 'esbuild';
  */
 const bundled = ['zod'];
 
-const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 
 /**
  * Reads the modules of Node.js with `process.getBuiltinModule`. An `import` of `node:http` would read all of its
@@ -47,7 +47,7 @@ await build({
   outdir: 'dist',
   bundle: true,
   splitting: true,
-  external: Object.keys(dependencies).filter((name) => !bundled.includes(name)),
+  external: Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !bundled.includes(name)),
   plugins: [builtins],
   platform: 'node',
   format: 'esm',

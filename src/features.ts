@@ -10,6 +10,7 @@ import { legacySse } from './features/legacy-sse/feature.ts';
 import { metrics } from './features/metrics/feature.ts';
 import { oauth } from './features/oauth/feature.ts';
 import { operatorPort } from './features/operator-port/feature.ts';
+import { otlp } from './features/otlp/feature.ts';
 import { redis } from './features/redis/feature.ts';
 import { remote } from './features/remote/feature.ts';
 import { sharing } from './features/sharing/feature.ts';
@@ -32,6 +33,7 @@ export const features: Features = {
   metrics,
   oauth,
   operatorPort,
+  otlp,
   redis,
   remote,
   sharing,

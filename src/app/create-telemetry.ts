@@ -1,7 +1,9 @@
-import { hostname } from 'node:os';
-import type { GatewayConfig } from '../config/config.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
+import { flagOf } from '../config/options/option-names.ts';
+import { sendsAudit } from '../config/options/options.ts';
 import { addressOf } from '../config/redis-url.ts';
 import type { CreateInterceptor, InterceptorsOf } from '../core/backend/link/link.ts';
+import { OfferedNames } from '../core/backend/offered-names.ts';
 import type { CallTelemetry } from '../core/call/call-events.ts';
 import type { ConsoleHook } from '../core/ops/console-hook.ts';
 import type { GatewayEvent, GatewaySink } from '../core/ops/gateway-events.ts';
@@ -22,7 +24,9 @@ import { reportFaultsTo } from '../core/util/boundary.ts';
 import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
 import { type Features, needed } from './features/gateway-features.ts';
-import type { GatewayMetrics } from './features/telemetry.ts';
+import type { AuditLog, GatewayMetrics, Otlp, ServerPlace } from './features/telemetry.ts';
+import { instanceName } from './instance-name.ts';
+import type { ProcessInterceptorsOf } from './servers/run-server.ts';
 
 /** Who watches a gateway, besides its log. */
 export interface Watchers {
@@ -31,6 +35,8 @@ export interface Watchers {
   readonly traceBackends?: ((server: string) => CreateInterceptor) | undefined;
   /** The console; absent without an operator port. */
   readonly consoleHook?: ConsoleHook | undefined;
+  /** The export to an OpenTelemetry collector; absent without one. */
+  readonly otlp?: Otlp | undefined;
 }
 
 /** How a gateway reports what happens. The parts of the gateway know this, and no watcher. */
@@ -42,10 +48,12 @@ export interface GatewayTelemetry {
   /** Undefined if nobody wants reports of calls. */
   readonly calls: CallTelemetry | undefined;
   /** Of each process and connection, spare ones too. */
-  readonly processInterceptors: InterceptorsOf;
+  readonly processInterceptors: ProcessInterceptorsOf;
+  /** Of each view. */
+  readonly viewInterceptors: InterceptorsOf;
   /** Of the backends that sessions open, and of those that modern clients share. */
   readonly clientInterceptors: InterceptorsOf;
-  /** Undefined without an operator port. */
+  /** Undefined if nobody reads metrics. */
   readonly metrics: GatewayMetrics | undefined;
   /** Opens the audit file again, after it was moved away. */
   reopen(): void;
@@ -60,16 +68,16 @@ export function createTelemetry(
   log: Log,
   watchers: Watchers,
 ): GatewayTelemetry {
-  const { health, traceBackends, consoleHook } = watchers;
-  const instance = `${hostname()}:${process.pid}`;
-  const target = config.observe.audit;
-  const audit =
-    target === undefined
-      ? undefined
-      : needed(features.audit, '--observe.audit').open({ target, instance, logger: log.app });
-  const metrics = config.listen.adminPort === 0 ? undefined : features.metrics?.create();
+  const { health, traceBackends, consoleHook, otlp } = watchers;
+  const audit = openAudit(config, features, log, otlp);
+  const isScraped = config.listen.adminPort !== 0;
+  const metrics = isScraped || otlp?.exportMetrics !== undefined ? features.metrics?.create() : undefined;
+  const names = new OfferedNames();
+  const conventions = metrics && otlp?.exportMetrics?.({ names, read: metrics.read });
+  if (metrics !== undefined) otlp?.countWith(metrics.meter);
+  const watchNames = (server: string) => conventions && names.watch(server);
   const connectionLog = createConnectionLog(log);
-  const callSinks = [audit?.receive, metrics?.receiveCalls, consoleHook?.receive];
+  const callSinks = [audit?.receive, metrics?.receiveCalls, conventions?.receive, consoleHook?.receive];
   const emit = emitTo([
     ...logSinks(config, features, log),
     connectionLog.receive,
@@ -89,14 +97,21 @@ export function createTelemetry(
   // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
   const calls =
     audit || metrics || consoleHook
-      ? { emit: emitTo(callSinks), wantsNames: audit !== undefined || consoleHook !== undefined }
+      ? { emit: emitTo(callSinks), wantsNames: (audit ?? consoleHook ?? conventions) !== undefined }
       : undefined;
   return {
     emit,
     meterOf,
     sessions: { emit, calls, delivered: { live: delivered('live'), replayed: delivered('replayed') } },
     calls,
-    processInterceptors: (server) => present(metrics?.countBackends(server), traceBackends?.(server)),
+    processInterceptors: (server, address) =>
+      present(
+        metrics?.countBackends(server),
+        traceBackends?.(server),
+        watchNames(server),
+        conventions?.measure(server, placeOf(address)),
+      ),
+    viewInterceptors: (server) => present(watchNames(server)),
     clientInterceptors: (server) => present(consoleHook?.observe(server)),
     metrics,
     reopen: () => audit?.reopen(),
@@ -105,6 +120,31 @@ export function createTelemetry(
       await audit?.close();
     },
   };
+}
+
+/** Opens the audit log; undefined if nobody wants its records. */
+function openAudit(config: GatewayConfig, features: Features, log: Log, otlp: Otlp | undefined): AuditLog | undefined {
+  const { audit: target, otlpLogs } = config.observe;
+  const send = sendsAudit(otlpLogs) ? otlp?.writeAudit : undefined;
+  if (otlpLogs === 'audit' && send === undefined)
+    throw new Error(
+      `${flagOf('observe.otlpLogs')} audit needs OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_LOGS_ENDPOINT, and the optional packages of OpenTelemetry.`,
+    );
+  if (target === undefined && send === undefined) return undefined;
+  return needed(features.audit, flagOf('observe.audit')).open({
+    target,
+    send,
+    instance: instanceName,
+    logger: log.app,
+  });
+}
+
+/** Where a server is, as metrics say it. */
+function placeOf(address: ServerConfig['address']): ServerPlace {
+  if (address === undefined) return { transport: 'pipe' };
+  if (!('url' in address)) return { transport: address.transport === 'unix' ? 'unix' : 'tcp' };
+  const { hostname, port, protocol } = address.url;
+  return { transport: 'tcp', host: hostname, port: Number(port) || (['https:', 'wss:'].includes(protocol) ? 443 : 80) };
 }
 
 const present = (...interceptors: (CreateInterceptor | undefined)[]): readonly CreateInterceptor[] =>

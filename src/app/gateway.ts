@@ -33,6 +33,7 @@ import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
 import type { Features } from './features/gateway-features.ts';
+import type { Otlp } from './features/telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
@@ -53,6 +54,8 @@ export interface GatewayParts {
   readonly source: ConfigurationSource;
   readonly environment: Environment;
   readonly log: Log;
+  /** The export to an OpenTelemetry collector; undefined without one. */
+  readonly otlp?: Otlp | undefined;
   /** The only server ended right after its start, so the gateway is useless. The message is for the operator. */
   onUseless(message: string): void;
   /** An authorized operator requests a graceful shutdown, as at SIGTERM. */
@@ -85,6 +88,10 @@ const exitMarginMs = 500;
 /** The time for connections to end gracefully once no session is left. */
 const connectionGraceMs = 250;
 
+/** How long the exit waits for the collector: within the drain time, but for a moment that a collector nearby needs. */
+const maxFlushMs = 3_000;
+const minFlushMs = 250;
+
 const strangerDetails = {
   proxied:
     'Anyone may send requests through the proxy, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
@@ -105,7 +112,7 @@ const originOptionsOf = ({ listen }: GatewayConfig) => ({
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
-  const { config, features, source, environment, log } = parts;
+  const { config, features, source, environment, log, otlp } = parts;
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
@@ -119,6 +126,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return isLocal && localClients.areAlone ? 'local' : 'unknown';
   };
   const health = new ServerHealth();
+  // With OTLP, the SDK is loaded by now.
   const tracing = await features.tracing?.load(version);
   const consoleHook =
     config.listen.adminPort === 0 ? undefined : await features.console?.connect(config.observe.showContents);
@@ -126,6 +134,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     health,
     traceBackends: tracing?.traceBackends,
     consoleHook,
+    otlp,
   });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { limits, timeouts, sse, derived } = config;
@@ -378,8 +387,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       file.stop();
       certificateWatch?.stop();
       tasks?.leave();
+      const begunAt = performance.now();
       const graceMs = Math.max(0, config.timeouts.drainMs - set.longestEndMs - exitMarginMs);
-      const drainedBy = performance.now() + graceMs;
+      const drainedBy = begunAt + graceMs;
       await set.drain(graceMs, () => sessions.drain(graceMs));
       await web.finish(Math.max(0, drainedBy - performance.now()));
       await closeParts();
@@ -388,6 +398,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await Promise.all([webSockets?.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
       await Promise.all([telemetry.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
+      const leftMs = begunAt + config.timeouts.drainMs - performance.now();
+      await otlp?.flush(Math.min(maxFlushMs, Math.max(minFlushMs, leftMs)));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { onTestFinished, test } from 'vitest';
-import { expectChain, sidesOf, startCollector, tracedEnvironment, traceparent } from '../support/collector.ts';
+import { expectChain, exportingTo, sidesOf, startCollector, traceparent } from '../support/collector.ts';
 import { root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { instancesOf, settle, startFastCluster } from './fast.ts';
@@ -9,7 +9,7 @@ const repeats = [process.execPath, `${root}test/fixtures/children/repeats-reques
 test('a trace goes on from the instance that has the client to the one that has the server', async () => {
   const collector = await startCollector();
   onTestFinished(collector.close);
-  const cluster = await startFastCluster({ instances: 2, command: repeats, env: tracedEnvironment(collector) });
+  const cluster = await startFastCluster({ instances: 2, command: repeats, env: exportingTo(collector) });
   await settle(cluster);
   const [owner = '', ingress = ''] = instancesOf(cluster);
   const session = await initialize(owner, { headers: { Traceparent: traceparent } });

@@ -4,10 +4,10 @@ import {
   type Collector,
   client,
   expectChain,
+  exportingTo,
   type Sides,
   sidesOf,
   startCollector,
-  tracedEnvironment,
   traceparent,
 } from '../support/collector.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
@@ -17,7 +17,7 @@ import { startTokenServer } from '../support/token-server.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 import { startHostile } from './hostile-server.ts';
 
-/** Gateways that are started with the example of `deploy/tracing`, and a collector that takes what they tell. */
+/** Gateways that export to a collector. */
 
 let collector: Collector;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(() => collector.close());
 
 const repeats = [process.execPath, `${root}test/fixtures/children/repeats-requests.mjs`];
 const startTraced = (args: readonly string[], command: readonly string[] = []): Promise<Gateway> =>
-  startGateway({ args, command, env: tracedEnvironment(collector) });
+  startGateway({ args, command, env: exportingTo(collector) });
 
 /** What the gateway has told of a request when it has ended. */
 async function spansOf(gateway: Gateway, name: string): Promise<Sides> {

@@ -1,11 +1,12 @@
-import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import { propagation, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
+import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 import {
+  BasicTracerProvider,
   InMemorySpanExporter,
-  NodeTracerProvider,
   type ReadableSpan,
   type Sampler,
   SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-node';
+} from '@opentelemetry/sdk-trace-base';
 
 /** An OpenTelemetry SDK in this process. */
 export interface Spans {
@@ -19,8 +20,11 @@ export interface Spans {
 export function registerSpans(sampler?: Sampler): Spans {
   const exporter = new InMemorySpanExporter();
   const spanProcessors = [new SimpleSpanProcessor(exporter)];
-  const provider = new NodeTracerProvider({ spanProcessors, ...(sampler && { sampler }) });
-  provider.register();
+  const provider = new BasicTracerProvider({ spanProcessors, ...(sampler && { sampler }) });
+  trace.setGlobalTracerProvider(provider);
+  propagation.setGlobalPropagator(
+    new CompositePropagator({ propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()] }),
+  );
   return {
     tracer: provider.getTracer('test'),
     ended: () => exporter.getFinishedSpans(),

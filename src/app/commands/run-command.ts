@@ -6,14 +6,16 @@ import { type Configuration, type GatewayConfig, readConfiguration, type ServerC
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import { sendsLog } from '../../config/options/options.ts';
 import type { Command } from '../../config/sources/command-table.ts';
 import { redactFault } from '../../core/ops/log/fault-log.ts';
-import { createLog, type Log } from '../../core/ops/log/log.ts';
+import { createLog, type Log, type LogCopy } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
 import type { Features } from '../features/gateway-features.ts';
 import { statesOf } from '../file-watch.ts';
+import { instanceName } from '../instance-name.ts';
 import { prepareStarter } from '../prepare-starter.ts';
 import { version } from '../version.ts';
 import { check } from './check/check-command.ts';
@@ -109,11 +111,19 @@ export async function runCommand(features: Features): Promise<void> {
     process.exitCode = isFine ? 0 : failed;
     return;
   }
-  const log = logOf(config);
+  const copy: LogCopy = {};
+  const log = logOf(config, copy);
+  const otlp = await features.otlp?.load({
+    environment: process.env,
+    version,
+    instance: instanceName,
+    logger: log.app,
+  });
+  if (sendsLog(config.observe.otlpLogs)) copy.write = otlp?.writeLine;
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
   const source = { file, files, states: statesOf(files), read };
-  await serveUntilSignal(config, features, source, log, flags.has('--open'));
+  await serveUntilSignal({ config, features, source, log, otlp }, flags.has('--open'));
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */
@@ -196,12 +206,12 @@ function argumentsGiven(): readonly string[] {
   return isBare ? [...given, ...argumentsOfContainer(program)] : given;
 }
 
-function logOf({ observe: { logLevel, logFormat } }: GatewayConfig): Log {
+function logOf({ observe: { logLevel, logFormat } }: GatewayConfig, copy: LogCopy): Log {
   const { stderr } = process;
   const read = readLogLevels(logLevel);
   if (!read.ok) throw new Error('the configuration has checked the log levels');
   const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
-  return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
+  return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors(), copy });
 }
 
 /**

@@ -1,14 +1,10 @@
 import type { Logger } from 'pino';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
-import type { GatewayConfig } from '../../config/config.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { faultField } from '../../core/ops/log/fault-log.ts';
-import type { Log } from '../../core/ops/log/log.ts';
 import { detach } from '../../core/util/boundary.ts';
-import type { Features } from '../features/gateway-features.ts';
-import { type Gateway, startGateway } from '../gateway.ts';
-import type { ConfigurationSource } from '../reload/configuration-reload.ts';
+import { type Gateway, type GatewayParts, startGateway } from '../gateway.ts';
 import { describeKeeping, programOf, renderBanner } from './banner.ts';
 import { endOnSignals } from './end-on-signals.ts';
 import { failed } from './exit-codes.ts';
@@ -16,10 +12,7 @@ import { openInBrowser } from './open-page.ts';
 
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
 export async function serveUntilSignal(
-  config: GatewayConfig,
-  features: Features,
-  source: ConfigurationSource,
-  log: Log,
+  { config, features, source, log, otlp }: Pick<GatewayParts, 'config' | 'features' | 'source' | 'log' | 'otlp'>,
   opensPage: boolean,
 ): Promise<void> {
   const logger = log.app;
@@ -50,6 +43,7 @@ export async function serveUntilSignal(
       source,
       environment: process.env,
       log,
+      otlp,
       onUseless: exitWithError,
       onDrain,
     });

@@ -11,7 +11,14 @@ import type {
   ViewsFeature,
 } from './servers.ts';
 import type { ClusterFeature, FilesFeature, RedisFeature } from './stores.ts';
-import type { AuditFeature, ConsoleFeature, MetricsFeature, OperatorPortFeature, TracingFeature } from './telemetry.ts';
+import type {
+  AuditFeature,
+  ConsoleFeature,
+  MetricsFeature,
+  OperatorPortFeature,
+  OtlpFeature,
+  TracingFeature,
+} from './telemetry.ts';
 
 /**
  * The features of a gateway. Each is optional: a gateway without one is complete otherwise. The assembly knows a feature
@@ -29,6 +36,7 @@ export interface Features {
   readonly metrics?: MetricsFeature;
   readonly oauth?: OAuthFeature;
   readonly operatorPort?: OperatorPortFeature;
+  readonly otlp?: OtlpFeature;
   readonly redis?: RedisFeature;
   readonly remote?: RemoteFeature;
   readonly sharing?: SharingFeature;

@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
+import type { OfferedNames } from '../../core/backend/offered-names.ts';
 import type { Endpoint } from '../../core/http/http-context.ts';
 import type { ServerCertificate } from '../../core/http/http-server.ts';
 import type { RequestTracing } from '../../core/http/pipeline/traced-messages.ts';
 import type { ConsoleHook } from '../../core/ops/console-hook.ts';
 import type { GatewaySink } from '../../core/ops/gateway-events.ts';
 import type { ServerStatus } from '../../core/ops/health/server-health.ts';
-import type { MetricKey } from '../../core/ops/metrics/catalogue.ts';
+import type { Metric, MetricKey } from '../../core/ops/metrics/catalogue.ts';
 import type { Readiness } from '../../core/registry/readiness.ts';
 import type { PeerStates } from '../../core/registry/session-cluster.ts';
 import type { EventLog } from '../../core/store/event-log.ts';
@@ -20,8 +21,10 @@ export interface AuditFeature {
 
 /** The settings of the audit log. */
 export interface AuditOptions {
-  /** `stdout`, `stderr`, or the path of a file. */
-  readonly target: string;
+  /** `stdout`, `stderr`, or the path of a file; undefined if records are only sent. */
+  readonly target: string | undefined;
+  /** Sends each record elsewhere, besides the target. */
+  readonly send?: ((record: string) => void) | undefined;
   /** The name of this instance. */
   readonly instance: string;
   readonly logger: Logger;
@@ -61,10 +64,27 @@ export interface GatewayMetrics {
   countAppends(log: EventLog): EventLog;
   /** The sums of counters or gauges by their first label, the server. */
   sumByServer(keys: readonly MetricKey[]): ReadonlyMap<string, number>;
+  /** Updates all numbers, and returns them. */
+  read(): Promise<readonly MetricReading[]>;
   /** Reads the state of the gateway whenever somebody reads the numbers. */
   watchInstance(state: InstanceState): void;
   /** Loads what renders the numbers. From then on, it measures the event loop. */
   exposition(): Promise<Exposition>;
+}
+
+/** One metric, and its numbers now. */
+export interface MetricReading {
+  readonly metric: Pick<Metric, 'name' | 'help' | 'type' | 'bounds'> & {
+    /** The unit as UCUM has it; undefined if the name of the metric says it. */
+    readonly unit?: string;
+  };
+  readonly points: readonly MetricPoint[];
+}
+
+/** One number of a metric. A histogram has the counts of its buckets, which are not cumulative, and the sum. */
+export interface MetricPoint {
+  readonly attributes: Readonly<Record<string, string | number>>;
+  readonly value: number | { readonly counts: readonly number[]; readonly sum: number };
 }
 
 /** The metrics page for Prometheus. */
@@ -95,10 +115,63 @@ export interface InstanceState {
   peers(): PeerStates | undefined;
 }
 
-/** Spans of OpenTelemetry (docs/tracing.md). */
+/** Spans of OpenTelemetry (docs/opentelemetry.md). */
 export interface TracingFeature {
-  /** Undefined if no SDK was loaded before the gateway. */
+  /** Undefined if no SDK is loaded: neither by the gateway nor before it. */
   load(version: string): Promise<GatewayTracing | undefined>;
+}
+
+/** Export to an OpenTelemetry collector (docs/opentelemetry.md). */
+export interface OtlpFeature {
+  /** Undefined if no variable names a collector, or if the log says why it cannot be used. */
+  load(options: OtlpOptions): Promise<Otlp | undefined>;
+}
+
+/** The settings of the export. */
+export interface OtlpOptions {
+  /** The variables of OpenTelemetry, among others. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** The name of this instance. */
+  readonly instance: string;
+  readonly logger: Logger;
+}
+
+/** Where a server is, as far as metrics say it. */
+export interface ServerPlace {
+  /** `pipe` for a STDIO server, `tcp` or `unix` for others. */
+  readonly transport: string;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+}
+
+/** The export to a collector. An undefined part belongs to a signal that is not exported. */
+export interface Otlp {
+  /** Sends a line of the log. */
+  readonly writeLine: ((line: string) => void) | undefined;
+  /** Sends a record of the audit log. */
+  readonly writeAudit: ((record: string) => void) | undefined;
+  /** Exports the metrics of a gateway from now on, again and again. */
+  readonly exportMetrics: ((source: MetricsSource) => ConventionWatcher) | undefined;
+  /** Counts what was sent and what was lost. */
+  countWith(meterOf: FindMeter<MetricKey>): void;
+  /** Exports what waits. Resolves when that is done, or after this time. */
+  flush(withinMs: number): Promise<void>;
+}
+
+/** The metrics of a gateway. */
+export interface MetricsSource {
+  /** The names that are attributes. */
+  readonly names: OfferedNames;
+  read(): Promise<readonly MetricReading[]>;
+}
+
+/** Counts what the conventions for MCP want to know. */
+export interface ConventionWatcher {
+  /** Counts calls and sessions. */
+  readonly receive: GatewaySink;
+  /** Measures the requests to a server, and its connections. */
+  measure(server: string, place: ServerPlace): CreateInterceptor;
 }
 
 /** Creates spans for the requests of clients and for the requests to servers. */

@@ -39,7 +39,7 @@ export interface OperatorParts {
   /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
   readonly logger: Logger;
-  /** Undefined without an operator port. */
+  /** Undefined if nobody reads metrics. */
   readonly metrics: GatewayMetrics | undefined;
   /** Undefined without a console. */
   readonly consoleHook: ConsoleHook | undefined;
@@ -81,7 +81,6 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
   const { config, metrics, sessions, set, health, readinessNow } = parts;
   const page = await openPage(parts);
   const { operatorPort } = parts.features;
-  if (config.listen.adminPort === 0 || operatorPort === undefined) return { admin: undefined, page };
   metrics?.watchInstance({
     version,
     maxSessions: config.limits.total.sessions,
@@ -94,6 +93,7 @@ export async function openOperatorPort(parts: OperatorParts): Promise<OperatorPo
     lastReload: () => parts.configuration.last,
     store: parts.storeState,
   });
+  if (config.listen.adminPort === 0 || operatorPort === undefined) return { admin: undefined, page };
   return { admin: await listenForOperators(parts, operatorPort, metrics, page), page };
 }
 

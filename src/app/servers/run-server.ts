@@ -32,8 +32,13 @@ import { remoteOpeners } from './remote-openers.ts';
 export interface ServerTelemetry {
   readonly emit: Emit<ServerEvent>;
   /** Of each process and connection, spare ones too. */
-  readonly processInterceptors: InterceptorsOf;
+  readonly processInterceptors: ProcessInterceptorsOf;
+  /** Of each view. */
+  readonly viewInterceptors: InterceptorsOf;
 }
+
+/** The interceptors of a server at this address; of a STDIO server without one. */
+export type ProcessInterceptorsOf = (server: string, address?: ServerConfig['address']) => readonly CreateInterceptor[];
 
 /** A configured server, ready for sessions. */
 export interface RunningServer {
@@ -57,7 +62,7 @@ export function openersOf(
   gateway: GatewayConfig,
   features: Features,
   environment: Environment,
-  { emit, processInterceptors }: ServerTelemetry,
+  { emit, processInterceptors }: Pick<ServerTelemetry, 'emit' | 'processInterceptors'>,
   onStarted = (): void => undefined,
   tokens = upstreamTokensOf(config, features, emit),
 ): Openers {
@@ -65,7 +70,7 @@ export function openersOf(
     matchAnswers,
     ...(features.tasks?.interceptors ?? []),
     ...filterInterceptors(config, features),
-    ...processInterceptors(config.name),
+    ...processInterceptors(config.name, config.address),
   ];
   const wrap = (open: OpenBackend): OpenBackend => linkBackends(open, interceptors);
   if (config.address !== undefined) {
@@ -141,7 +146,7 @@ export function runServer(
   gateway: GatewayConfig,
   features: Features,
   environment: Environment,
-  telemetry: ServerTelemetry,
+  telemetry: Pick<ServerTelemetry, 'emit' | 'processInterceptors'>,
   onStarted?: () => void,
 ): RunningServer {
   const tokens = upstreamTokensOf(config, features, telemetry.emit);

@@ -14,14 +14,14 @@ export function runView(
   config: ServerConfig,
   { timeouts: { graceMs: cancelGraceMs } }: Pick<GatewayConfig, 'timeouts'>,
   features: Features,
-  { emit }: Pick<ServerTelemetry, 'emit'>,
+  { emit, viewInterceptors }: Pick<ServerTelemetry, 'emit' | 'viewInterceptors'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
   const { address } = config;
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const open = needed(features.views, 'views').open({ config, address, version, cancelGraceMs, emit, serverOf });
   const pool = createWarmPool({
-    open: linkBackends(open, filterInterceptors(config, features)),
+    open: linkBackends(open, [...filterInterceptors(config, features), ...viewInterceptors(config.name)]),
     size: 0,
     onSpareEnd: () => undefined,
     onOutputDropped: () => undefined,

@@ -4,7 +4,6 @@ import { isServedOverHttp } from '../../config/servers/process-sharing.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
 import type { BackendEnd } from '../../core/backend/backend.ts';
-import type { InterceptorsOf } from '../../core/backend/link/link.ts';
 import { helpForCommand, helpIfDownloading, helpIfEnded } from '../../core/ops/health/start-help.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
@@ -14,7 +13,7 @@ import type { Features } from '../features/gateway-features.ts';
 import { askServer, explainForcedEra } from '../probes/ask-server.ts';
 import { explainSilence } from '../probes/probe-session.ts';
 import { createStartupPing, pingAfterMs } from '../probes/startup-ping.ts';
-import { type RunningServer, runServer, type ServerTelemetry } from './run-server.ts';
+import { type ProcessInterceptorsOf, type RunningServer, runServer, type ServerTelemetry } from './run-server.ts';
 
 /** An unused server that survives this time counts as started: `npx` needs seconds to find a typo in a name. */
 export const probeMs = 10_000;
@@ -158,7 +157,10 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
         modern: modern && { ...modern, open: noting(pool.openModern), openForProbe: noting(pool.openForProbe) },
       });
     };
-    const processInterceptors: InterceptorsOf = (name) => [...telemetry.processInterceptors(name), ping.intercept];
+    const processInterceptors: ProcessInterceptorsOf = (name, address) => [
+      ...telemetry.processInterceptors(name, address),
+      ping.intercept,
+    ];
     running = runServer(config, gateway, features, environment, { emit, processInterceptors }, onStarted);
     running.pool.addSpare(spareMs);
   });

@@ -53,6 +53,10 @@ const variables = z
     }),
   );
 
+/** True if log lines, or audit records, go to the collector. */
+export const sendsLog = (otlpLogs: string): boolean => ['log', 'all'].includes(otlpLogs);
+export const sendsAudit = (otlpLogs: string): boolean => ['audit', 'all'].includes(otlpLogs);
+
 /** The word that turns a feature with a time off. */
 export const off = 'off';
 
@@ -170,6 +174,10 @@ export const gatewayOptions = {
     audit: optionalText(
       file,
       'Destination of the audit log: stdout, stderr or a file. The log has one JSON line per request, without content. SIGHUP reopens the file.',
+    ),
+    otlpLogs: choice(
+      ['log', 'audit', 'all', 'none'],
+      'What goes to the OpenTelemetry collector as logs, if OTEL_EXPORTER_OTLP_ENDPOINT names one: the lines of the log, the records of the audit log, or both (all).',
     ),
     showContents: turnedOn(
       'Show message contents on the status page, shortened and without anything that looks like a credential. Use this option only on a gateway that nobody else uses.',

@@ -12,25 +12,32 @@ import { LineFile, type LineTarget } from './line-file.ts';
  * (docs/decisions/0042). No call waits for its line; `LineFile` handles lines that cannot be written.
  * @throws an error for the operator if the file cannot be opened
  */
-export function createAudit({ target, instance, logger }: AuditOptions): AuditLog {
+export function createAudit({ target, send, instance, logger }: AuditOptions): AuditLog {
   const stamp = (): object => ({ time: new Date().toISOString(), instance });
-  const file = openFile({
-    target: target === 'stdout' ? 1 : target === 'stderr' ? 2 : target,
-    onStuck: (cause) =>
-      logger.error(
-        { detail: (cause as Error).message },
-        'cannot write audit lines; requests continue, and lines are buffered while there is room',
-      ),
-    onUnstuck: (lost) => logger.warn({ lost }, 'audit lines are written again'),
-    gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
-  });
+  const file =
+    target === undefined
+      ? undefined
+      : openFile({
+          target: target === 'stdout' ? 1 : target === 'stderr' ? 2 : target,
+          onStuck: (cause) =>
+            logger.error(
+              { detail: (cause as Error).message },
+              'cannot write audit lines; requests continue, and lines are buffered while there is room',
+            ),
+          onUnstuck: (lost) => logger.warn({ lost }, 'audit lines are written again'),
+          gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
+        });
+  const record = (fields: object): void => {
+    const line = JSON.stringify({ ...stamp(), ...fields });
+    file?.write(line);
+    send?.(line);
+  };
   const write = (call: EndedCall, leftOut = 0): void =>
-    file.write(JSON.stringify({ ...stamp(), ...callFields(call), ...(leftOut > 0 && { leftOut }) }));
+    record({ ...callFields(call), ...(leftOut > 0 && { leftOut }) });
   const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);
   return {
     receive(event) {
-      if (event.type === 'task' && event.what !== 'created')
-        file.write(JSON.stringify({ ...stamp(), ...taskFields(event) }));
+      if (event.type === 'task' && event.what !== 'created') record(taskFields(event));
       if (event.type !== 'call-ended') return;
       const { origin, outcome } = event;
       // Unauthenticated requests are unlimited in number, so they share lines. Metrics count all of them.
@@ -40,15 +47,16 @@ export function createAudit({ target, instance, logger }: AuditOptions): AuditLo
     },
     reopen() {
       try {
-        file.reopen();
+        file?.reopen();
       } catch (cause) {
         logger.error({ detail: (cause as Error).message }, 'cannot reopen the audit file; the old file stays in use');
       }
     },
     async close() {
       unauthenticatedFaults.flush();
-      const lost = await file.close();
-      if (lost > 0) logger.error({ lost }, 'audit lines were lost because they could not be written');
+      const lost = await file?.close();
+      if (lost !== undefined && lost > 0)
+        logger.error({ lost }, 'audit lines were lost because they could not be written');
     },
   };
 }

@@ -21,6 +21,7 @@ export function connectMetrics(numbers: Metrics): GatewayMetrics {
     receiveCalls: new CallMetrics(numbers).receive,
     countBackends: (server) => backends.countBackends(server),
     countAppends: (log) => countAppends(log, numbers.meter),
+    read: () => numbers.read(),
     sumByServer: (keys) => numbers.sumByServer(keys),
     watchInstance: (state) => watchInstance(numbers, state),
     exposition() {

@@ -1,5 +1,6 @@
 // Metrics: the numbers of the gateway, which collectors count and Prometheus scrapes.
 
+import type { MetricReading } from '../../app/features/telemetry.ts';
 import { catalogue, type Metric, type MetricKey } from '../../core/ops/metrics/catalogue.ts';
 import type { FindMeter } from '../../core/util/telemetry/meter.ts';
 import { Distribution, Series, Tally } from './series.ts';
@@ -76,6 +77,20 @@ export class Metrics {
   /** Updates all numbers. Rejects only for a fault of the gateway itself. */
   async refresh(): Promise<void> {
     await Promise.all(this.#refreshers.map((refresh) => refresh()));
+  }
+
+  /** Updates all numbers, and returns them, for an export. */
+  async read(): Promise<readonly MetricReading[]> {
+    await this.refresh();
+    return (Object.entries(catalogue) as [MetricKey, Metric][]).map(([key, metric]) => {
+      const numbers: Series<Tally | Distribution> =
+        metric.type === 'histogram' ? this.distributions(key) : this.tallies(key);
+      const points = Array.from(numbers.entries(), ({ labels, number }) => ({
+        attributes: labelsOf(metric, labels),
+        value: number instanceof Distribution ? { counts: number.counts, sum: number.sum } : number.value,
+      }));
+      return { metric, points };
+    });
   }
 
   /** Returns the current samples of a metric. */

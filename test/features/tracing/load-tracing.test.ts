@@ -1,5 +1,5 @@
 import { trace } from '@opentelemetry/api';
-import { BasicTracerProvider } from '@opentelemetry/sdk-trace-node';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { expect, test } from 'vitest';
 import { loadTracing } from '../../../src/features/tracing/load-tracing.ts';
 

@@ -15,6 +15,13 @@ export interface LogOptions {
   readonly isPretty: boolean;
   /** Whether lines for a person have colours. */
   readonly hasColors: boolean;
+  /** Gets each line as JSON, besides stderr. */
+  readonly copy?: LogCopy;
+}
+
+/** A second reader of the log, which comes later. It must not throw. */
+export interface LogCopy {
+  write?: ((line: string) => void) | undefined;
 }
 
 /**
@@ -22,14 +29,19 @@ export interface LogOptions {
  * Each line is written at once, so that the last line before an exit is not lost. Only lines that a slow reader does
  * not take wait.
  */
-export function createLog({ levels, isPretty, hasColors }: LogOptions): Log {
+export function createLog({ levels, isPretty, hasColors, copy }: LogOptions): Log {
   const format = (line: string): string => (isPretty ? prettyLine(line, hasColors) : line);
   const output = new LogOutput({ target: 2, lostLine: (lost) => format(formatLossWarning(lost)) });
   process.on('exit', () => output.flush());
   const root = pino(
     // Log stores know the words, and not pino's numbers.
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
-    { write: (line) => output.write(format(line)) },
+    {
+      write(line) {
+        output.write(format(line));
+        copy?.write?.(line);
+      },
+    },
   );
   const parts = logParts.map((part) => [part, root.child({ part }, { level: levels[part] })]);
   return Object.fromEntries(parts) as Record<LogPart, Logger>;

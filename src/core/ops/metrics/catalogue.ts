@@ -299,6 +299,12 @@ export const catalogue = {
     'Writes that were refused because another instance owned the session or the session had ended.',
   ),
 
+  otlpItems: counter(
+    'otlp_items_total',
+    'Spans, metric points and log records for the OpenTelemetry collector. sent: the collector took them. lost: an export failed, or too many waited.',
+    [oneOf('signal', 'traces', 'metrics', 'logs'), oneOf('outcome', 'sent', 'lost')],
+  ),
+
   connections: gauge('http_connections', 'Open client connections.'),
   droppedConnections: counter(
     'http_connections_dropped_total',
