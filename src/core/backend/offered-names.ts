@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import { scalarAt } from '../protocol/json/splice.ts';
+import { scalarAt } from '../protocol/json.ts';
 import { readListItems } from '../protocol/list-page.ts';
 import { maxNameLength } from '../protocol/message/call-name.ts';
 import type { Message } from '../protocol/message/message.ts';

@@ -6,7 +6,7 @@ import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import type { GatewayEvent } from '../../core/ops/gateway-events.ts';
 import { methodLabel } from '../../core/ops/metrics/method-labels.ts';
 import { entryOf, type Reason, type RequestId } from '../../core/protocol/faults.ts';
-import { errorCodeIn } from '../../core/protocol/json/splice.ts';
+import { errorCodeIn } from '../../core/protocol/json.ts';
 import { newestModern } from '../../core/protocol/known-revisions.ts';
 import { readCallName } from '../../core/protocol/message/call-name.ts';
 import type { Message } from '../../core/protocol/message/message.ts';

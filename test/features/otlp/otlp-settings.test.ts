@@ -28,8 +28,8 @@ test('the protocol of a signal comes before the common one; what is not supporte
   });
   expect(isJson).toEqual({ traces: true, metrics: true, logs: false });
   expect(warnings).toEqual([
-    expect.stringContaining('OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=grpc is not supported, so logs go as http/protobuf'),
     expect.stringContaining('cumulative'),
+    expect.stringContaining('OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=grpc is not supported, so logs go as http/protobuf'),
   ]);
 });
 
