@@ -13,9 +13,10 @@ export const modern = (server: 'stdio' | 'asks' | 'modern', tool: string): Talke
     const url = stage.urlOf(server);
     const text = mark();
     if (server !== 'stdio' && random.chance(0.3)) {
-      await deed('input request', 1_000, async () => {
+      await deed('input request', 1_000, async (tell) => {
         const name = 'test_input_required_result_elicitation';
         const asked = await callModern(url, name, {}, { meta });
+        tell(`${asked.status} ${asked.json?.result?.resultType ?? outcomeOf(asked, text)}`);
         if (asked.json?.result?.resultType !== 'input_required') return outcomeOf(asked, 'input_required');
         const params = retryWith(asked, () => ({ action: 'accept', content: { name: text } }));
         return outcomeOf(await callModern(url, name, {}, { meta, params }), text);
