@@ -393,7 +393,7 @@ export class GroupCall {
 
   /** Sends the session a message that needs no answer. */
   #sendToSession(message: Message): void {
-    detach('session', this.#session?.send([message], this.#groupRequest.client.forwarded));
+    detach('session', this.#session?.deliver(message, this.#groupRequest.client.forwarded));
   }
 
   #close(): void {

@@ -17,6 +17,7 @@ import type { GroupRequestOptions, SessionHandle } from '../../../core/session/s
 import type { Store } from '../../../core/store/store.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import { backoff } from '../../../core/util/timing/backoff.ts';
 import { type InitializedServer, readInitialized } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { ask } from './call-stream.ts';
 
@@ -62,6 +63,10 @@ const unresumedMs = 30_000;
 
 /** The pause between two attempts while another request or instance opens or ends the session. */
 const pauseMs = 50;
+
+/** For so long, and with such pauses, a message is sent again to a session that cannot be reached. */
+const deliverMs = 60_000;
+const deliverPauseAfter = backoff({ firstMs: 100, maxMs: 5_000, spread: [0.5, 1] });
 
 const initialized = createMessage({ method: 'notifications/initialized' });
 
@@ -185,6 +190,19 @@ export class GroupSession {
     const handle = await this.find(forwarded);
     if (typeof handle === 'string') return handle;
     return ask((reply) => handle.post({ messages, isBatch: false, ...(group && { group }) }, reply), forwarded);
+  }
+
+  /**
+   * Sends the session a message that needs no answer, again until it is taken: the question or call that it ends would
+   * keep other clients waiting at their session. Gives up after a while, when that call is given up, too.
+   */
+  async deliver(message: Message, forwarded?: ForwardedHeaders): Promise<void> {
+    const until = performance.now() + deliverMs;
+    for (let attempts = 0; ; attempts += 1) {
+      const refused = await this.send([message], forwarded);
+      if (refused === undefined || performance.now() >= until) return;
+      await delay(deliverPauseAfter(attempts), undefined, { ref: false });
+    }
   }
 
   async #end(): Promise<void> {

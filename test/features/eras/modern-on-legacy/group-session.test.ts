@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
+import { createMessage } from '../../../../src/core/protocol/message/message.ts';
 import { faultAnswer, type Reply } from '../../../../src/core/reply/reply.ts';
 import type { SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import { GroupSession, type GroupSessionHost } from '../../../../src/features/eras/modern-on-legacy/group-session.ts';
@@ -53,6 +54,42 @@ describe('a session of a group', () => {
     return { place: new GroupSession(host, of, (said) => opened.push(said)), record, opened, asked: () => asked };
   }
   const fails = (reason: Reason) => (reply: Reply) => reply.answer(faultAnswer(reason, null));
+
+  /** A session that is asked for by `deliver`, and answers its n-th post so. */
+  function createHeld(answers: (nth: number) => Parameters<Reply['answer']>[0] | undefined) {
+    let posts = 0;
+    const handle = {
+      post(_: unknown, reply: Reply) {
+        const given = answers(++posts);
+        if (given !== undefined) reply.answer(given);
+      },
+    } as unknown as SessionHandle;
+    const host = { sessions: { ofGroup: async () => handle }, server: {} } as unknown as GroupSessionHost;
+    const principal = { issuer: '', subject: '', client: '' };
+    const of = { key: 'k', principal, capabilitiesText: '{}', topic: 't' };
+    return { session: new GroupSession(host, of, () => undefined), posts: () => posts };
+  }
+  const cancel = createMessage({ method: 'notifications/cancelled', params: { requestId: 1 } });
+
+  test('[P3] gets a message that ends a call once it can be reached again', async () => {
+    const { session, posts } = createHeld((nth) =>
+      nth < 4 ? faultAnswer('owner_unreachable', null) : { kind: 'accepted' },
+    );
+    const delivered = session.deliver(cancel);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await delivered;
+    expect(posts()).toBe(4);
+  });
+
+  test('[P8] gets such a message for a limited time', async () => {
+    const { session, posts } = createHeld(() => faultAnswer('unknown_session', null));
+    const delivered = session.deliver(cancel);
+    await vi.advanceTimersByTimeAsync(70_000);
+    await delivered;
+    const made = posts();
+    await vi.advanceTimersByTimeAsync(70_000);
+    expect([posts(), made > 10, made < 40]).toEqual([made, true, true]);
+  });
 
   test('is opened once for all concurrent requests', async () => {
     const { place, opened, asked } = createPlace((reply) =>
