@@ -218,6 +218,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       health,
       logger: log.server,
       emit,
+      keys,
+      values: store.values,
       clientInterceptors: telemetry.clientInterceptors,
       run: (server) => run(server),
       addToHealth,

@@ -12,6 +12,8 @@ export type ServerAddress =
       readonly members: readonly ViewMember[];
       readonly timeoutMs: number;
       readonly processes: number;
+      /** The client headers that policies of the servers see; undefined without such a policy. */
+      readonly shown?: readonly string[] | undefined;
     };
 
 /** The transport at an http(s):// URL: Streamable HTTP, HTTP+SSE, or whichever the gateway detects. */

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfiguration } from '../../src/config/config.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
@@ -61,6 +62,13 @@ it('no page puts a key or a password into arguments or into the environment of t
     }
   }
 });
+
+/** The program of Open Policy Agent, if this machine has it. */
+const findOpa = (): string | undefined =>
+  (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'opa'))
+    .find((path) => existsSync(path));
 
 function pagesBelow(folder: string): string[] {
   return readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
@@ -127,6 +135,18 @@ if [ "$1" = run ]; then printf '%s\\n' "$@" > arguments; printenv TICKETS_TOKEN 
   const { run } = await walk({ page: 'docs/recipes/container-per-server.md', folder: '.', programs: { docker } });
   expect(await run('cat arguments')).toMatch(/^run\n--rm\n--interactive\n(--.*\n)+TICKETS_TOKEN\ndemo-server\n$/);
   expect(await run('cat token')).toBe('abc\n');
+});
+
+it('docs/recipes/policy-with-opa.md has a policy that allows, masks, denies and asks', async () => {
+  const opa = findOpa();
+  const { outputs } = await walk({
+    page: 'docs/recipes/policy-with-opa.md',
+    ports: [8080, 8181],
+    programs: {
+      opa: opa === undefined ? `exec node "${root}test/examples/opa-stand-in.mjs" "$@"` : `exec "${opa}" "$@"`,
+    },
+  });
+  expect(outputs.join()).not.toContain('4111111111111111');
 });
 
 it('docs/recipes/upstream-oauth.md has a command and two configurations, and shows the challenge that a client gets', async () => {

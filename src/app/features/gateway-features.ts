@@ -3,6 +3,7 @@
 import type { OAuthFeature } from './access.ts';
 import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
 import type { ErasFeature, TasksFeature } from './eras.ts';
+import type { PolicyFeature } from './policy.ts';
 import type {
   FiltersFeature,
   RemoteFeature,
@@ -37,6 +38,7 @@ export interface Features {
   readonly oauth?: OAuthFeature;
   readonly operatorPort?: OperatorPortFeature;
   readonly otlp?: OtlpFeature;
+  readonly policy?: PolicyFeature;
   readonly redis?: RedisFeature;
   readonly remote?: RemoteFeature;
   readonly sharing?: SharingFeature;

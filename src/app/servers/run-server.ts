@@ -4,12 +4,14 @@ import { configuredCredentials } from '../../config/options/client-credential-op
 import { flagOf } from '../../config/options/option-names.ts';
 import { userOf } from '../../config/servers/configured-servers.ts';
 import { exchangesTokens } from '../../config/servers/identity-options.ts';
+import { policySettings } from '../../config/servers/policy-option.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import { failedBackend } from '../../core/backend/failed-backend.ts';
 import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
+import { withoutSenders } from '../../core/backend/link/sender-removal.ts';
 import { createWarmPool, type WarmPool } from '../../core/backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
 import { locate } from '../../core/backend/stdio/launch/locate-program.ts';
@@ -72,7 +74,11 @@ export function openersOf(
     ...filterInterceptors(config, features),
     ...processInterceptors(config.name, config.address),
   ];
-  const wrap = (open: OpenBackend): OpenBackend => linkBackends(open, interceptors);
+  const asksAboutSenders = policySettings(config.policy) !== undefined;
+  const wrap = (open: OpenBackend): OpenBackend => {
+    const linked = linkBackends(open, interceptors);
+    return asksAboutSenders ? withoutSenders(linked) : linked;
+  };
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
@@ -173,6 +179,7 @@ export function runServer(
     authorizesClients: config.auth === 'upstream',
     sharesProcess: config.era === 'modern',
     forwardHeaders: config.forwardHeaders,
+    shownHeaders: policySettings(config.policy)?.showHeaders,
     credentials,
     exchangesTokens: exchangesTokens(config),
   };

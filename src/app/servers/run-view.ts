@@ -1,5 +1,7 @@
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { policySettings } from '../../config/servers/policy-option.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
+import { withoutSenders } from '../../core/backend/link/sender-removal.ts';
 import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
 import type { Server } from '../../core/server/server.ts';
 import { type Features, needed } from '../features/gateway-features.ts';
@@ -19,7 +21,17 @@ export function runView(
 ): RunningServer {
   const { address } = config;
   if (address?.transport !== 'view') throw new Error('the server is no view');
-  const open = needed(features.views, 'views').open({ config, address, version, cancelGraceMs, emit, serverOf });
+  const own = policySettings(config.policy)?.showHeaders;
+  const shownHeaders = own === undefined ? address.shown : [...new Set([...own, ...(address.shown ?? [])])];
+  const memberOf = shownHeaders === undefined ? serverOf : withoutNeedlessSenders(serverOf);
+  const open = needed(features.views, 'views').open({
+    config,
+    address,
+    version,
+    cancelGraceMs,
+    emit,
+    serverOf: memberOf,
+  });
   const pool = createWarmPool({
     open: linkBackends(open, [...filterInterceptors(config, features), ...viewInterceptors(config.name)]),
     size: 0,
@@ -28,6 +40,7 @@ export function runView(
   });
   const server = {
     ...serverFacts(config, pool.open),
+    shownHeaders,
     isRemote: true,
     sharesProcess: false,
     processes: address.processes,
@@ -37,3 +50,12 @@ export function runView(
   };
   return { config, pool, openSibling: pool.open, server, modern: undefined };
 }
+
+/** The senders of requests go only to servers whose policy asks about them. */
+const withoutNeedlessSenders =
+  (serverOf: (server: string) => Server | undefined) =>
+  (name: string): Server | undefined => {
+    const server = serverOf(name);
+    if (server === undefined || server.shownHeaders !== undefined) return server;
+    return { ...server, open: withoutSenders(server.open) };
+  };

@@ -1,16 +1,19 @@
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
+import { policySettings } from '../../config/servers/policy-option.ts';
 import { canKeepProcesses, type KnownUsers, reuseOf, sharedByOf } from '../../config/servers/process-sharing.ts';
 import { isView } from '../../config/servers/views.ts';
 import { minute } from '../../config/units.ts';
-import { type InterceptorsOf, linkIfAny } from '../../core/backend/link/link.ts';
+import { type CreateInterceptor, type InterceptorsOf, linkIfAny } from '../../core/backend/link/link.ts';
+import type { StateKeys } from '../../core/keys/state-keys.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
+import type { Values } from '../../core/store/shared/values.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { GatewayEras, ServedEras } from '../features/eras.ts';
-import type { Features } from '../features/gateway-features.ts';
+import { type Features, needed } from '../features/gateway-features.ts';
 import type { ProcessKeeper } from '../features/servers.ts';
 import type { RunningServer } from './run-server.ts';
 
@@ -35,6 +38,9 @@ export interface ServingParts {
   /** What the gateway knows of its users now. */
   readonly knownUsers: () => KnownUsers;
   readonly emit: Emit<ServerEvent | SharedServerEvent>;
+  /** Seal what clients bring back. */
+  readonly keys: StateKeys;
+  readonly values: Values;
   /** Of the backends that sessions open, and of those that modern clients share. */
   readonly clientInterceptors: InterceptorsOf;
 }
@@ -66,7 +72,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   };
   const kept = canKeepProcesses(config) ? features.sharing?.keep(keeping) : undefined;
   const direct = kept?.open ?? running.server.open;
-  const interceptors = clientInterceptors(config.name);
+  const interceptors = [...policyInterceptors(config, parts), ...clientInterceptors(config.name)];
   const eras = parts.eras?.serve({
     config,
     server: running.server,
@@ -89,6 +95,16 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const server: Server = { ...running.server, open, ...(isView(config) ? undefined : keeps) };
   eras?.join(server);
   return { config, running, server, eras, kept };
+}
+
+/** What asks the policy service of a server: next to the clients, whose processes it does not know. */
+function policyInterceptors(
+  { name: server, policy }: ServerConfig,
+  { features, keys, values, emit }: ServingParts,
+): readonly CreateInterceptor[] {
+  const settings = policySettings(policy);
+  if (settings === undefined) return [];
+  return [needed(features.policy, '"policy" of a server').guard({ server, settings, keys, values, emit })];
 }
 
 /** A client that opens a session for each call does so again within minutes, or its user has left. */

@@ -5,6 +5,7 @@ import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { httpSse, modernEra, newestLegacy } from '../../core/protocol/known-revisions.ts';
 import { filterOptions } from '../servers/filter-options.ts';
 import { identityOption } from '../servers/identity-options.ts';
+import { policyOption } from '../servers/policy-option.ts';
 import { leavesOf, type PathsOf, type ValuesOf } from '../tree/branch.ts';
 import { parseDurationMs } from '../units.ts';
 import { authOptions, scopeOptions } from './auth-options.ts';
@@ -224,6 +225,7 @@ export const serverOptions = {
   credentials: credentialsOption,
   identity: identityOption,
   ...filterOptions,
+  policy: policyOption,
   lists: {
     ttl: duration(
       '0',
@@ -323,6 +325,7 @@ export const viewOptions = {
     'The server whose tools and prompts are listed without a prefix.',
   ),
   timeout: duration('5s', 'Time that the view waits for a server at its start.', { max: '10m' }),
+  policy: policyOption,
   ...filterOptions,
 };
 

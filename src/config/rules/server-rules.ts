@@ -194,6 +194,14 @@ const serverRules: readonly Rule<Configured>[] = [
     },
   },
   {
+    at: 'policy',
+    faults: ({ policy, auth }, nameOf) => [
+      policy !== undefined &&
+        auth === 'upstream' &&
+        `has ${nameOf('policy')} and ${nameOf('auth')} upstream, with which the gateway does not know its users; remove one of the two options`,
+    ],
+  },
+  {
     at: ['hibernateAfter', 'onExit'],
     faults: ({ hibernateAfterMs, onExit }, nameOf) => [
       hibernateAfterMs > 0 &&

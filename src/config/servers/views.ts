@@ -8,6 +8,7 @@ import type { ViewEntry } from '../sources/config-file.ts';
 import { resolveOptions } from '../sources/given-values.ts';
 import type { ValuesOf } from '../tree/branch.ts';
 import type { RemoteServer, ServerConfig } from './configured-servers.ts';
+import { policySettings } from './policy-option.ts';
 import { canKeepProcesses } from './process-sharing.ts';
 import { serverNameFault } from './server-name.ts';
 import { findCollision, type ViewMember } from './view-names.ts';
@@ -87,8 +88,14 @@ function readView(
     warm: 0,
     probes: { everyMs: 0, required: false },
     name,
-    address: { transport: 'view', members, timeoutMs, processes: keepers.length },
+    address: { transport: 'view', members, timeoutMs, processes: keepers.length, shown: shownBy(chosen) },
   };
+}
+
+/** The headers of clients that the policies of the servers see; undefined if none has a policy. */
+function shownBy(servers: readonly ServerConfig[]): readonly string[] | undefined {
+  const shown = servers.flatMap(({ policy }) => policySettings(policy) ?? []);
+  return shown.length === 0 ? undefined : [...new Set(shown.flatMap(({ showHeaders }) => showHeaders))];
 }
 
 /**

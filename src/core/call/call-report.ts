@@ -115,8 +115,8 @@ export class CallReport implements EndedCall {
     const bytesOut = text.length;
     if (!isError)
       return this.#end(methodOf(this.method).names === 'tool' && response.reportsToolError ? toolError : ok, bytesOut);
-    const reason = readGatewayFault(response);
-    if (reason !== undefined) return this.failed(reason);
+    const fault = readGatewayFault(response);
+    if (fault !== undefined) return this.failed(fault.reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);
   }
 

@@ -47,6 +47,15 @@ const withVersions =
   ({ supported }: Readonly<Record<string, unknown>>): string | undefined =>
     Array.isArray(supported) ? `${sentence} Supported: ${supported.join(', ')}.` : undefined;
 
+const deniedSentence = "The operator's policy does not allow this request.";
+const withheldSentence = "The MCP server has answered, but the operator's policy withholds the result.";
+
+/** Adds the words of the policy (`data.why`) to a sentence. */
+const withWhy =
+  (sentence: string) =>
+  ({ why }: Readonly<Record<string, unknown>>): string | undefined =>
+    typeof why === 'string' ? `${sentence} ${why}` : undefined;
+
 const notServedSentence =
   'This endpoint does not support this protocol version. Open a session: send initialize with a supported version.';
 const otherVersionSentence = 'Unsupported protocol version. Send the request with a supported version.';
@@ -370,6 +379,46 @@ const catalogue = {
     code: -32000,
     message:
       'Forbidden: the token lacks scopes for this request. Get a token with all scopes that WWW-Authenticate or error.data.scope lists.',
+  },
+
+  // The policy of the operator
+  policy_denied: {
+    status: 403,
+    code: -32000,
+    message: deniedSentence,
+    explain: withWhy(deniedSentence),
+  },
+  policy_withheld: {
+    status: 403,
+    code: -32000,
+    reached: 'maybe',
+    message: withheldSentence,
+    explain: withWhy(withheldSentence),
+  },
+  policy_unavailable: {
+    status: 503,
+    code: -32000,
+    message:
+      "The operator's policy service did not answer as it should, so this request did not reach the MCP server. Retry later; the gateway's log has the cause.",
+    retryAfterS: 5,
+  },
+  result_unchecked: {
+    status: 503,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      "The MCP server has answered, but the operator's policy service did not, so the result is withheld. Do not repeat a request that changes something.",
+  },
+  approval_impossible: {
+    status: 403,
+    code: -32000,
+    message:
+      "The operator's policy wants a person to approve this request, and this client cannot be asked. Use a client that supports form elicitation.",
+  },
+  approval_declined: {
+    status: 403,
+    code: -32000,
+    message: "The operator's policy wanted an approval of this request, and it was not approved.",
   },
 
   // The limits of a principal

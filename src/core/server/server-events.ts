@@ -17,6 +17,18 @@ export interface TaskEvent {
   readonly reason: Reason | undefined;
 }
 
+/** What a policy service is asked about. */
+export type PolicyPhase = 'request' | 'result';
+
+/** What a policy service decides. */
+export type PolicyDecision = 'allow' | 'change' | 'deny' | 'ask' | 'failed';
+
+/** Why the answer of a policy service cannot be used. The detail is for the operator. */
+export interface PolicyFailure {
+  readonly cause: 'unreachable' | 'slow' | 'too_large' | 'status' | 'unusable';
+  readonly detail: string;
+}
+
 /** An event of a configured server outside of sessions: of its processes, its connections and its configuration. */
 export type ServerEvent = Readonly<
   /** A line of the server's stderr, truncated, escaped and rate-limited. */
@@ -31,6 +43,9 @@ export type ServerEvent = Readonly<
   /** The gateway has got a token for a server, or could not get one. The detail is for the operator. */
   | { type: 'upstream-token'; server: string; outcome: 'issued' }
   | { type: 'upstream-token'; server: string; outcome: NoTokenReason; detail: string }
+  /** The policy service was asked about a request or a result. `failed`: its answer cannot be used. */
+  | { type: 'policy-asked'; server: string; phase: PolicyPhase; decision: PolicyDecision; durationMs: number }
+  | ({ type: 'policy-failed'; server: string; phase: PolicyPhase } & PolicyFailure)
   /** Tools of a modern http(s):// server are hidden, because their x-mcp-header annotations are invalid. */
   | { type: 'tools-hidden'; server: string; names: readonly string[] }
   /** A spare process ended before a session used it. */

@@ -20,6 +20,11 @@ export interface Server {
   readonly credentials?: ClientCredentials | undefined;
   /** True if the server gets a token of each user, in exchange for the user's access token (docs/decisions/0037). */
   readonly exchangesTokens?: boolean;
+  /**
+   * Set if something decides about each request by its sender on its way to the server: the names of the headers that it
+   * may see, in lower case.
+   */
+  readonly shownHeaders?: readonly string[] | undefined;
   /** True if clients authorize at the server itself. The gateway passes on their tokens, and the server's refusals. */
   readonly authorizesClients?: boolean;
   /** True if the gateway does not run the server. The server may then be away for a while and come back by itself. */

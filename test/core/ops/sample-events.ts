@@ -83,6 +83,13 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
     { type: 'upstream-token', server, outcome: 'issued' },
     { type: 'upstream-token', server, outcome: 'upstream_token_refused', detail: 'refused (invalid_client)' },
   ],
+  'policy-asked': [
+    { type: 'policy-asked', server, phase: 'request', decision: 'allow', durationMs: 2 },
+    { type: 'policy-asked', server, phase: 'result', decision: 'failed', durationMs: 1_000 },
+  ],
+  'policy-failed': [
+    { type: 'policy-failed', server, phase: 'request', cause: 'slow', detail: 'The policy service did not answer.' },
+  ],
   'spare-output-dropped': [{ type: 'spare-output-dropped', server }],
   'shared-output-dropped': [{ type: 'shared-output-dropped', server }],
   'server-answered': [

@@ -2,6 +2,7 @@
 
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
+import { policySettings } from '../../../config/servers/policy-option.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
@@ -37,11 +38,19 @@ export type CheckedRedis =
     }
   | { readonly isFine: false; readonly why: string };
 
+/** The result of asking the policy service of a server or a view; `why` is set if its answer cannot be used. */
+export interface CheckedPolicy {
+  readonly server: string;
+  readonly why: string | undefined;
+}
+
 /** The callbacks for the results of a check, called as soon as a result is known. */
 export interface CheckListener {
   /** Called in the order of the configuration. */
   onServer(checked: CheckedServer): void;
   onRedis(checked: CheckedRedis): void;
+  /** Called for each server and view with a policy. */
+  onPolicy(checked: CheckedPolicy): void;
   /** Called once with all advice. */
   onAdvice(advice: readonly Advice[]): void;
 }
@@ -93,6 +102,13 @@ export async function check(
   });
   for (const server of config.servers)
     advice.push(...adviceOnView(server, found), ...adviceOnViewFilters(server, found));
+  for (const { name, policy } of config.servers) {
+    const settings = policySettings(policy);
+    if (settings === undefined) continue;
+    const why = await needed(features.policy, '"policy" of a server').test(name, settings);
+    listener.onPolicy({ server: name, why });
+    isFine &&= why === undefined;
+  }
   const redis = await checkRedis(config, features, environment);
   if (redis !== undefined) {
     listener.onRedis(redis);

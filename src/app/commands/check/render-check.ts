@@ -1,7 +1,7 @@
 import { escapeControlCharacters } from '../../../core/backend/stdio/pipes/printable.ts';
 import { version } from '../../version.ts';
 import type { Advice } from './advice.ts';
-import type { CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
+import type { CheckedPolicy, CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
 import { lists } from './examine-server.ts';
 
 /** The maximum length of the names of one list. At least one name is shown, and the rest is counted. */
@@ -25,6 +25,7 @@ export function textListener(print: (text: string) => void, hasColors = false): 
   return {
     onServer: (checked) => printResult(checked.isFine ? 'OK' : 'FAIL', linesOf(checked)),
     onRedis: (checked) => printResult(checked.isFine ? 'OK' : 'FAIL', redisLine(checked)),
+    onPolicy: (checked) => printResult(checked.why === undefined ? 'OK' : 'FAIL', policyLine(checked)),
     onAdvice(advice) {
       for (const { about, text } of advice) printResult('NOTE', `NOTE  ${about}: ${safe(text)}\n`);
       const parts = [
@@ -67,6 +68,9 @@ function namesLine(what: string, names: readonly string[]): string {
   return text === '' ? '' : `${indent}${what}: ${text}\n`;
 }
 
+const policyLine = ({ server, why }: CheckedPolicy): string =>
+  why === undefined ? `OK    policy of ${server}: it decides\n` : `FAIL  policy of ${server}: ${why}\n`;
+
 function redisLine(checked: CheckedRedis): string {
   if (!checked.isFine) return `FAIL  Redis: ${checked.why}\n`;
   const { version: its = 'of an unknown version', latencyMs, memoryPolicy, instances } = checked.findings;
@@ -87,6 +91,7 @@ const safe = (text: string): string => escapeControlCharacters(Buffer.from(text)
 export function jsonListener(): { readonly listener: CheckListener; text(isFine: boolean): string } {
   const servers: object[] = [];
   let redis: object | null = null;
+  const policies: object[] = [];
   let advice: readonly Advice[] = [];
   return {
     listener: {
@@ -96,11 +101,14 @@ export function jsonListener(): { readonly listener: CheckListener; text(isFine:
       onRedis(checked) {
         redis = redisJson(checked);
       },
+      onPolicy({ server, why = null }) {
+        policies.push({ server, ok: why === null, why });
+      },
       onAdvice(all) {
         advice = all;
       },
     },
-    text: (ok) => `${JSON.stringify({ version, ok, servers, redis, advice }, null, 2)}\n`,
+    text: (ok) => `${JSON.stringify({ version, ok, servers, redis, policies, advice }, null, 2)}\n`,
   };
 }
 

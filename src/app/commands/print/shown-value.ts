@@ -41,7 +41,7 @@ function hideTexts(value: unknown): unknown {
 /** Hides the members of an object whose names say that they are secrets, such as `clientSecret`. */
 const hideSecretMembers = (value: unknown): unknown =>
   isObject(value)
-    ? mapValues(value, (item, key) => (/secret$|^privateKey$/i.test(key) ? hideTexts(item) : item))
+    ? mapValues(value, (item, key) => (/secret$|^privateKey$|^headers$/i.test(key) ? hideTexts(item) : item))
     : typeof value === 'string'
       ? hideText(value)
       : value;

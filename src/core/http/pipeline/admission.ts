@@ -10,6 +10,7 @@ import {
   type RefusalDetail,
 } from '../../auth/identity.ts';
 import { nextNonceOf } from '../../auth/next-nonce.ts';
+import { withSender } from '../../auth/request-sender.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import { withTokenSubject } from '../../auth/token-subject.ts';
 import type { CallTelemetry } from '../../call/call-events.ts';
@@ -146,10 +147,14 @@ export class Admission {
   }
 
   #reserve(context: HttpContext, identity: Identity, owner: Principal, forwarded: ForwardedHeaders): Verdict {
+    const { shownHeaders } = this.#options.server;
+    const values =
+      shownHeaders === undefined ? forwarded : withSender(forwarded, identity, context.headers, shownHeaders);
+    if (values === 'forwarded_too_large') return { reason: values };
     const bytes = reservedBytes(context.headers, this.#options.maxBodyBytes);
     const permit = this.#quotas.admitRequest(identity.account ?? identity.principal, bytes);
     if (typeof permit === 'string') return { reason: permit };
-    context.sender = { identity, principal: owner, forwarded };
+    context.sender = { identity, principal: owner, forwarded: values };
     context.hold(permit);
     return 'admitted';
   }

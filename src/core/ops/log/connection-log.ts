@@ -70,18 +70,27 @@ export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>):
       'cannot get an access token for the server',
     ),
   );
+  const policies = new FloodLimiter<EventOf<GatewayEvent, 'policy-failed'>>(
+    ({ server, phase, cause, detail }, leftOut) =>
+      auth.warn(
+        { server, phase, reason: cause, detail, ...(leftOut > 0 && { leftOut }) },
+        'the policy service gave no usable answer',
+      ),
+  );
   return {
     receive(event) {
       if (event.type === 'sender-refused')
         refusals.report(`${event.challenge.reason} ${event.challenge.detail?.why ?? ''}`, event);
       else if (event.type === 'upstream-token' && event.outcome !== 'issued')
         tokens.report(`${event.server} ${event.outcome}`, event);
+      else if (event.type === 'policy-failed') policies.report(`${event.server} ${event.cause}`, event);
       else if (event.type === 'connection-dropped') drops.report('connections', event.maxConnections);
       else if (event.type === 'connection-flooded') floods.report('requests', event.maxRequests);
     },
     close() {
       refusals.flush();
       tokens.flush();
+      policies.flush();
       drops.flush();
       floods.flush();
     },

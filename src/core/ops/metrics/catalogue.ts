@@ -209,6 +209,17 @@ export const catalogue = {
     'Requests of the gateway for access tokens for a server (--defaults.identity). issued: the authorization server issued a token. upstream_token_refused: the authorization server refused to issue a token. upstream_token_unavailable: it could not be reached, or its answer could not be used.',
     [server, oneOf('outcome', 'issued', 'upstream_token_refused', 'upstream_token_unavailable')],
   ),
+  policyDecisions: counter(
+    'policy_decisions_total',
+    'Answers of the policy service of a server (--defaults.policy), about requests and results. failed: no answer, or one that cannot be used.',
+    [server, oneOf('phase', 'request', 'result'), oneOf('decision', 'allow', 'change', 'deny', 'ask', 'failed')],
+  ),
+  policySeconds: histogram(
+    'policy_seconds',
+    'Time that the policy service of a server took to answer, or to fail.',
+    ownBounds,
+    [server],
+  ),
   probeUp: gauge(
     'server_probe_up',
     'Whether the probes of a server succeed (1) or fail (0). The metric is absent without probes (--defaults.probes.every) and before the first result.',

@@ -54,11 +54,27 @@ export const subjectTokenHeader = ':subject-token';
 /** Names the user of the token, and the token's scopes: a digest of each, separated by a dot. */
 export const subjectHeader = ':subject';
 
+/**
+ * The sender of a request, for those that decide about its messages on their way to the server (`readSender`). As with
+ * `subjectTokenHeader`, no client can send it. It is removed before a connection or process sees the headers.
+ */
+export const senderHeader = ':sender';
+
+/** Names the server whose policy has already decided about the request. */
+export const decidedHeader = ':decided';
+
+/** The headers as the server gets them. */
+export function withoutSender(forwarded: ForwardedHeaders): ForwardedHeaders {
+  if (!Object.hasOwn(forwarded, senderHeader) && !Object.hasOwn(forwarded, decidedHeader)) return forwarded;
+  const { [senderHeader]: _sender, [decidedHeader]: _decided, ...rest } = forwarded;
+  return rest;
+}
+
 /** Headers that name the trace of a request, and say nothing about its sender. */
 const traceHeaders = ['traceparent', 'tracestate', 'baggage'];
 
 /** A user has another token every few minutes, and stays the same client of the server. */
-const notIdentifying: ReadonlySet<string> = new Set([...traceHeaders, subjectTokenHeader]);
+const notIdentifying: ReadonlySet<string> = new Set([...traceHeaders, subjectTokenHeader, decidedHeader]);
 
 /**
  * Returns a digest of the headers that identify a server's client. Equal headers give equal digests, and no header can

@@ -1,4 +1,4 @@
-import { entryOf, faultMessage, isReason, type Reason } from '../faults.ts';
+import { entryOf, faultMessage, faultText, isReason, type Reason } from '../faults.ts';
 import { errorCodeIn, scalarAt } from '../json.ts';
 import { type Message, readGatewayMessage } from './message.ts';
 
@@ -9,14 +9,21 @@ export const createFaultResponse = (...fault: Parameters<typeof faultMessage>): 
 /** A longer error does not come from the gateway, and is not read. */
 const maxOwnBytes = 16 * 1024;
 
+/** A fault of the gateway, and the details in its text. */
+export interface GatewayFault {
+  readonly reason: Reason;
+  readonly data: { readonly why?: string };
+}
+
 /**
- * The reason in an error response that the gateway itself made, so that the error can be written in another form.
+ * The fault in an error response that the gateway itself made, so that the error can be written in another form.
  * Undefined for a result, and for a server's error.
  */
-export function readGatewayFault({ text, isError }: Message): Reason | undefined {
+export function readGatewayFault({ text, isError }: Message): GatewayFault | undefined {
   if (!isError || text.length > maxOwnBytes) return undefined;
   const reason = scalarAt(text, ['error', 'data', 'reason']);
-  if (!isReason(reason)) return undefined;
-  const { code, message } = entryOf(reason);
-  return errorCodeIn(text) === code && scalarAt(text, ['error', 'message']) === message ? reason : undefined;
+  if (!isReason(reason) || errorCodeIn(text) !== entryOf(reason).code) return undefined;
+  const why = scalarAt(text, ['error', 'data', 'why']);
+  const data = typeof why === 'string' ? { why } : {};
+  return scalarAt(text, ['error', 'message']) === faultText(reason, data) ? { reason, data } : undefined;
 }

@@ -325,7 +325,7 @@ export class GroupCall {
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
     const { clientId, idText } = this.#sent;
     const context = { request, clientId, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
-    this.#conclude(gatewayFault === undefined ? form.answered(response, context) : { reason: gatewayFault });
+    this.#conclude(gatewayFault === undefined ? form.answered(response, context) : gatewayFault);
   }
 
   /** Ends the call. Its outcome is kept for a client that sends the same round again. */

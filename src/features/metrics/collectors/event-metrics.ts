@@ -15,7 +15,7 @@ const startFailures: ReadonlySet<SessionEndReason> = new Set([
 
 /** Counts all events that are too rare for a meter, except those of calls. */
 export function countEvents(metrics: Metrics): GatewaySink {
-  const { add, addDropped, startSeconds } = counters(metrics);
+  const { add, addDropped, startSeconds, policySeconds } = counters(metrics);
   return (event) => {
     switch (event.type) {
       case 'session-started':
@@ -67,6 +67,9 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('tasks', event.server, event.what);
       case 'upstream-token':
         return add('upstreamTokens', event.server, event.outcome);
+      case 'policy-asked':
+        add('policyDecisions', event.server, event.phase, event.decision);
+        return policySeconds(event.server, event.durationMs);
       case 'sender-refused': {
         const cause = event.challenge.detail?.why;
         if (cause !== undefined && isRefusalCause(cause)) add('refusedCredentials', event.server, cause);
@@ -97,6 +100,12 @@ function counters(metrics: Metrics) {
     startSeconds(server: string, ms: number): void {
       metrics
         .distributions('startSeconds')
+        .of(server)
+        .add(ms / 1_000);
+    },
+    policySeconds(server: string, ms: number): void {
+      metrics
+        .distributions('policySeconds')
         .of(server)
         .add(ms / 1_000);
     },

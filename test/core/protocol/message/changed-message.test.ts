@@ -52,7 +52,7 @@ describe('messages of the gateway itself', () => {
   it('answer a request with a fault, which can be read again', () => {
     const response = createFaultResponse('server_busy', 'a');
     expect(response).toMatchObject({ kind: 'response', id: 'a', isError: true });
-    expect(readGatewayFault(response)).toBe('server_busy');
+    expect(readGatewayFault(response)).toEqual({ reason: 'server_busy', data: {} });
   });
 });
 

@@ -1,0 +1,64 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  areHeadersTooLarge,
+  type ForwardedHeaders,
+  maxForwardedBytes,
+  senderHeader,
+} from '../protocol/http/forwarded-headers.ts';
+import { parseBounded } from '../protocol/json.ts';
+import type { Identity } from './identity.ts';
+
+/** Who has sent a request, as those see it that decide about its messages on their way to the server. */
+export interface RequestSender {
+  /** Empty without authentication. */
+  readonly principal: { readonly issuer?: string; readonly subject?: string; readonly client?: string };
+  /** Undefined for credentials without scopes, which allow everything. */
+  readonly scopes: readonly string[] | undefined;
+  /** The headers of the request that may be shown. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The texts of senders whose headers are not shown. Requests with the same credentials have the same identity object. */
+const texts = new WeakMap<Identity, string>();
+
+/**
+ * Adds the sender of a request to the headers that travel with its messages.
+ * @param shown the names of the request's headers to add, in lower case
+ */
+export function withSender(
+  forwarded: ForwardedHeaders,
+  identity: Identity,
+  headers: IncomingHttpHeaders,
+  shown: readonly string[],
+): ForwardedHeaders | 'forwarded_too_large' {
+  let text = shown.length === 0 ? texts.get(identity) : undefined;
+  if (text === undefined) {
+    text = JSON.stringify(senderOf(identity, headers, shown));
+    if (shown.length === 0) texts.set(identity, text);
+  }
+  const values = { ...forwarded, [senderHeader]: text };
+  return areHeadersTooLarge(values) ? 'forwarded_too_large' : values;
+}
+
+function senderOf(
+  { principal: { issuer, subject, client }, scopes }: Identity,
+  headers: IncomingHttpHeaders,
+  shown: readonly string[],
+): RequestSender {
+  const known = Object.entries({ issuer, subject, client }).filter(([, value]) => value !== '');
+  const found = shown.flatMap((name) => {
+    const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    return value === undefined ? [] : [[name, String(value)] as const];
+  });
+  return {
+    principal: Object.fromEntries(known),
+    scopes: scopes && [...scopes].sort(),
+    headers: Object.fromEntries(found),
+  };
+}
+
+/** Reads the sender that travels with a message; undefined for a request of the gateway itself. */
+export function readSender(forwarded: ForwardedHeaders | undefined): RequestSender | undefined {
+  const text = forwarded && Object.hasOwn(forwarded, senderHeader) ? forwarded[senderHeader] : undefined;
+  return text === undefined ? undefined : (parseBounded(text, maxForwardedBytes) as RequestSender);
+}

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { digestOfKey } from '../../src/core/auth/api-keys.ts';
+import { openAnswered } from '../support/answered-session.ts';
+import { createAuditFile } from '../support/audit-lines.ts';
+import { everythingFixture, type GatewayOptions, modernFixture, startGateway } from '../support/gateway.ts';
+import { waitForMetric } from '../support/metrics.ts';
+import { callModern, metaKeys } from '../support/modern-client.ts';
+import { type PolicyInput, RawAnswer, startPolicyService } from '../support/policy-service.ts';
+import { findFreePort } from '../support/redis-process.ts';
+
+type Decide = (input: PolicyInput) => unknown;
+
+/** A gateway whose server has a policy. */
+async function behindPolicy(
+  decide: Decide,
+  { policy = {}, command = everythingFixture, args = [], ...more }: GatewayOptions & { policy?: object } = {},
+) {
+  const service = await startPolicyService(decide);
+  const option = JSON.stringify({ url: service.url, ...policy });
+  const gateway = await startGateway({ ...more, command, args: ['--defaults.policy', option, ...args] });
+  return { gateway, service };
+}
+
+const textOf = ({ json }: { json: PolicyInput }): string => json.result.content[0].text;
+const call = (text: string) => ({ name: 'echo', arguments: { text } });
+
+describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
+  const command = era === 'legacy' ? everythingFixture : modernFixture;
+  const behind = (decide: Decide, options: object = {}) => behindPolicy(decide, { command, ...options });
+
+  test('gets what the policy allows, from clients of both eras, and the policy is asked once for each', async () => {
+    const { gateway, service } = await behind(({ arguments: { text } }) =>
+      text === 'no' ? { allow: false, reason: 'Only yes.' } : true,
+    );
+    const session = await openAnswered(gateway.url);
+    expect(textOf(await session.request('tools/call', call('yes')))).toContain('yes');
+    expect(textOf(await callModern(gateway.url, 'echo', { text: 'yes' }))).toContain('yes');
+    const refusals = [
+      (await session.request('tools/call', call('no'))).json.error,
+      (await callModern(gateway.url, 'echo', { text: 'no' })).json.error,
+    ];
+    for (const error of refusals) {
+      expect(error.data).toMatchObject({ reason: 'policy_denied', why: 'Only yes.' });
+      expect(error.message).toContain('Only yes.');
+    }
+    expect(service.inputs).toHaveLength(4);
+    expect(service.inputs[0]).toEqual({
+      phase: 'request',
+      server: expect.any(String),
+      method: 'tools/call',
+      name: 'echo',
+      principal: {},
+      headers: {},
+      arguments: { text: 'yes' },
+    });
+    expect(service.connections()).toBeLessThanOrEqual(2);
+  });
+
+  test('gets changed arguments, and its result is changed or withheld', async () => {
+    const { gateway } = await behind(
+      ({ phase, arguments: { text } }) => {
+        if (phase === 'request') return { allow: true, arguments: { text: `${text} and more` } };
+        if (text.startsWith('secret')) return { allow: false, reason: 'It is secret.' };
+        return (
+          text.startsWith('plain') || {
+            allow: true,
+            result: { content: [{ type: 'text', text: 'masked' }], resultType: 'complete' },
+          }
+        );
+      },
+      { policy: { on: ['request', 'result'] } },
+    );
+    const session = await openAnswered(gateway.url);
+    for (const ask of [
+      async (text: string) => session.request('tools/call', call(text)),
+      async (text: string) => callModern(gateway.url, 'echo', { text }),
+    ]) {
+      expect(textOf(await ask('plain'))).toContain('plain and more');
+      expect(textOf(await ask('else'))).toBe('masked');
+      expect((await ask('secret')).json.error.data).toMatchObject({ reason: 'policy_withheld', why: 'It is secret.' });
+    }
+  });
+
+  test('gets what a person has approved, and nothing else', async () => {
+    const { gateway } = await behind(() => ({ approval: { message: 'May I?' } }));
+    const capabilities = { elicitation: {} };
+    const session = await openAnswered(gateway.url, { capabilities });
+    for (const action of ['accept', 'decline']) {
+      const exchange = await session.send({ jsonrpc: '2.0', id: action, method: 'tools/call', params: call('x') });
+      const question = await exchange.nextMessage(({ method }) => method === 'elicitation/create');
+      expect(question.params).toMatchObject({ message: 'May I?', requestedSchema: { type: 'object' } });
+      await session.respond(question.id, { action, ...(action === 'accept' && { content: {} }) });
+      const { messages } = await exchange.answer();
+      const last = messages.at(-1);
+      if (action === 'accept') expect(last.result.content[0].text).toContain('x');
+      else expect(last.error.data.reason).toBe('approval_declined');
+    }
+    const meta = { [metaKeys.clientCapabilities]: capabilities };
+    const ask = async (args: object, params: object = {}) =>
+      (await callModern(gateway.url, 'echo', args, { meta, params: params as Record<string, unknown> })).messages.at(
+        -1,
+      );
+    const first = (await ask({ text: 'x' })).result;
+    expect(first.resultType).toBe('input_required');
+    const [[key, question]] = Object.entries<PolicyInput>(first.inputRequests) as [[string, PolicyInput]];
+    expect(question).toMatchObject({ method: 'elicitation/create', params: { message: 'May I?' } });
+    const answer = { requestState: first.requestState, inputResponses: { [key]: { action: 'accept', content: {} } } };
+    const other = await ask({ text: 'another' }, answer);
+    if (era === 'modern') expect(other.error.data.reason).toBe('approval_declined');
+    expect((await ask({ text: 'x' }, answer)).result?.content?.[0].text ?? 'none').toContain(
+      era === 'modern' ? 'x' : '',
+    );
+    const declined = (await ask({ text: 'x' })).result;
+    const [no] = Object.keys(declined.inputRequests) as [string];
+    const refused = await ask(
+      { text: 'x' },
+      { requestState: declined.requestState, inputResponses: { [no]: { action: 'decline' } } },
+    );
+    expect(refused.error.data.reason).toBe('approval_declined');
+  });
+
+  test('is not reached by clients that cannot be asked', async () => {
+    const { gateway } = await behind(() => ({ approval: true }));
+    const session = await openAnswered(gateway.url);
+    const answers = [
+      await session.request('tools/call', call('x')),
+      await callModern(gateway.url, 'echo', { text: 'x' }),
+    ];
+    for (const { json } of answers) expect(json.error.data.reason).toBe('approval_impossible');
+  });
+});
+
+test.each<[string, Decide]>([
+  ['status', () => new RawAnswer(500, 'oops')],
+  ['unusable', () => new RawAnswer(200, 'no JSON')],
+  ['unusable', () => new RawAnswer(200, '{}')],
+  ['unusable', () => 'perhaps'],
+  ['unusable', () => ({ allow: 'yes' })],
+  ['unusable', () => new RawAnswer(200, '{"result":{"allow":true,"allow":true}}')],
+  ['too_large', () => new RawAnswer(200, JSON.stringify({ result: { allow: true, note: 'x'.repeat(5_000_000) } }))],
+  ['slow', () => new Promise(() => undefined)],
+])(
+  'a service whose answer is %s denies, says why in the log, and allows if the operator wants that',
+  async (cause, decide) => {
+    for (const onFailure of ['deny', 'allow']) {
+      const { gateway } = await behindPolicy(decide, {
+        policy: { timeout: '1s', onFailure },
+      });
+      const session = await openAnswered(gateway.url);
+      const { json } = await session.request('tools/call', call('x'));
+      if (onFailure === 'deny') expect(json.error.data).toEqual({ reason: 'policy_unavailable' });
+      else expect(json.result.content[0].text).toContain('x');
+      expect(gateway.logs()).toContainEqual(expect.objectContaining({ reason: cause, phase: 'request' }));
+    }
+  },
+);
+
+test('an unreachable service denies at once, and a result that nobody checked is withheld', async () => {
+  const { gateway, service } = await behindPolicy(() => true, { policy: { on: ['request', 'result'] } });
+  const session = await openAnswered(gateway.url);
+  service.decide = ({ phase }) => (phase === 'request' ? true : new RawAnswer(503, ''));
+  expect((await session.request('tools/call', call('x'))).json.error.data.reason).toBe('result_unchecked');
+  service.close();
+  expect((await session.request('tools/call', call('x'))).json.error.data.reason).toBe('policy_unavailable');
+});
+
+test('decisions are in the metrics and in the audit log', async () => {
+  const audit = createAuditFile();
+  const adminPort = await findFreePort();
+  const { gateway } = await behindPolicy(({ arguments: { text } }) => text === 'yes', {
+    adminPort,
+    args: audit.args,
+  });
+  const session = await openAnswered(gateway.url);
+  await session.request('tools/call', call('yes'));
+  await session.request('tools/call', call('no'));
+  expect(await audit.words(3)).toEqual(['initialize ok', 'tools/call echo ok', 'tools/call echo fault policy_denied']);
+  const counted = (decision: string) =>
+    waitForMetric(adminPort, 'mcp_gangway_policy_decisions_total', { decision }, (value) => value === 1);
+  await counted('allow');
+  await counted('deny');
+});
+
+test('the policy learns who asks, and of headers only those that the operator names', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-policy-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const service = await startPolicyService();
+  const other = await startPolicyService();
+  const [command, ...commandArgs] = everythingFixture;
+  const server = { command, args: commandArgs };
+  const file = join(folder, 'gangway.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      mcpServers: {
+        one: { ...server, policy: { url: service.url, showHeaders: ['X-Team'] } },
+        two: { ...server, policy: { url: other.url } },
+        free: server,
+      },
+      views: { all: { servers: ['*'], policy: { url: service.url } } },
+    }),
+  );
+  const key = 'k'.repeat(40);
+  const gateway = await startGateway({
+    args: ['--config', file],
+    env: { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey(key)}` },
+  });
+  const headers = { Authorization: `Bearer ${key}`, 'X-Team': 'red', 'X-Other': 'no' };
+  const session = await openAnswered(`${gateway.baseUrl}/all/mcp`, { headers });
+  for (const name of ['one', 'two', 'free'])
+    expect(textOf(await session.request('tools/call', { ...call('x'), name: `${name}__echo` }))).toContain('x');
+  const facts = { principal: { issuer: 'api-key', subject: 'ada' }, method: 'tools/call' };
+  expect(service.inputs.map(({ server: asked, name }) => `${asked} ${name}`)).toEqual([
+    'all one__echo',
+    'one echo',
+    'all two__echo',
+    'all free__echo',
+  ]);
+  expect(service.inputs[1]).toMatchObject({ ...facts, headers: { 'x-team': 'red' } });
+  expect(service.inputs[0]).toMatchObject({ ...facts, headers: {} });
+  expect(other.inputs).toEqual([expect.objectContaining({ ...facts, server: 'two', name: 'echo', headers: {} })]);
+  expect(JSON.stringify([service.inputs, other.inputs])).not.toContain(key);
+});
