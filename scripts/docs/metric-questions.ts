@@ -48,6 +48,13 @@ export const questions: readonly Question[] = [
     queries: [quantile(0.95, 'server', 'request_server_seconds', '{method="tools/call"}')],
   },
   {
+    question: 'Which tools fail, and which are slow? (`--observe.toolMetrics`; calls of the last day, seconds at p95)',
+    queries: [
+      happened('server, tool, outcome', 'tool_calls_total', '{outcome!="ok",outcome!="left"}'),
+      quantile(0.95, 'tool', 'tool_server_seconds'),
+    ],
+  },
+  {
     question: 'How much time does the gateway add? (seconds, p99)',
     queries: [quantile(0.99, 'instance', 'request_gateway_seconds')],
   },

@@ -37,6 +37,8 @@ export interface Watchers {
   readonly consoleHook?: ConsoleHook | undefined;
   /** The export to an OpenTelemetry collector; absent without one. */
   readonly otlp?: Otlp | undefined;
+  /** The names of tools and prompts that are labels. */
+  readonly names?: OfferedNames;
 }
 
 /** How a gateway reports what happens. The parts of the gateway know this, and no watcher. */
@@ -68,14 +70,15 @@ export function createTelemetry(
   log: Log,
   watchers: Watchers,
 ): GatewayTelemetry {
-  const { health, traceBackends, consoleHook, otlp } = watchers;
+  const { health, traceBackends, consoleHook, otlp, names = new OfferedNames() } = watchers;
   const audit = openAudit(config, features, log, otlp);
+  const toolNames = config.observe.toolMetrics ? names : undefined;
   const isScraped = config.listen.adminPort !== 0;
-  const metrics = isScraped || otlp?.exportMetrics !== undefined ? features.metrics?.create() : undefined;
-  const names = new OfferedNames();
+  const metrics = isScraped || otlp?.exportMetrics !== undefined ? features.metrics?.create({ toolNames }) : undefined;
   const conventions = metrics && otlp?.exportMetrics?.({ names, read: metrics.read });
   if (metrics !== undefined) otlp?.countWith(metrics.meter);
-  const watchNames = (server: string) => conventions && names.watch(server);
+  // Without a reader of names, no list is read.
+  const watchNames = (server: string) => (conventions ?? consoleHook ?? toolNames) && names.watch(server);
   const connectionLog = createConnectionLog(log);
   const callSinks = [audit?.receive, metrics?.receiveCalls, conventions?.receive, consoleHook?.receive];
   const emit = emitTo([
@@ -97,7 +100,7 @@ export function createTelemetry(
   // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
   const calls =
     audit || metrics || consoleHook
-      ? { emit: emitTo(callSinks), wantsNames: (audit ?? consoleHook ?? conventions) !== undefined }
+      ? { emit: emitTo(callSinks), wantsNames: (audit ?? consoleHook ?? conventions ?? toolNames) !== undefined }
       : undefined;
   return {
     emit,

@@ -10,6 +10,7 @@ import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { LocalClients } from '../core/auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
+import { OfferedNames } from '../core/backend/offered-names.ts';
 import { createCors, withCors } from '../core/http/cors.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
@@ -128,13 +129,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const health = new ServerHealth();
   // With OTLP, the SDK is loaded by now.
   const tracing = await features.tracing?.load(version);
+  const names = new OfferedNames();
   const consoleHook =
-    config.listen.adminPort === 0 ? undefined : await features.console?.connect(config.observe.showContents);
+    config.listen.adminPort === 0
+      ? undefined
+      : await features.console?.connect({ inspects: config.observe.showContents, names });
   const telemetry = createTelemetry(config, features, log, {
     health,
     traceBackends: tracing?.traceBackends,
     consoleHook,
     otlp,
+    names,
   });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { limits, timeouts, sse, derived } = config;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { afterAll, expect, test } from 'vitest';
+import { OfferedNames } from '../../src/core/backend/offered-names.ts';
 import type { GatewayEvent } from '../../src/core/ops/gateway-events.ts';
 import { createHealthSink } from '../../src/core/ops/health/health-sink.ts';
 import { ServerHealth } from '../../src/core/ops/health/server-health.ts';
@@ -103,7 +104,7 @@ async function auditLinesOf(event: GatewayEvent): Promise<string[]> {
 }
 
 function consoleOf(event: GatewayEvent): string[] {
-  const record = new ConsoleRecord(false);
+  const record = new ConsoleRecord({ inspects: false, names: new OfferedNames() });
   record.receive(event);
   record.fold();
   const { calls, failures } = record.rates.recent('s');
@@ -148,7 +149,7 @@ test('a server that is removed is forgotten: its next line that is no message is
     logger: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
     isAtTerminal: false,
   });
-  const record = new ConsoleRecord(false);
+  const record = new ConsoleRecord({ inspects: false, names: new OfferedNames() });
   const receive = (event: GatewayEvent): void => {
     noise.receive(event);
     record.receive(event);

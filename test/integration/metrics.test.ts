@@ -269,3 +269,27 @@ test('on other addresses than those of this machine the log warns, and any host 
     403,
   );
 });
+
+test('counts the calls of each tool with --observe.toolMetrics: names that the server lists, and other for all others', async () => {
+  const { gateway, adminPort, server } = await startMeasured(everythingFixture, ['--observe.toolMetrics']);
+  const session = await initialize(gateway.url);
+  await session.request('tools/list');
+  await session.callTool('echo', { text: 'a' });
+  await session.callTool('echo', { text: 'b' });
+  await session.request('tools/call', { name: 'invented', arguments: {} });
+  await session.request('tools/call', { name: 'invented-too', arguments: {} });
+  const scraped = await scrape(adminPort);
+  const calls = (labels: object) => scraped.value('mcp_gangway_tool_calls_total', { server, ...labels });
+  expect(calls({ tool: 'echo', outcome: 'ok' })).toBe(2);
+  expect(calls({ tool: 'other', outcome: 'error' })).toBe(2);
+  expect(scraped.value('mcp_gangway_tool_server_seconds_count', { server, tool: 'echo' })).toBe(2);
+  expect(scraped.text).not.toMatch(/invented/);
+});
+
+test('counts no tools without the option', async () => {
+  const { gateway, adminPort } = await startMeasured(everythingFixture);
+  const session = await initialize(gateway.url);
+  await session.request('tools/list');
+  await session.callTool('echo', { text: 'a' });
+  expect((await scrape(adminPort)).value('mcp_gangway_tool_calls_total')).toBeUndefined();
+});

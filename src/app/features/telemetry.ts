@@ -41,13 +41,26 @@ export interface AuditLog {
 
 /** The status page (docs/status-page.md). */
 export interface ConsoleFeature {
-  /** @param inspects true if the page shows the contents of messages */
-  connect(inspects: boolean): Promise<ConsoleHook>;
+  connect(options: ConsoleOptions): Promise<ConsoleHook>;
+}
+
+/** The settings of the console. */
+export interface ConsoleOptions {
+  /** True if the page shows the contents of messages. */
+  readonly inspects: boolean;
+  /** The names of tools and prompts that the page may show as called. */
+  readonly names: Pick<OfferedNames, 'label'>;
 }
 
 /** Numbers, and their text for Prometheus (docs/reference/metrics.md). */
 export interface MetricsFeature {
-  create(): GatewayMetrics;
+  create(options: MetricsOptions): GatewayMetrics;
+}
+
+/** The settings of the metrics. */
+export interface MetricsOptions {
+  /** The names of tools that are labels; undefined for no metrics of tools. */
+  readonly toolNames: Pick<OfferedNames, 'label'> | undefined;
 }
 
 /** The numbers of a gateway. */

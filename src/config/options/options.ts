@@ -176,6 +176,9 @@ export const gatewayOptions = {
       file,
       'Destination of the audit log: stdout, stderr or a file. The log has one JSON line per request, without content. SIGHUP reopens the file.',
     ),
+    toolMetrics: turnedOn(
+      'Count the calls of each tool in metrics: the names that a server lists, at most 100 for each server. All other names count as other.',
+    ),
     otlpLogs: choice(
       ['log', 'audit', 'all', 'none'],
       'What goes to the OpenTelemetry collector as logs, if OTEL_EXPORTER_OTLP_ENDPOINT names one: the lines of the log, the records of the audit log, or both (all).',

@@ -1,14 +1,12 @@
 // The console: the status page and the playground on the admin port. Only this file is known outside.
 
+import type { ConsoleOptions } from '../../app/features/telemetry.ts';
 import type { ConsoleHook } from '../../core/ops/console-hook.ts';
 import { ConsoleRecord } from './record/console-record.ts';
 
-/**
- * Connects the console to a gateway.
- * @param inspects true if the page shows the contents of messages
- */
-export function connectConsole(inspects: boolean): ConsoleHook {
-  const record = new ConsoleRecord(inspects);
+/** Connects the console to a gateway. */
+export function connectConsole(options: ConsoleOptions): ConsoleHook {
+  const record = new ConsoleRecord(options);
   return {
     receive: record.receive,
     meter: record.traffic.meter,

@@ -17,7 +17,7 @@ describe('the catalogue', () => {
       expect(name.endsWith('_total')).toBe(type === 'counter');
       expect(name).not.toMatch(/_(ms|milliseconds|kb|mb|percent)(_|$)/);
       expect(help).toMatch(/^[A-Z].*\.$/);
-      for (const label of labels) expect(label.name).not.toMatch(/id$|session|user|principal|tool|uri/);
+      for (const label of labels) expect(label.name).not.toMatch(/id$|session|user|principal|uri/);
       expect(bounds).toEqual([...bounds].sort((a, b) => a - b));
       expect(bounds.length > 0).toBe(type === 'histogram');
     },

@@ -102,6 +102,8 @@ const histogram = (name: string, help: string, bounds: readonly number[], labels
 const ownBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const redisBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const serverBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+/** Few, because each tool has them. */
+const toolBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const startBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
 /**
@@ -152,6 +154,17 @@ export const catalogue = {
     'Time that the gateway adds, including Redis. For the request: from the arrival of its last byte until it is sent to the server. For the response: from its arrival until it is sent to the client.',
     ownBounds,
     [server, era],
+  ),
+  toolCalls: counter(
+    'tool_calls_total',
+    'Completed calls of each tool, by outcome, with --observe.toolMetrics. The names are those that the server has listed, at most 100 for each server. All other names are other.',
+    [server, { name: 'tool' }, oneOf('outcome', ...outcomesOf('tools/call'))],
+  ),
+  toolSeconds: histogram(
+    'tool_server_seconds',
+    'Time from sending a call of a tool to the server until its answer is read, with --observe.toolMetrics. It excludes request_wait_seconds.',
+    toolBounds,
+    [server, { name: 'tool' }],
   ),
   faults: {
     ...counter('faults_total', 'Requests that ended with an error from the gateway, by reason.', [server, reason]),

@@ -1,5 +1,6 @@
 // Record: the data about sessions, calls and servers that is collected for the status page.
 
+import type { ConsoleOptions } from '../../../app/features/telemetry.ts';
 import type { BackendEnd } from '../../../core/backend/backend.ts';
 import type { GatewayEvent } from '../../../core/ops/gateway-events.ts';
 import { contain } from '../../../core/util/boundary.ts';
@@ -34,7 +35,7 @@ export class ConsoleRecord {
   readonly rates = new CallRates();
   readonly failing = new FailingSpells();
   readonly failures = new SessionFailures();
-  readonly tools = new ToolCounts();
+  readonly tools: ToolCounts;
   readonly refusals = new Refusals();
   readonly resumes = new Resumes();
   readonly history = new History((server) => this.rates.timesOfMinute(server));
@@ -45,9 +46,9 @@ export class ConsoleRecord {
   #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param inspects true if the page shows the contents of messages */
-  constructor(inspects: boolean) {
+  constructor({ inspects, names }: ConsoleOptions) {
     this.inspects = inspects;
+    this.tools = new ToolCounts(names);
     this.tap = new MessageTap(inspects);
     this.backends = new ObservedBackends(this.tap);
   }

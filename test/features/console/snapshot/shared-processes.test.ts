@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { linkBackends } from '../../../../src/core/backend/link/link.ts';
+import { OfferedNames } from '../../../../src/core/backend/offered-names.ts';
 import { ConsoleRecord } from '../../../../src/features/console/record/console-record.ts';
 import { type ServerState, SnapshotBuilder } from '../../../../src/features/console/snapshot/snapshot-builder.ts';
 import { createFakeServer } from '../../../support/fake-backend.ts';
@@ -21,7 +22,7 @@ const files: ServerState = {
 
 /** Builds snapshots of a server whose sessions use these processes of 100 bytes each. */
 function createBuilder(processes: Readonly<Record<string, number>>): SnapshotBuilder {
-  const record = new ConsoleRecord(false);
+  const record = new ConsoleRecord({ inspects: false, names: new OfferedNames() });
   const server = createFakeServer();
   const pids = Object.values(processes);
   for (const [session, pid] of Object.entries(processes))

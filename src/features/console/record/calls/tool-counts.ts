@@ -1,9 +1,11 @@
+import type { ConsoleOptions } from '../../../../app/features/telemetry.ts';
 import type { EndedCall } from '../../../../core/call/call-events.ts';
+import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { BoundedMap } from '../../../../core/util/bounded-map.ts';
 import { describeFailure } from '../incidents/session-failures.ts';
 import { CallCounts } from './call-counts.ts';
 
-/** The tools that are kept for each server, and the bytes of their names (P8): a client decides which names it calls. */
+/** The tools and prompts that are kept for each server (P8). */
 const maxTools = 50;
 const nameBudget = { maxBytes: 16_384, maxEntryBytes: 512, bytesOf: (name: string): number => 2 * name.length };
 
@@ -65,19 +67,26 @@ class Tool {
   }
 }
 
-/** Counts calls by tool, so that the page can say which one fails or is slow. */
+/**
+ * Counts calls by tool, so that the page can say which one fails or is slow. A client can call any name, so a name that
+ * the server has not listed counts as `other`.
+ */
 export class ToolCounts {
+  readonly #names: ConsoleOptions['names'];
   readonly #byServer = new Map<string, BoundedMap<string, Tool>>();
   readonly #now: () => number;
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(names: ConsoleOptions['names'], now: () => number = () => performance.now()) {
+    this.#names = names;
     this.#now = now;
   }
 
   count(call: EndedCall): void {
-    const { origin, name } = call;
-    if (name === undefined) return;
+    const { origin, method, name: called } = call;
+    const { names: kind } = methodOf(method);
+    if (called === undefined || kind === undefined) return;
+    const name = this.#names.label(origin.server, kind, called);
     let tools = this.#byServer.get(origin.server);
     if (tools === undefined) {
       tools = new BoundedMap(maxTools, nameBudget);

@@ -2,6 +2,10 @@ import { expect, test } from 'vitest';
 import type { CallOutcome, EndedCall } from '../../../../../src/core/call/call-events.ts';
 import { periodMs, ToolCounts } from '../../../../../src/features/console/record/calls/tool-counts.ts';
 
+/** Names that the server has listed. */
+const names = new Set(['fast', 'slow', 'send', 'list']);
+const listed = { label: (_server: string, _kind: string, name: string) => (names.has(name) ? name : 'other') };
+
 type Kind = 'ok' | 'tool_error' | 'left';
 const ended = (name: string | undefined, kind: Kind = 'tool_error', { server = 'mail', ms = 5 } = {}) =>
   ({
@@ -10,7 +14,7 @@ const ended = (name: string | undefined, kind: Kind = 'tool_error', { server = '
   }) as EndedCall;
 
 test('tools have their calls, failures, times and last error: those that fail first, then the slowest', () => {
-  const tools = new ToolCounts(() => 0);
+  const tools = new ToolCounts(listed, () => 0);
   for (const call of [ended('fast', 'ok'), ended('slow', 'ok', { ms: 900 }), ended('send'), ended('send', 'ok')])
     tools.count(call);
   expect(tools.of('mail').shown).toMatchObject([
@@ -23,7 +27,7 @@ test('tools have their calls, failures, times and last error: those that fail fi
 
 test('the tool with the most failed calls of this period and the one before is named', () => {
   let now = 0;
-  const tools = new ToolCounts(() => now);
+  const tools = new ToolCounts(listed, () => now);
   for (const call of [ended('send'), ended('send'), ended('list'), ended(undefined)]) tools.count(call);
   for (let call = 0; call < 5; call += 1) tools.count(ended('list', call % 2 === 0 ? 'ok' : 'left'));
   tools.count(ended('other', 'tool_error', { server: 'files' }));
@@ -41,14 +45,18 @@ test('the tool with the most failed calls of this period and the one before is n
   expect(tools.worstOf('files')).toBeUndefined();
 });
 
-test('a client that invents names of tools fills no table, and the tools that are called now stay', () => {
-  const tools = new ToolCounts(() => 0);
+test('a client that invents names of tools fills no table: they count as one', () => {
+  const tools = new ToolCounts(listed, () => 0);
   for (let index = 0; index < 1_000; index += 1) {
     tools.count(ended(`invented-${index}`));
     tools.count(ended(`${'long'.repeat(200)}${index}`));
     tools.count(ended('send'));
   }
-  expect(tools.worstOf('mail')).toEqual({ name: 'send', failures: 1_000 });
+  expect(tools.worstOf('mail')).toEqual({ name: 'other', failures: 2_000 });
   const { shown, total } = tools.of('mail');
-  expect([shown.length, total]).toEqual([10, 50]);
+  expect(total).toBe(2);
+  expect(shown.map(({ name, calls }) => [name, calls])).toEqual([
+    ['other', 2_000],
+    ['send', 1_000],
+  ]);
 });
