@@ -14,7 +14,20 @@ export type ServerAddress =
       readonly processes: number;
       /** The client headers that policies of the servers see; undefined without such a policy. */
       readonly shown?: readonly string[] | undefined;
+      /** Those of the servers that get something of each client; undefined if there is none. */
+      readonly receivers?: readonly ViewReceiver[] | undefined;
     };
+
+/** A server of a view that gets headers, credentials or tokens of each client. */
+export interface ViewReceiver {
+  readonly name: string;
+  readonly forwardHeaders: readonly string[];
+  /** As they are configured. */
+  readonly credentials: Readonly<Record<string, string>>;
+  /** True for a STDIO server, which gets credentials as variables. */
+  readonly isLocal: boolean;
+  readonly exchangesTokens: boolean;
+}
 
 /** The transport at an http(s):// URL: Streamable HTTP, HTTP+SSE, or whichever the gateway detects. */
 export type TransportChoice = 'auto' | 'http' | 'sse';

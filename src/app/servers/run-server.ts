@@ -11,7 +11,7 @@ import type { OpenBackend } from '../../core/backend/backend.ts';
 import { failedBackend } from '../../core/backend/failed-backend.ts';
 import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
-import { withoutSenders } from '../../core/backend/link/sender-removal.ts';
+import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
 import { createWarmPool, type WarmPool } from '../../core/backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
 import { locate } from '../../core/backend/stdio/launch/locate-program.ts';
@@ -20,7 +20,7 @@ import { canWatchMemory } from '../../core/backend/stdio/processes/memory-limit.
 import { openStdio, type StdioOptions } from '../../core/backend/stdio/stdio-backend.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
-import { noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { noHeaders, withoutSender } from '../../core/protocol/http/forwarded-headers.ts';
 import { Introduction } from '../../core/server/introduction.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
@@ -77,7 +77,7 @@ export function openersOf(
   const asksAboutSenders = policySettings(config.policy) !== undefined;
   const wrap = (open: OpenBackend): OpenBackend => {
     const linked = linkBackends(open, interceptors);
-    return asksAboutSenders ? withoutSenders(linked) : linked;
+    return asksAboutSenders ? withMappedHeaders(linked, withoutSender) : linked;
   };
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);

@@ -1,8 +1,10 @@
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { parsedCredentials } from '../../config/options/client-credential-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
-import { withoutSenders } from '../../core/backend/link/sender-removal.ts';
+import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
 import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
+import { headersForMember } from '../../core/protocol/http/forwarded-headers.ts';
 import type { Server } from '../../core/server/server.ts';
 import { type Features, needed } from '../features/gateway-features.ts';
 import { version } from '../version.ts';
@@ -23,14 +25,18 @@ export function runView(
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const own = policySettings(config.policy)?.showHeaders;
   const shownHeaders = own === undefined ? address.shown : [...new Set([...own, ...(address.shown ?? [])])];
-  const memberOf = shownHeaders === undefined ? serverOf : withoutNeedlessSenders(serverOf);
+  const memberNeeds = address.receivers?.map(({ credentials, isLocal, ...needs }) => ({
+    ...needs,
+    credentials: parsedCredentials(credentials, isLocal),
+  }));
+  const getsNothing = shownHeaders === undefined && memberNeeds === undefined;
   const open = needed(features.views, 'views').open({
     config,
     address,
     version,
     cancelGraceMs,
     emit,
-    serverOf: memberOf,
+    serverOf: getsNothing ? serverOf : withOwnHeaders(serverOf),
   });
   const pool = createWarmPool({
     open: linkBackends(open, [...filterInterceptors(config, features), ...viewInterceptors(config.name)]),
@@ -41,6 +47,7 @@ export function runView(
   const server = {
     ...serverFacts(config, pool.open),
     shownHeaders,
+    memberNeeds,
     isRemote: true,
     sharesProcess: false,
     processes: address.processes,
@@ -51,11 +58,15 @@ export function runView(
   return { config, pool, openSibling: pool.open, server, modern: undefined };
 }
 
-/** The senders of requests go only to servers whose policy asks about them. */
-const withoutNeedlessSenders =
+/**
+ * A server of a view gets only its own part of what clients send for the servers. Nothing is changed where the servers
+ * of the view get nothing of their clients.
+ */
+const withOwnHeaders =
   (serverOf: (server: string) => Server | undefined) =>
   (name: string): Server | undefined => {
     const server = serverOf(name);
-    if (server === undefined || server.shownHeaders !== undefined) return server;
-    return { ...server, open: withoutSenders(server.open) };
+    if (server === undefined) return undefined;
+    const needs = { token: server.exchangesTokens === true, sender: server.shownHeaders !== undefined };
+    return { ...server, open: withMappedHeaders(server.open, (headers) => headersForMember(headers, name, needs)) };
   };

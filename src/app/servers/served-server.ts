@@ -2,7 +2,7 @@ import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import { canKeepProcesses, type KnownUsers, reuseOf, sharedByOf } from '../../config/servers/process-sharing.ts';
-import { isView } from '../../config/servers/views.ts';
+import { isView, receiversIn } from '../../config/servers/views.ts';
 import { minute } from '../../config/units.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkIfAny } from '../../core/backend/link/link.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
@@ -54,7 +54,8 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const { config } = running;
   const { share } = config;
   // Credentials of clients tell users apart, even without authentication.
-  const hasCredentials = share === 'user' && usesClientCredentials(config);
+  const isOfClients = usesClientCredentials(config) || receiversIn(config) !== undefined;
+  const hasCredentials = share === 'user' && isOfClients;
   const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
   const keeping = {
     open: running.server.open,

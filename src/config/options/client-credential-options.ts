@@ -35,10 +35,16 @@ interface CredentialSettings {
 }
 
 /** The client credentials that a server receives, parsed; undefined if it receives none. */
-export function configuredCredentials({ credentials, address }: CredentialSettings): ClientCredentials | undefined {
+export const configuredCredentials = ({ credentials, address }: CredentialSettings): ClientCredentials | undefined =>
+  parsedCredentials(credentials, address === undefined);
+
+/** As `configuredCredentials`. @param isLocal true for a STDIO server */
+export function parsedCredentials(
+  credentials: CredentialSettings['credentials'],
+  isLocal: boolean,
+): ClientCredentials | undefined {
   const given = Object.entries(credentials);
   if (given.length === 0) return undefined;
-  const isLocal = address === undefined;
   const parts = given.map(
     ([name, text]) => [isLocal ? name : name.toLowerCase(), parseCredential(text) ?? []] as const,
   );

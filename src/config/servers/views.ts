@@ -4,10 +4,12 @@ import { nearestName } from '../../core/util/text/nearest-name.ts';
 import type { ReportIssue } from '../issues.ts';
 import { usesClientCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, viewOptions } from '../options/options.ts';
+import type { ServerAddress, ViewReceiver } from '../server-url.ts';
 import type { ViewEntry } from '../sources/config-file.ts';
 import { resolveOptions } from '../sources/given-values.ts';
 import type { ValuesOf } from '../tree/branch.ts';
 import type { RemoteServer, ServerConfig } from './configured-servers.ts';
+import { exchangesTokens } from './identity-options.ts';
 import { policySettings } from './policy-option.ts';
 import { canKeepProcesses } from './process-sharing.ts';
 import { serverNameFault } from './server-name.ts';
@@ -68,16 +70,19 @@ function readView(
   }));
   if (findCollision(members) !== undefined)
     report(place, 'has two servers whose names could be confused; choose another separator, or other names');
-  if (chosen.some(usesClientCredentials))
+  if (chosen.some(({ auth }) => auth === 'upstream'))
     report(
       place,
-      (nameOf) =>
-        `has a server with ${nameOf('credentials')}, ${nameOf('forwardHeaders')} or token_exchange, which views do not pass on; leave that server out`,
+      (nameOf) => `has a server with ${nameOf('auth')} upstream, at which each client logs in; leave that server out`,
     );
   const keepers = chosen.filter(canKeepProcesses);
   const affinity = findAffinity(chosen, keepers, place, report);
+  const passed = passedTo(chosen);
+  // What each user gives the servers must not be mixed.
+  const share = passed.receivers !== undefined && common.share === 'all' ? 'user' : common.share;
   return {
     ...common,
+    share,
     scopes: scopesOf(chosen, members, filters.tools),
     ...filters,
     affinity,
@@ -88,14 +93,26 @@ function readView(
     warm: 0,
     probes: { everyMs: 0, required: false },
     name,
-    address: { transport: 'view', members, timeoutMs, processes: keepers.length, shown: shownBy(chosen) },
+    address: { transport: 'view', members, timeoutMs, processes: keepers.length, ...passed },
   };
 }
 
-/** The headers of clients that the policies of the servers see; undefined if none has a policy. */
-function shownBy(servers: readonly ServerConfig[]): readonly string[] | undefined {
-  const shown = servers.flatMap(({ policy }) => policySettings(policy) ?? []);
-  return shown.length === 0 ? undefined : [...new Set(shown.flatMap(({ showHeaders }) => showHeaders))];
+/** What the servers get of each client, and which headers their policies see; nothing where there is none. */
+function passedTo(
+  servers: readonly ServerConfig[],
+): Pick<Extract<ServerAddress, { readonly transport: 'view' }>, 'shown' | 'receivers'> {
+  const policies = servers.flatMap(({ policy }) => policySettings(policy) ?? []);
+  const receivers = servers.filter(usesClientCredentials).map((server) => ({
+    name: server.name,
+    forwardHeaders: server.forwardHeaders,
+    credentials: server.credentials,
+    isLocal: server.address === undefined,
+    exchangesTokens: exchangesTokens(server),
+  }));
+  return {
+    ...(policies.length > 0 && { shown: [...new Set(policies.flatMap(({ showHeaders }) => showHeaders))] }),
+    ...(receivers.length > 0 && { receivers }),
+  };
 }
 
 /**
@@ -149,6 +166,10 @@ function scopesOf(
     tools: Object.fromEntries(toolScopes),
   };
 }
+
+/** The servers of a view that get something of each client; undefined if none does, and for a server. */
+export const receiversIn = ({ address }: ServerConfig): readonly ViewReceiver[] | undefined =>
+  address?.transport === 'view' ? address.receivers : undefined;
 
 /** True for a view. */
 export const isView = ({ address }: ServerConfig): boolean => address?.transport === 'view';

@@ -20,6 +20,8 @@ export interface Server {
   readonly credentials?: ClientCredentials | undefined;
   /** True if the server gets a token of each user, in exchange for the user's access token (docs/decisions/0037). */
   readonly exchangesTokens?: boolean;
+  /** What each server of a view gets of its clients; absent where none gets anything. */
+  readonly memberNeeds?: readonly MemberNeeds[] | undefined;
   /**
    * Set if something decides about each request by its sender on its way to the server: the names of the headers that it
    * may see, in lower case.
@@ -54,12 +56,25 @@ export interface Server {
   readonly rerun: 'safe' | 'hints';
 }
 
+/** What a server of a view gets of each client. */
+export interface MemberNeeds {
+  readonly name: string;
+  readonly forwardHeaders: readonly string[];
+  readonly credentials: ClientCredentials | undefined;
+  readonly exchangesTokens: boolean;
+}
+
 /**
  * True for a server that gets headers, credentials or tokens of its clients, so that its answers may differ between
  * clients.
  */
-export const differsByClient = ({ forwardHeaders = [], credentials, exchangesTokens = false }: Server): boolean =>
-  forwardHeaders.length > 0 || credentials !== undefined || exchangesTokens;
+export const differsByClient = ({
+  forwardHeaders = [],
+  credentials,
+  exchangesTokens = false,
+  memberNeeds,
+}: Server): boolean =>
+  forwardHeaders.length > 0 || credentials !== undefined || exchangesTokens || memberNeeds !== undefined;
 
 /**
  * True if the server has refused the token of one client, where clients authorize at the server. That is a step of the

@@ -18,9 +18,16 @@ import type { CredentialMarks } from '../../keys/credential-marks.ts';
 import { nobody } from '../../protocol/affinity.ts';
 import { entryOf, type Reason } from '../../protocol/faults.ts';
 import { type CredentialResult, resolveCredentials } from '../../protocol/http/client-credentials.ts';
-import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import {
+  areHeadersTooLarge,
+  type ForwardedHeaders,
+  memberHeader,
+  noHeaders,
+  readForwardedHeaders,
+} from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { noQuotas, type Quotas } from '../../quota/quotas.ts';
+import type { MemberNeeds } from '../../server/server.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { ConnectionEvent, ConnectionMeters } from '../connection-events.ts';
@@ -106,22 +113,32 @@ export class Admission {
     if (nonce !== undefined) context.outgoing.setHeader('dpop-nonce', nonce);
     if (isChallenge(outcome)) return this.#refuse(context, outcome);
     context.identity = outcome;
-    const { credentials, affinity, exchangesTokens = false } = this.#options.server;
-    const values = exchangesTokens ? withTokenSubject(forwarded, outcome, context.incoming) : this.#own(forwarded);
-    if (typeof values === 'string') return { reason: values };
-    if (affinity?.readsSender) {
+    const { affinity, memberNeeds } = this.#options.server;
+    const found =
+      memberNeeds === undefined
+        ? this.#valuesOf(context, outcome, forwarded)
+        : valuesForMembers(memberNeeds, context, outcome);
+    if ('reason' in found) return found;
+    const { values, variables } = found;
+    const reserve = (owner: Principal): Verdict => this.#reserve(context, outcome, owner, values);
+    const markSender = (owner: Principal): Verdict | Promise<Verdict> => {
+      if (!affinity?.readsSender) return reserve(owner);
       const sender = affinity.readSender(context.headers, readClaims(outcome));
-      return this.#mark(context, sender, (mark = nobody) =>
-        this.#reserve(context, outcome, { ...outcome.principal, affinity: mark }, values),
-      );
-    }
-    if (credentials === undefined) return this.#reserve(context, outcome, outcome.principal, values);
-    const result = resolveCredentials(credentials, context.headers, readClaims(outcome), values);
+      return this.#mark(context, sender, (mark = nobody) => reserve({ ...owner, affinity: mark }));
+    };
+    if (variables === undefined) return markSender(outcome.principal);
+    return this.#mark(context, variables, (mark = '') => markSender({ ...outcome.principal, credentials: mark }));
+  }
+
+  /** The values of a request for the server, or why it is refused. */
+  #valuesOf(context: HttpContext, identity: Identity, forwarded: ForwardedHeaders): ClientValues | Challenge {
+    const { credentials, exchangesTokens = false } = this.#options.server;
+    const values = exchangesTokens ? withTokenSubject(forwarded, identity, context.incoming) : this.#own(forwarded);
+    if (typeof values === 'string') return { reason: values };
+    if (credentials === undefined) return { values };
+    const result = resolveCredentials(credentials, context.headers, readClaims(identity), values);
     if (!result.ok) return createChallenge(result);
-    if (credentials.as === 'headers') return this.#reserve(context, outcome, outcome.principal, result.values);
-    return this.#mark(context, result.values, (mark = '') =>
-      this.#reserve(context, outcome, { ...outcome.principal, credentials: mark }, result.values),
-    );
+    return { values: result.values, variables: credentials.as === 'variables' ? result.values : undefined };
   }
 
   /** A challenge of the server comes back by the headers of the request, so these belong to one request alone. */
@@ -133,7 +150,7 @@ export class Admission {
   async #mark(
     context: HttpContext,
     values: ForwardedHeaders | undefined,
-    admit: (mark: string | undefined) => Verdict,
+    admit: (mark: string | undefined) => Verdict | Promise<Verdict>,
   ): Promise<Verdict> {
     const { marks, server } = this.#options;
     let mark: string | undefined;
@@ -174,6 +191,38 @@ function findRefusedHeader(headers: IncomingHttpHeaders, reason: Reason): Refusa
   if (reason === 'origin_not_allowed') return { why: 'Origin', seen: printableText(headers.origin) };
   if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: printableText(headers.host) };
   return undefined;
+}
+
+/** What the server gets of a client. */
+interface ClientValues {
+  readonly values: ForwardedHeaders;
+  /** Those with which a process starts, and which therefore say whose it is; undefined for none. */
+  readonly variables?: ForwardedHeaders | undefined;
+}
+
+/** The values of a request for the servers of a view, each under the name of its server. */
+function valuesForMembers(
+  members: readonly MemberNeeds[],
+  { headers, incoming }: HttpContext,
+  identity: Identity,
+): ClientValues | Challenge {
+  const all: Record<string, string> = {};
+  const variables: Record<string, string> = {};
+  for (const { name, forwardHeaders, credentials } of members) {
+    const forwarded = readForwardedHeaders(headers, forwardHeaders);
+    if (forwarded === 'too_large') return { reason: 'forwarded_too_large' };
+    const result = credentials && resolveCredentials(credentials, headers, readClaims(identity), forwarded);
+    if (result?.ok === false) return createChallenge(result);
+    const values = result?.values ?? forwarded;
+    if (Object.keys(values).length === 0) continue;
+    all[memberHeader(name)] = JSON.stringify(values);
+    if (credentials?.as === 'variables') variables[name] = JSON.stringify(values);
+  }
+  const exchanges = members.some(({ exchangesTokens }) => exchangesTokens);
+  const values = exchanges ? withTokenSubject(all, identity, incoming) : all;
+  if (typeof values === 'string') return { reason: values };
+  if (areHeadersTooLarge(values)) return { reason: 'forwarded_too_large' };
+  return Object.keys(variables).length === 0 ? { values } : { values, variables };
 }
 
 /** Keys and proxies name a user without claims: the user becomes the claim `sub`. */

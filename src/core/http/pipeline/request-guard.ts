@@ -22,9 +22,12 @@ export type RequestGuard = (
 
 /** Creates the guard of a server's endpoints. */
 export function createRequestGuard({ server, originRules, identityHeaders = [] }: RequestGuardOptions): RequestGuard {
-  const { forwardHeaders = [], credentials, affinity } = server;
-  const forServer = [...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])];
-  const single = new Set([...forServer, ...identityHeaders, ...(affinity?.headers ?? [])]);
+  const { forwardHeaders = [], credentials, affinity, memberNeeds = [], shownHeaders = [] } = server;
+  const forServer = [{ forwardHeaders, credentials }, ...memberNeeds].flatMap((needs) => [
+    ...needs.forwardHeaders,
+    ...(needs.credentials ? credentialHeaders(needs.credentials) : []),
+  ]);
+  const single = new Set([...forServer, ...shownHeaders, ...identityHeaders, ...(affinity?.headers ?? [])]);
   // Nearly all requests name the same host, so the last allowed one is kept.
   let allowedHost: string | undefined;
   return ({ headers, rawHeaders, httpVersionMinor }) => {

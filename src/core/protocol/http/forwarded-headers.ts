@@ -1,6 +1,7 @@
 // src/core/protocol/http: reads and writes the HTTP headers that MCP and the gateway's options give a meaning.
 
 import { createHash } from 'node:crypto';
+import { parseBounded } from '../json.ts';
 
 /**
  * The headers of a client's request that its server receives, by name in lower case. A server that is a process of the
@@ -63,18 +64,40 @@ export const senderHeader = ':sender';
 /** Names the server whose policy has already decided about the request. */
 export const decidedHeader = ':decided';
 
-/** The headers as the server gets them. */
+/** The headers without what says who has sent the request. */
 export function withoutSender(forwarded: ForwardedHeaders): ForwardedHeaders {
   if (!Object.hasOwn(forwarded, senderHeader) && !Object.hasOwn(forwarded, decidedHeader)) return forwarded;
   const { [senderHeader]: _sender, [decidedHeader]: _decided, ...rest } = forwarded;
   return rest;
 }
 
+/** Names what one server of a view gets of a client: its headers or variables, as JSON. */
+export const memberHeader = (server: string): string => `:for ${server}`;
+
+/**
+ * The headers for one server of a view: those under its name, and of the others only what it needs.
+ * @param needs `token` for a server that exchanges its users' tokens, `sender` for one that has a policy
+ */
+export function headersForMember(
+  forwarded: ForwardedHeaders,
+  server: string,
+  needs: { readonly token: boolean; readonly sender: boolean },
+): ForwardedHeaders {
+  const own = forwarded[memberHeader(server)];
+  const kept = [...(needs.token ? [subjectTokenHeader, subjectHeader] : []), ...(needs.sender ? [senderHeader] : [])];
+  const shared = kept.flatMap((name) => {
+    const value = forwarded[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const values = own === undefined ? {} : (parseBounded(own, maxForwardedBytes) as ForwardedHeaders);
+  return shared.length === 0 && own === undefined ? noHeaders : { ...values, ...Object.fromEntries(shared) };
+}
+
 /** Headers that name the trace of a request, and say nothing about its sender. */
 const traceHeaders = ['traceparent', 'tracestate', 'baggage'];
 
 /** A user has another token every few minutes, and stays the same client of the server. */
-const notIdentifying: ReadonlySet<string> = new Set([...traceHeaders, subjectTokenHeader, decidedHeader]);
+const notIdentifying: ReadonlySet<string> = new Set([...traceHeaders, subjectTokenHeader, senderHeader, decidedHeader]);
 
 /**
  * Returns a digest of the headers that identify a server's client. Equal headers give equal digests, and no header can

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { type ForwardedHeaders, noHeaders, withoutSender } from '../../../core/protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import { createMessage, type Message, memberRange, withId } from '../../../core/protocol/message/message.ts';
 import { type ClientFeature, capabilitiesOf, readClientFeatures } from '../../../core/protocol/methods/askable.ts';
@@ -285,8 +285,9 @@ export class Groups {
       capabilitiesText: capabilitiesOf(askable),
       forwarded,
     });
-    if (forwarded === undefined || forwarded === noHeaders) return clientWith('');
-    return marks.markOf(server.name, forwarded).then(clientWith);
+    const identifying = withoutSender(forwarded ?? noHeaders);
+    if (Object.keys(identifying).length === 0) return clientWith('');
+    return marks.markOf(server.name, identifying).then(clientWith);
   }
 
   /** Returns the owner of the sessions that a principal uses. */
