@@ -166,7 +166,7 @@ export class GatewayTasks {
     const isStored =
       (await this.#listen(owner)) &&
       (!isKept || (await this.#write(keepRequest))) &&
-      (await this.#set(id, task.record));
+      (await this.#setState(task));
     if (isStored && isWanted()) {
       this.#options.onTask({ server, what: 'created', tool, principal, durationMs: 0, reason: undefined });
       return task;
@@ -424,7 +424,7 @@ export class GatewayTasks {
       let isStored = true;
       while (storing.isStale && !task.isOver) {
         storing.isStale = false;
-        const set = () => this.#setOrFail(task.id, task.record);
+        const set = () => this.#setStateOrFail(task);
         isStored = await this.#write(() => retryWhileUnavailable(set, AbortSignal.timeout(storeWaitMs)));
       }
       this.#storing.delete(task);
@@ -454,6 +454,16 @@ export class GatewayTasks {
     await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
     await this.#announce(id);
     return parseTask(kept);
+  }
+
+  #setState(task: RunningTask): Promise<boolean> {
+    return this.#write(() => this.#setStateOrFail(task));
+  }
+
+  async #setStateOrFail(task: RunningTask): Promise<void> {
+    const { record } = task;
+    await this.#setOrFail(task.id, record);
+    task.noteStored(record);
   }
 
   #set(id: string, record: TaskRecord): Promise<boolean> {

@@ -67,6 +67,8 @@ export class RunningTask implements Continuation {
   #open = new Map<string, string>();
   #questionsText: Buffer = nothing;
   #newsTimer: NodeJS.Timeout | undefined;
+  /** The point that the store has. */
+  #storedPoint: string | undefined;
 
   constructor(id: string, facts: TaskFacts, host: RunningTaskHost) {
     this.id = id;
@@ -82,6 +84,11 @@ export class RunningTask implements Continuation {
     return { facts: this.#facts, text: this.#questionsText };
   }
 
+  /** The store has this state. */
+  noteStored({ facts }: TaskRecord): void {
+    this.#storedPoint = facts.point;
+  }
+
   /** The call that has become this task. */
   attach(call: TaskCall): void {
     this.#call = call;
@@ -92,6 +99,7 @@ export class RunningTask implements Continuation {
   async goOn(call: TaskCall, { facts, text }: TaskRecord): Promise<void> {
     this.attach(call);
     const { point, round } = facts;
+    this.#storedPoint = point;
     if (round !== undefined) {
       const members = text.length === 0 ? undefined : scanObject(text);
       const { keys, starts, ends } = typeof members === 'object' ? members : noMembers;
@@ -245,7 +253,8 @@ export class RunningTask implements Continuation {
       if (this.isOver || this.#facts.status === 'input_required') return;
       const point = this.#call?.point();
       if (point === undefined) this.#awaitPoint();
-      else if (point !== this.#facts.point) this.#store();
+      // Whoever shows the state has seen the point, too, so the newest facts do not say whether it is stored.
+      else if (point !== this.#storedPoint) this.#store();
     };
     setTimeout(look, pointMs).unref();
   }

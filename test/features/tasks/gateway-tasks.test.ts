@@ -229,6 +229,19 @@ describe('[P3] a task whose instance is lost', () => {
     expect([...b.told, ...c.told]).toEqual(['completed']);
   });
 
+  it('is read on where it is known since its beginning, also if an operator has looked at it meanwhile', async () => {
+    const { start, lose } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    a.call.hasPoint = true;
+    const id = ids(await a.begin());
+    a.call.point = () => 'here';
+    expect(a.tasks.list()).toHaveLength(1);
+    await waitFor(async () => ((await b.tasks.find(id, ada))?.facts.point === 'here' ? true : undefined));
+    lose('a');
+    await b.tasks.find(id, ada, b.open);
+    await waitFor(() => (b.followed.length === 1 ? true : undefined));
+  });
+
   it('is read on again after the loss of the next one, and fails if nothing can be read', async () => {
     const { start, lose } = createInstances();
     const [a, b, c] = [start('a'), start('b'), start('c')];
