@@ -35,6 +35,12 @@ export const runs = {
     command: [...vitest, 'test/cluster/kill-random.test.ts'],
     env: { KILL_RUNS: '1000' },
   },
+  tasks: {
+    what: '10,000 calls become tasks, while instances are killed and drained and Redis restarts, in a quarter of an hour.',
+    needsBuild: true,
+    command: [...vitest, 'test/cluster/tasks-random.test.ts'],
+    env: { TASKS: '10000' },
+  },
   'store-kills': {
     what: 'A single instance with its store in files is killed 200 times, and restarts with 100 sessions; its files lose a bit 1,000 times.',
     needsBuild: true,

@@ -192,6 +192,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const tasks = features.tasks?.create({
     values: store.values,
     changes: store.changes,
+    reservations: store.reservations,
     instances: { current: () => sessions.instance, isAlive: (instance) => sessions.isAlive(instance) },
     ttlMs: config.tasks.ttlMs,
     maxRunMs: timeouts.requestTotalMs,

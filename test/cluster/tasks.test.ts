@@ -5,7 +5,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Cluster } from '../support/cluster.ts';
 import { modernFixture, root } from '../support/gateway.ts';
 import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
-import { awaitTask, callForTask, cancelTask, getTask, listenToTasks, type TaskView, updateTask } from '../support/task-client.ts';
+import {
+  awaitTask,
+  callForTask,
+  cancelTask,
+  getTask,
+  listenToTasks,
+  type TaskView,
+  updateTask,
+} from '../support/task-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { settle, startFastCluster, stopSound, urlOf } from './fast.ts';
 

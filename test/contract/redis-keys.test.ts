@@ -33,11 +33,11 @@ describe('the keys of the Redis store', () => {
     const keys = (await redis.cli('KEYS', '*')).split('\n');
     const digest = '[A-Za-z0-9_-]{43}';
     const form = new RegExp(
-      `^${prefix}:(birth|changes|addresses|(secret|rate|outcome|owner|used|task):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:lease)$`,
+      `^${prefix}:(birth|changes|addresses|(secret|rate|reserved|outcome|owner|used|task):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:lease)$`,
     );
     for (const key of keys) expect(key).toMatch(form);
-    // A lease and a dead one; four of a session and the tombstone of another; a secret, a rate, an outcome, an owner, a used name and a task; the lease of `me`, the addresses, the changes and the birth.
-    expect(keys).toHaveLength(hostileIds.length * 13 + 4);
+    // A lease and a dead one; four of a session and the tombstone of another; a secret, a rate, what is reserved, an outcome, an owner, a used name and a task; the lease of `me`, the addresses, the changes and the birth.
+    expect(keys).toHaveLength(hostileIds.length * 14 + 4);
     await store.close();
   });
 
@@ -66,7 +66,7 @@ describe('the keys of the Redis store', () => {
     const store = await openRedisStore({ url: redis.url, prefix: freshPrefix(), limits, recordTtlMs: 90_000 });
     await useAll(store, 's');
     const keys = (await redis.cli('KEYS', '*')).split('\n');
-    expect(keys).toHaveLength(17);
+    expect(keys).toHaveLength(18);
     for (const key of keys) {
       const ttlMs = Number(await redis.cli('PTTL', key));
       expect(ttlMs, key).toBeGreaterThan(0);

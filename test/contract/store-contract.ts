@@ -7,6 +7,7 @@ import { limitsContract } from './limits-contract.ts';
 import { ratesContract } from './rates-contract.ts';
 import { readContract } from './read-contract.ts';
 import { recordsContract } from './records-contract.ts';
+import { reservationsContract } from './reservations-contract.ts';
 import { sessionsContract } from './sessions-contract.ts';
 import { createFixture, type MakeStore } from './store-fixture.ts';
 import { storeModelProperty } from './store-model.ts';
@@ -33,6 +34,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   valuesContract(name, fixture);
   changesContract(name, fixture);
   ratesContract(name, fixture);
+  reservationsContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {
     it('does what the model does, for any sequence of appends, reads, takeovers, registrations, ends and passing time', async () => {

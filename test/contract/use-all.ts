@@ -6,7 +6,7 @@ const callId = 'call-{id}\r\n*';
 
 /** Does everything that a store can do, under these names. */
 export async function useAll(store: ClusterStore, id: string): Promise<void> {
-  const { sessions, log, instances, values, changes, rates } = store;
+  const { sessions, log, instances, values, changes, rates, reservations } = store;
   const text = Buffer.from('{}');
   for (const kind of ['secret', 'outcome', 'owner', 'used', 'task'] as const) {
     await values.set(kind, id, text, 60_000);
@@ -14,6 +14,7 @@ export async function useAll(store: ClusterStore, id: string): Promise<void> {
     await values.get(kind, id);
   }
   await rates.use(id, 60_000);
+  await reservations.reserve(id, `${id} item`, 1, 60_000, { items: 1, amount: 1 });
   const unfollow = await changes.subscribe(id, { onChange: () => undefined, onMissed: () => undefined });
   await changes.publish(id, text);
   unfollow();

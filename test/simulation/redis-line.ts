@@ -12,7 +12,7 @@ const slowestMs = 12;
 /** A command without an answer after this time has an unknown outcome. */
 const answerWithinMs = 5_000;
 
-const parts = ['log', 'sessions', 'instances', 'values', 'rates', 'changes'] as const;
+const parts = ['log', 'sessions', 'instances', 'values', 'rates', 'reservations', 'changes'] as const;
 
 /** A store runs a command as the master, as the replica that takes over next, or as another replica. */
 type Role = 'master' | 'next' | 'other';

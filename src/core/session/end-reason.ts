@@ -72,7 +72,8 @@ export function faultBeforeStart(reason: SessionEndReason): Reason {
   return reason === 'store_unavailable' || reason === 'internal' ? reason : 'unknown_session';
 }
 
-const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' || reason === 'released';
+/** True if the session ends because its instance stops. */
+export const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' || reason === 'released';
 
 /**
  * Ends a call with its session. A cancelled call gets no response (2025-11-25, basic/utilities/cancellation), unless

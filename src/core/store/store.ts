@@ -4,6 +4,7 @@ import type { Instances } from './instances.ts';
 import type { SessionRecords } from './session-records.ts';
 import type { Changes } from './shared/changes.ts';
 import type { Rates } from './shared/rates.ts';
+import type { Reservations } from './shared/reservations.ts';
 import type { Values } from './shared/values.ts';
 
 /**
@@ -19,6 +20,7 @@ export interface Store {
   readonly values: Values;
   readonly changes: Changes;
   readonly rates: Rates;
+  readonly reservations: Reservations;
   /** Returns for how many milliseconds the store has answered without a break; 0 while it does not answer. */
   healthyForMs(): number;
   /** Calls the listener whenever the store answers again after an outage. The last writes before it may be lost. */

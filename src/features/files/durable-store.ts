@@ -9,13 +9,14 @@ import type { StoredChanges } from './stored-changes.ts';
  * is reported when it is in the files. While the files cannot be written, a change is refused before it takes effect.
  * A change whose write failed stays in the tables and in the queue: its repetition finds it done and waits for the files.
  *
- * Rates and announced changes are not kept. They matter for seconds, and nobody subscribes across a restart.
+ * Rates, reservations and announced changes are not kept. They matter for seconds, the tables themselves have a limit, and
+ * nobody subscribes across a restart.
  */
 export function createDurableStore(
   tables: MemoryTables,
   engine: Engine,
   stored: StoredChanges,
-): Pick<ClusterStore, 'log' | 'sessions' | 'values' | 'changes' | 'rates'> {
+): Pick<ClusterStore, 'log' | 'sessions' | 'values' | 'changes' | 'rates' | 'reservations'> {
   const { sessions, values } = tables;
   /** Sessions whose newest events may not be in the files yet. A reader waits for these (P5). */
   const unsettled = new Set<string>();
@@ -126,5 +127,6 @@ export function createDurableStore(
     },
     changes: tables.changes,
     rates: tables.rates,
+    reservations: tables.reservations,
   };
 }

@@ -30,10 +30,14 @@ export interface Keys {
   value(kind: ValueKind, name: string): string;
   /** String: the time at which the debt of a rate is paid. */
   rate(name: string): string;
+  /** Hash: what the items of a name take. */
+  reserved(name: string): string;
   /** Stream: the changes that instances announce to each other. */
   readonly changes: string;
   /** The form of a change's topic in that stream. */
   topic(name: string): string;
+  /** The form of an item's name in the hash of what is reserved. */
+  item(name: string): string;
 }
 
 /**
@@ -54,8 +58,10 @@ export function createKeys(prefix: string): Keys {
     storeGeneration: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digest,
+    item: digest,
     value: (kind, name) => `${prefix}:${kind}:${digest(name)}`,
     rate: (name) => `${prefix}:rate:${digest(name)}`,
+    reserved: (name) => `${prefix}:reserved:${digest(name)}`,
   };
 }
 

@@ -13,7 +13,7 @@ import { createRedisRecords } from './records/redis-records.ts';
 import { createLifetimes } from './redis-access.ts';
 import { createRunScript } from './script.ts';
 import { createRedisChanges } from './shared/redis-changes.ts';
-import { createRedisRates, createRedisValues } from './shared/redis-values.ts';
+import { createRedisRates, createRedisReservations, createRedisValues } from './shared/redis-values.ts';
 
 /**
  * The longest wait before the next attempt to connect, also as a fraction of a lease. Another instance may take
@@ -81,6 +81,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     values: createRedisValues(access),
     changes,
     rates: createRedisRates(access),
+    reservations: createRedisReservations(access),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {

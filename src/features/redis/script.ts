@@ -19,7 +19,7 @@ const scriptNames = [
   ...(['append', 'read'] as const),
   ...(['create', 'change', 'register', 'take-over', 'end'] as const),
   ...(['join', 'store-generation', 'declare-dead'] as const),
-  ...(['announce', 'use-rate'] as const),
+  ...(['announce', 'use-rate', 'reserve'] as const),
 ];
 export type ScriptName = (typeof scriptNames)[number];
 

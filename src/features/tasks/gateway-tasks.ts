@@ -8,7 +8,10 @@ import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';
 import { StoreUnavailable, tryStore } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { errorOf, RunningTask, type TaskCall } from './running-task.ts';
-import { formatTask, inStatus, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
+import { isOpen, leftMs, StoredTasks } from './stored-tasks.ts';
+import { inStatus, type TaskFacts, type TaskRecord } from './task-record.ts';
+import { TaskRoom } from './task-room.ts';
+import { TaskWatches } from './task-watches.ts';
 
 /** Whose a task is: the client and the server that it was made for. Nobody else can see the task (P11). */
 export interface TaskClient {
@@ -30,17 +33,6 @@ const idPrefix = 'gangway-';
 /** True for the id of a task that the gateway may have made. */
 export const isGatewayTask = (id: unknown): id is string => typeof id === 'string' && id.startsWith(idPrefix);
 
-/** Unfinished and kept tasks of one client, those that it watches, and all bytes that the tasks of this instance take (P8). */
-const maxTasksOfAsker = 1_000;
-const maxBytesOfAsker = 16 * 1024 * 1024;
-const maxBytes = 64 * 1024 * 1024;
-
-/** How often a watched task is looked at, in milliseconds, if nothing is announced. */
-const watchMs = 5_000;
-
-/** What a task takes beside its texts. */
-const emptyTaskBytes = 2 * 1024;
-
 /** The longest request that is kept with its task (P8). The call of a longer one ends with its instance. */
 const maxRequestBytes = 64 * 1024;
 
@@ -52,12 +44,6 @@ const maxMoves = 100;
 
 /** How long a state that must not get lost waits for a store that is away, in milliseconds. */
 const storeWaitMs = 30_000;
-
-/** A task of this instance that is not forgotten yet. */
-interface KeptTask {
-  readonly asker: string;
-  bytes: number;
-}
 
 /** A task as the operator sees it. */
 export interface ShownTask {
@@ -81,20 +67,18 @@ interface Storing {
 /**
  * The tasks that the gateway makes of calls (SEP-2663). The instance that runs a call owns its task and stores its
  * states; every instance reads them, and passes answers and cancellations on to the owner. An end is stored once: who
- * comes first decides, so a task ends once, and the same for everybody.
+ * comes first decides, so a task ends once, and the same for everybody. If the owner is lost, one other instance goes on.
  */
 export class GatewayTasks {
   readonly #options: TasksOptions;
+  readonly #stored: StoredTasks;
+  readonly #room: TaskRoom;
+  readonly #watches: TaskWatches;
   readonly #running = new Map<string, RunningTask>();
-  readonly #kept = new Map<string, KeptTask>();
-  readonly #ofAsker = new Map<string, { count: number; bytes: number }>();
-  #bytes = 0;
   /** The tasks whose state is being stored. */
   readonly #storing = new Map<RunningTask, Storing>();
   /** The tasks that this instance takes over at the moment. */
   readonly #taken = new Map<string, Promise<TaskRecord>>();
-  /** How many tasks each client watches here. */
-  readonly #watchers = new Map<string, number>();
   /** The name under which this instance listens for answers and cancellations, and how to stop. */
   #listening: { readonly name: string; readonly done: Promise<(() => void) | undefined> } | undefined;
   #isLeaving = false;
@@ -102,6 +86,9 @@ export class GatewayTasks {
 
   constructor(options: TasksOptions) {
     this.#options = options;
+    this.#stored = new StoredTasks(options);
+    this.#room = new TaskRoom(options);
+    this.#watches = new TaskWatches({ stored: this.#stored, onFailed: (cause) => options.onFailed(cause) });
   }
 
   /** The number of calls that run as tasks here. */
@@ -144,10 +131,9 @@ export class GatewayTasks {
     const asker = digestOf(of);
     const { request } = call;
     const isKept = request.text.length <= maxRequestBytes;
-    const requestBytes = isKept || call.mayAsk ? request.text.length : 0;
-    const isFull = (this.#ofAsker.get(asker)?.count ?? 0) >= maxTasksOfAsker;
-    if (this.#isClosed || isFull || !this.#hasRoom(asker, emptyTaskBytes + requestBytes)) return undefined;
-    const { values, instances, ttlMs, maxRunMs } = this.#options;
+    const textBytes = isKept || call.mayAsk ? request.text.length : 0;
+    if (this.#isClosed || !this.#room.hasRoomHere(textBytes)) return undefined;
+    const { instances, ttlMs, maxRunMs } = this.#options;
     const id = idPrefix + randomBytes(18).toString('base64url');
     const owner = instances.current();
     const now = Date.now();
@@ -160,12 +146,13 @@ export class GatewayTasks {
     const facts: TaskFacts = { status: 'working', owner, asker, server, tool, principal, ...times, ...goingOn };
     const task = this.#createTask(id, facts);
     task.attach(call);
-    this.#note(id, asker, emptyTaskBytes + requestBytes);
+    this.#room.noteHere(id, textBytes);
     this.#running.set(id, task);
-    const keepRequest = () => values.set('task', requestOf(id), request.text, times.ttlMs);
+    const isReserved = await this.#reserve(asker, id, textBytes, times.ttlMs);
     const isStored =
+      isReserved &&
       (await this.#listen(owner)) &&
-      (!isKept || (await this.#write(keepRequest))) &&
+      (!isKept || (await this.#write(() => this.#stored.setRequest(id, request.text, times.ttlMs)))) &&
       (await this.#setState(task));
     if (isStored && isWanted()) {
       this.#options.onTask({ server, what: 'created', tool, principal, durationMs: 0, reason: undefined });
@@ -174,8 +161,18 @@ export class GatewayTasks {
     // Nobody was told of it.
     task.isOver = true;
     this.#forget(id);
-    if (isStored) await this.#write(() => values.set('task', id, nothing, 1));
+    if (isReserved) await this.#write(() => this.#room.release(asker, id));
+    if (isStored) await this.#write(() => this.#stored.discard(id));
     return undefined;
+  }
+
+  /** Reserves room in the store. False if there is none, or if the store is away. */
+  async #reserve(asker: string, id: string, textBytes: number, ttlMs: number): Promise<boolean> {
+    let isReserved = false;
+    await this.#write(async () => {
+      isReserved = await this.#room.reserve(asker, id, textBytes, ttlMs);
+    });
+    return isReserved;
   }
 
   #createTask(id: string, facts: TaskFacts): RunningTask {
@@ -185,7 +182,7 @@ export class GatewayTasks {
       store: () => this.#storeState(task),
       end: (record) => detach('request', this.#end(id, record)),
       sendAgain: (reason) => detach('request', this.#sendAgain(task, reason)),
-      answersFor: (keys) => this.#answersFor(id, keys),
+      answersFor: (keys) => this.#stored.answers(id, keys),
     });
     return task;
   }
@@ -195,16 +192,9 @@ export class GatewayTasks {
    * @param open opens the call if its instance is lost and this one goes on with it
    */
   async find(id: string, of: TaskClient, open?: CallOpener): Promise<TaskRecord | undefined> {
-    const { values } = this.#options;
-    const [state, found] = await Promise.all([values.get('task', id), values.get('task', endOf(id))]);
-    // The end may have been stored between the two, with a state that says so and has no result.
-    const isEnded = state !== undefined && state.length > 0 && !isOpen(parseTask(state).facts);
-    const end = found ?? (isEnded ? await values.get('task', endOf(id)) : undefined);
-    const stored = end ?? state;
-    if (stored === undefined || stored.length === 0 || (isEnded && end === undefined)) return undefined;
-    const record = parseTask(stored);
-    if (record.facts.asker !== digestOf(of)) return undefined;
-    if (end !== undefined || (await this.#isRunning(id, record.facts.owner))) return record;
+    const record = await this.#stored.find(id);
+    if (record === undefined || record.facts.asker !== digestOf(of)) return undefined;
+    if (!isOpen(record.facts) || (await this.#isRunning(id, record.facts.owner))) return record;
     const taking = this.#taken.get(id) ?? this.#takeOver(id, record, open);
     this.#taken.set(id, taking);
     try {
@@ -222,13 +212,12 @@ export class GatewayTasks {
     const record = await this.find(id, of, open);
     if (record === undefined) return false;
     if (record.facts.status !== 'input_required') return true;
-    const { values } = this.#options;
     const asked = keysOf(record.text);
     const taken = [...answers].filter(([key]) => asked.has(key));
     // Stored first: the client does not send them again.
     const kept = await Promise.all(
       taken.map(async ([key, text]) => {
-        const first = await values.keep('task', answerOf(id, key), text, leftMs(record.facts));
+        const first = await this.#stored.keepAnswer(id, key, text, leftMs(record.facts));
         return [key, first] as const;
       }),
     );
@@ -256,58 +245,15 @@ export class GatewayTasks {
 
   /** How many more tasks a client may watch at this instance (P8). */
   roomToWatch(of: TaskClient): number {
-    return maxTasksOfAsker - (this.#watchers.get(digestOf(of)) ?? 0);
+    return this.#watches.roomOf(digestOf(of));
   }
 
   /**
    * Tells of a task of this client: its state now, and each later one up to its end. Resolves with the function that
    * stops it. Rejects with `StoreUnavailable`.
    */
-  async watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void, open?: CallOpener): Promise<() => void> {
-    const asker = digestOf(of);
-    this.#watchers.set(asker, (this.#watchers.get(asker) ?? 0) + 1);
-    let told: string | undefined;
-    let isLooking = false;
-    let isMissed = false;
-    let isStopped = false;
-    let unsubscribe: (() => void) | undefined;
-    const look = async (): Promise<void> => {
-      isMissed = isLooking;
-      if (isLooking || isStopped) return;
-      isLooking = true;
-      try {
-        const record = await this.find(id, of, open);
-        const state = record && visibleState(record);
-        if (record === undefined || state === told || isStopped) return;
-        told = state;
-        tell(record);
-        if (!isOpen(record.facts)) stop();
-      } finally {
-        isLooking = false;
-        if (isMissed) lookNow();
-      }
-    };
-    const lookNow = (): void => detach('request', this.#write(look));
-    // An instance that is lost announces nothing.
-    const timer = setInterval(lookNow, watchMs).unref();
-    const stop = (): void => {
-      if (isStopped) return;
-      isStopped = true;
-      clearInterval(timer);
-      unsubscribe?.();
-      const left = (this.#watchers.get(asker) ?? 1) - 1;
-      if (left === 0) this.#watchers.delete(asker);
-      else this.#watchers.set(asker, left);
-    };
-    try {
-      unsubscribe = await this.#options.changes.subscribe(newsOf(id), { onChange: lookNow, onMissed: lookNow });
-    } catch (cause) {
-      stop();
-      throw cause;
-    }
-    if (isStopped) unsubscribe();
-    lookNow();
-    return stop;
+  watch(id: string, of: TaskClient, tell: (record: TaskRecord) => void, open?: CallOpener): Promise<() => void> {
+    return this.#watches.watch(id, digestOf(of), () => this.find(id, of, open), tell);
   }
 
   /** This instance is about to stop: tasks that have lost their call are left to others. */
@@ -327,13 +273,13 @@ export class GatewayTasks {
   async #handOver(task: RunningTask): Promise<void> {
     const record = task.leave();
     await this.#storing.get(task)?.done;
-    await this.#set(task.id, record);
+    await this.#write(() => this.#stored.set(task.id, record));
     this.#forget(task.id);
   }
 
   /** Goes on with a task whose instance is gone, if its call can go on. One instance does, and once. */
   async #takeOver(id: string, record: TaskRecord, open: CallOpener | undefined): Promise<TaskRecord> {
-    const { values, instances } = this.#options;
+    const { instances } = this.#options;
     const { facts } = record;
     const { round, point, mayRunAgain = false, isKept } = facts;
     const canGoOn = isKept === true && (round !== undefined || point !== undefined || mayRunAgain);
@@ -341,10 +287,8 @@ export class GatewayTasks {
     if (this.#isLeaving || open === undefined) return record;
     const owner = instances.current();
     for (let moves = (facts.moves ?? 0) + 1; moves <= maxMoves; moves += 1) {
-      const claim = `${randomBytes(9).toString('base64url')} ${owner}`;
-      const kept = (await values.keep('task', claimOf(id, moves), Buffer.from(claim), leftMs(facts))).toString();
-      if (kept === claim) return this.#goOn(id, { ...record, facts: { ...facts, owner, moves } }, open);
-      const holder = kept.slice(kept.indexOf(' ') + 1);
+      const holder = await this.#stored.claim(id, moves, owner, leftMs(facts));
+      if (holder === undefined) return this.#goOn(id, { ...record, facts: { ...facts, owner, moves } }, open);
       if (await this.#isRunning(id, holder)) return record;
     }
     return this.#endLost(id, record);
@@ -352,15 +296,15 @@ export class GatewayTasks {
 
   /** Goes on with a task that this instance has claimed. */
   async #goOn(id: string, record: TaskRecord, open: CallOpener): Promise<TaskRecord> {
-    const { asker, owner } = record.facts;
-    const request = await this.#options.values.get('task', requestOf(id));
+    const { owner } = record.facts;
+    const request = await this.#stored.request(id);
     if (request === undefined) return this.#endLost(id, record);
     const task = this.#createTask(id, record.facts);
     // One instance had room for it: a full table here is no reason to lose it.
-    this.#note(id, asker, emptyTaskBytes + request.length + record.text.length);
+    this.#room.noteHere(id, request.length + record.text.length);
     this.#running.set(id, task);
     const call = open(task, readGatewayMessage(request));
-    const isStored = (await this.#listen(owner)) && (await this.#set(id, record));
+    const isStored = (await this.#listen(owner)) && (await this.#write(() => this.#stored.set(id, record)));
     if (isStored) {
       detach(
         'request',
@@ -377,11 +321,10 @@ export class GatewayTasks {
   /** Sends a lost call again, once among all instances. One that stops leaves that to another. */
   async #sendAgain(task: RunningTask, reason: Reason): Promise<void> {
     if (this.#isLeaving) return this.#handOver(task);
-    const { values } = this.#options;
     const mark = randomBytes(9);
-    const claim = () => values.keep('task', againOf(task.id), mark, leftMs(task.record.facts));
-    const kept = await retryWhileUnavailable(claim, AbortSignal.timeout(storeWaitMs)).catch(() => undefined);
-    if (kept?.equals(mark) === true) await task.restart();
+    const claim = () => this.#stored.claimRerun(task.id, mark, leftMs(task.record.facts));
+    const isClaimed = await retryWhileUnavailable(claim, AbortSignal.timeout(storeWaitMs)).catch(() => false);
+    if (isClaimed) await task.restart();
     else task.failLost(reason);
   }
 
@@ -398,17 +341,18 @@ export class GatewayTasks {
   }
 
   async #end(id: string, record: TaskRecord): Promise<void> {
-    const asker = this.#kept.get(id)?.asker;
-    const { text } = record;
-    const isTooMuch = asker !== undefined && !this.#hasRoom(asker, text.length);
-    const failed = { facts: inStatus(record.facts, 'failed'), text: errorOf('event_too_large') };
-    const kept = isTooMuch ? failed : record;
-    if (asker !== undefined) this.#resize(id, emptyTaskBytes + kept.text.length);
     const { ttlMs } = this.#options;
+    const { length } = record.text;
+    const failed = { facts: inStatus(record.facts, 'failed'), text: errorOf('event_too_large') };
+    const kept = this.#room.hasRoomHere(length) ? record : failed;
+    this.#room.noteHere(id, kept.text.length);
     setTimeout(() => this.#forget(id), ttlMs).unref();
+    const keep = async (): Promise<void> => {
+      const fits = kept === failed || (await this.#room.reserve(record.facts.asker, id, length, ttlMs));
+      await this.#keepEnd(id, fits ? kept : failed);
+    };
     // Until the end is stored, the task counts as running: nobody may take it for lost.
-    const keep = () => retryWhileUnavailable(() => this.#keepEnd(id, kept), AbortSignal.timeout(ttlMs));
-    await this.#write(keep);
+    await this.#write(() => retryWhileUnavailable(keep, AbortSignal.timeout(ttlMs)));
     this.#running.delete(id);
   }
 
@@ -437,23 +381,21 @@ export class GatewayTasks {
 
   /** Stores an end, and returns the end that counts. */
   async #keepEnd(id: string, { facts, text }: TaskRecord): Promise<TaskRecord> {
-    const { values, ttlMs, onTask } = this.#options;
+    const { ttlMs, onTask } = this.#options;
     const updatedAt = Date.now();
-    const mark = randomBytes(9).toString('base64url');
-    const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs, mark };
-    const candidate = formatTask({ facts: ended, text });
-    const kept = await values.keep('task', endOf(id), candidate, ttlMs);
-    if (kept.equals(candidate)) {
+    const ended: TaskFacts = { ...facts, updatedAt, ttlMs: updatedAt - facts.createdAt + ttlMs };
+    const { record, isFirst } = await this.#stored.keepEnd(id, { facts: ended, text }, ttlMs);
+    if (isFirst) {
       const { server, tool, principal } = facts;
       const said = ended.status === 'failed' ? scalarAt(text, ['data', 'reason']) : undefined;
       const reason = typeof said === 'string' && isReason(said) ? said : undefined;
       const what = ended.status as 'completed' | 'failed' | 'cancelled';
       onTask({ server, what, tool, principal, durationMs: updatedAt - facts.createdAt, reason });
     }
-    // A state that outlives the end would look like a lost task.
-    await values.set('task', id, formatTask({ facts: ended, text: nothing }), ttlMs);
-    await this.#announce(id);
-    return parseTask(kept);
+    // The room of a task that has ended is that of its result.
+    await this.#room.reserve(facts.asker, id, record.text.length, ttlMs);
+    await this.#stored.noteEnd(id, record, ttlMs);
+    return record;
   }
 
   #setState(task: RunningTask): Promise<boolean> {
@@ -462,22 +404,12 @@ export class GatewayTasks {
 
   async #setStateOrFail(task: RunningTask): Promise<void> {
     const { record } = task;
-    await this.#setOrFail(task.id, record);
+    const { facts } = record;
+    const isAsking = facts.status === 'input_required';
+    if (isAsking && !(await this.#room.reserve(facts.asker, task.id, task.textBytes, leftMs(facts))))
+      return task.failLost('event_too_large');
+    await this.#stored.set(task.id, record);
     task.noteStored(record);
-  }
-
-  #set(id: string, record: TaskRecord): Promise<boolean> {
-    return this.#write(() => this.#setOrFail(id, record));
-  }
-
-  async #setOrFail(id: string, record: TaskRecord): Promise<void> {
-    await this.#options.values.set('task', id, formatTask(record), leftMs(record.facts));
-    await this.#announce(id);
-  }
-
-  /** Tells those who watch a task that it has changed. */
-  #announce(id: string): Promise<void> {
-    return this.#options.changes.publish(newsOf(id), nothing);
   }
 
   /** False if the store is away. */
@@ -520,7 +452,7 @@ export class GatewayTasks {
       detach(
         'request',
         this.#write(async () => {
-          if ((await this.#options.values.get('task', endOf(task.id))) !== undefined) task.cancel();
+          if (await this.#stored.hasEnded(task.id)) task.cancel();
           else await this.#collect(task, [...keysOf(task.record.text)]);
         }),
       );
@@ -528,51 +460,16 @@ export class GatewayTasks {
   }
 
   async #collect(task: RunningTask, keys: readonly string[]): Promise<void> {
-    task.answer(await this.#answersFor(task.id, keys));
-  }
-
-  async #answersFor(id: string, keys: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
-    const { values } = this.#options;
-    const found = await Promise.all(keys.map((key) => values.get('task', answerOf(id, key))));
-    const pairs = keys.map((key, index) => [key, found[index]] as const);
-    return new Map(pairs.filter((pair): pair is [string, Buffer] => pair[1] !== undefined));
+    task.answer(await this.#stored.answers(task.id, keys));
   }
 
   async #tell(owner: string, news: News): Promise<void> {
     await this.#options.changes.publish(topicOf(owner), Buffer.from(JSON.stringify(news)));
   }
 
-  #hasRoom(asker: string, bytes: number): boolean {
-    const used = this.#ofAsker.get(asker)?.bytes ?? 0;
-    return used + bytes <= maxBytesOfAsker && this.#bytes + bytes <= maxBytes;
-  }
-
-  #note(id: string, asker: string, bytes: number): void {
-    const all = this.#ofAsker.get(asker) ?? { count: 0, bytes: 0 };
-    this.#ofAsker.set(asker, all);
-    this.#kept.set(id, { asker, bytes });
-    all.count += 1;
-    all.bytes += bytes;
-    this.#bytes += bytes;
-  }
-
-  #resize(id: string, bytes: number): void {
-    const kept = this.#kept.get(id);
-    const all = kept && this.#ofAsker.get(kept.asker);
-    if (kept === undefined || all === undefined) return;
-    all.bytes += bytes - kept.bytes;
-    this.#bytes += bytes - kept.bytes;
-    kept.bytes = bytes;
-  }
-
   #forget(id: string): void {
     this.#running.delete(id);
-    const kept = this.#kept.get(id);
-    if (kept === undefined) return;
-    this.#resize(id, 0);
-    this.#kept.delete(id);
-    const all = this.#ofAsker.get(kept.asker);
-    if (all !== undefined && --all.count === 0) this.#ofAsker.delete(kept.asker);
+    this.#room.forget(id);
   }
 }
 
@@ -586,21 +483,7 @@ interface News {
 
 const nothing = Buffer.alloc(0);
 const nameOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 8);
-const endOf = (id: string): string => `${id} end`;
-const answerOf = (id: string, key: string): string => `${id} answer ${key}`;
-const requestOf = (id: string): string => `${id} request`;
-const claimOf = (id: string, moves: number): string => `${id} owner ${moves}`;
-const againOf = (id: string): string => `${id} again`;
-const newsOf = (id: string): string => `task ${id}`;
 const topicOf = (instance: string): string => `tasks of ${instance}`;
-const isOpen = ({ status }: TaskFacts): boolean => status === 'working' || status === 'input_required';
-
-/** What a client sees of a state, shortened: two states with the same text are one for it. */
-const visibleState = ({ facts: { status, statusMessage, updatedAt }, text }: TaskRecord): string =>
-  JSON.stringify([status, statusMessage, updatedAt, text.length]);
-
-/** How long what is stored of a task is kept from now, in milliseconds. */
-const leftMs = ({ createdAt, ttlMs }: TaskFacts): number => Math.max(1, createdAt + ttlMs - Date.now());
 
 /** The keys of the questions of a task. */
 function keysOf(questions: Buffer): ReadonlySet<string> {

@@ -74,7 +74,9 @@ export class ModernTasks implements CallTasks {
       const asker = await this.#askerOf(origin);
       const respond = await this.#answerTo(request, id, asker, this.#openerFor(sender));
       if (answer.isOver) return;
-      if (respond === undefined) answer.fault('unknown_task');
+      // A server that has tasks of its own may be another gateway, whose ids look the same.
+      if (respond === undefined && this.#isLeftToServer) sender.send(request, answer);
+      else if (respond === undefined) answer.fault('unknown_task');
       else answer.response(readGatewayMessage(respond));
     });
   }
@@ -177,8 +179,12 @@ export class ModernTasks implements CallTasks {
 
   /** True if this call becomes a task when its answer does not come in time. */
   mayMake(call: Message): boolean {
-    const mayMake = !this.#hasOwn || this.#options.isLocalToInstance;
-    return call.method === 'tools/call' && mayMake && declaresTasks(call);
+    return call.method === 'tools/call' && !this.#isLeftToServer && declaresTasks(call);
+  }
+
+  /** True if the server decides which calls become tasks. */
+  get #isLeftToServer(): boolean {
+    return this.#hasOwn && !this.#options.isLocalToInstance;
   }
 
   /** Sends a call that may become a task. */

@@ -84,6 +84,11 @@ export class RunningTask implements Continuation {
     return { facts: this.#facts, text: this.#questionsText };
   }
 
+  /** The length of the request and of the open questions. */
+  get textBytes(): number {
+    return (this.#call?.request.text.length ?? 0) + this.#questionsText.length;
+  }
+
   /** The store has this state. */
   noteStored({ facts }: TaskRecord): void {
     this.#storedPoint = facts.point;

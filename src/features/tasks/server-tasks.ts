@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
+import type { BackendEnd, OpenOptions, RequestIds, Resume } from '../../core/backend/backend.ts';
 import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
@@ -21,9 +21,10 @@ import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { boundedWalks } from '../../core/util/timing/work-meter.ts';
 import { declaresTasks, declaringTasks } from './task-capabilities.ts';
 import { tasksExtension } from './task-record.ts';
+import { formatTaskResumeState, parseTaskResumeState, type SavedCall } from './task-resume-state.ts';
 
 /** Runs the calls that a server serves only as tasks: its user calls a tool, and gets the result. */
-export const serverTasks: CreateInterceptor = () => new ServerTasks();
+export const serverTasks: CreateInterceptor = (opening) => new ServerTasks(opening);
 
 /** The calls that are kept until their server has answered (P8), and their bytes. One beyond is not called as a task. */
 const maxKept = 1_000;
@@ -61,8 +62,9 @@ const statePrefix = 'gangway-task-';
 interface TaskCall {
   /** The id under which the user waits for the answer. */
   id: RequestId;
-  /** The request as the server got it. */
-  readonly request: Message;
+  /** The request as the server got it; undefined if an earlier owner of the session has sent it. */
+  readonly request: Message | undefined;
+  readonly progressToken: RequestId | undefined;
   readonly headers: ForwardedHeaders | undefined;
   /** The id of the request to the server that is open. */
   ownId: RequestId | undefined;
@@ -107,6 +109,16 @@ class ServerTasks extends Interceptor {
   readonly #waiting = new BoundedMap<string, TaskCall>(maxWaiting);
   /** Requests whose answers nobody needs. */
   readonly #ignored = new BoundedMap<RequestId, true>(maxAwaited);
+  readonly #newestHeaders: OpenOptions['headers'];
+  /** The newest resume state of the backend. */
+  #state: string | undefined;
+  /** The texts that the user got before the owner of the session changed. They may come again. */
+  #delivered: Set<string> | undefined;
+
+  constructor(opening: OpenOptions | undefined) {
+    super();
+    this.#newestHeaders = opening?.headers;
+  }
 
   override onSend(outgoing: Outgoing): Outgoing | Sent {
     const { message } = outgoing;
@@ -132,7 +144,8 @@ class ServerTasks extends Interceptor {
     // What belongs to a request about a task belongs to the call of its user.
     const users = related?.map((id) => this.#byOwnId.get(id)?.id ?? id);
     const isOfTask = related?.some((id) => this.#byOwnId.has(id)) === true;
-    const passed = messages.map((message) => this.#receive(message)).filter((message) => message !== undefined);
+    const received = messages.map((message) => this.#receive(message)).filter((message) => message !== undefined);
+    const passed = isOfTask ? received.filter(({ text }) => !this.#wasDelivered(text)) : received;
     if (!isOfTask || passed.length === 0) return passed;
     this.passMessages(passed, users);
     return nothing;
@@ -151,6 +164,33 @@ class ServerTasks extends Interceptor {
     if (users.length > 0) this.passUnanswered(users, reason, isFinal);
   }
 
+  override onState(state: string): void {
+    this.#state = state;
+    this.#tellState();
+  }
+
+  /** Goes on with the calls whose tasks an earlier owner of the session has begun. The server still has them. */
+  override onResume(resume: Resume): Resume {
+    const saved = parseTaskResumeState(resume.state);
+    if (saved === undefined) return resume;
+    const { state, calls } = saved;
+    this.#era = 'legacy';
+    this.#state = state;
+    const pending = new Map(resume.pending.map((id) => [id, id]));
+    for (const { id, taskId, progressToken, reports, ownId = nextOwnId() } of calls) {
+      if (!pending.has(id)) continue;
+      const known = { id, ownId, taskId, progressToken, reports };
+      const call: TaskCall = { ...emptyCall(), ...known, request: undefined, headers: undefined };
+      this.#byCall.set(id, call);
+      this.#byTask.set(taskId, call);
+      this.#byOwnId.set(ownId, call);
+      // If nothing can be read on, the backend says so, and the server is asked again.
+      pending.set(id, ownId);
+    }
+    if (this.#byCall.size > 0) this.#delivered = new Set(resume.delivered.map(({ text }) => text.toString()));
+    return { ...resume, state, pending: [...pending.values()] };
+  }
+
   override onOver(): void {
     for (const call of this.#byCall.values()) clearTimeout(call.timer);
   }
@@ -160,12 +200,28 @@ class ServerTasks extends Interceptor {
     this.passEnd(end);
   }
 
+  /** The next owner of the session needs to know the tasks, and that there may be more. */
+  #tellState(): void {
+    if (this.#state === undefined) return;
+    if (this.#era !== 'legacy') return this.passState(this.#state);
+    const calls: SavedCall[] = [];
+    for (const { id, ownId, taskId, progressToken, reports } of this.#byCall.values())
+      if (taskId !== undefined) calls.push({ id, ownId, taskId, progressToken, reports });
+    this.passState(formatTaskResumeState({ state: this.#state, calls }));
+  }
+
+  #wasDelivered(text: Buffer): boolean {
+    return this.#delivered?.delete(text.toString()) === true;
+  }
+
   /** Keeps a call until it is clear that its server takes it. */
   #sendCall(outgoing: Outgoing): Outgoing | Sent {
     const { message: request, headers } = outgoing;
     const state = memberValue(request, 'params', 'requestState');
-    const waiting = typeof state === 'string' && state.startsWith(statePrefix) ? this.#waiting.get(state) : undefined;
-    if (waiting !== undefined) return this.#answer(waiting, state as string, request);
+    if (typeof state === 'string' && state.startsWith(statePrefix)) {
+      const waiting = this.#waiting.get(state);
+      return waiting === undefined ? this.#refuseRound(request) : this.#answer(waiting, state, request);
+    }
     const name = memberValue(request, 'params', 'name');
     const isRequired = typeof name === 'string' && this.#required.has(name) && !request.asksForTask;
     if (isRequired && this.#start(request.id as RequestId, { request, headers })) return 'sent';
@@ -175,6 +231,13 @@ class ServerTasks extends Interceptor {
     this.#plain.set(request.id as RequestId, { request, headers });
     this.#plainBytes += length;
     return outgoing;
+  }
+
+  /** The task that has asked is not here: another instance, or none, has its call. To begin again would run it twice. */
+  #refuseRound({ id }: Message): Sent {
+    const fault = createFaultResponse('outcome_unknown', id as RequestId, undefined, 'modern');
+    queueMicrotask(() => contain('backend', () => this.passMessages([fault])));
+    return 'sent';
   }
 
   #forgetPlain(id: RequestId): PlainCall | undefined {
@@ -240,19 +303,8 @@ class ServerTasks extends Interceptor {
     const asking = this.#era === 'legacy' ? putMembers(request, 'params', [['task', '{}']]) : declaringTasks(request);
     const ownId = nextOwnId();
     const start = withId(readGatewayMessage(asking), ownId);
-    const call: TaskCall = {
-      id,
-      request: start,
-      headers,
-      ownId,
-      taskId: undefined,
-      pollMs: usualPollMs,
-      lostPolls: 0,
-      timer: undefined,
-      answered: new Set(),
-      told: undefined,
-      reports: 0,
-    };
+    const { progressToken } = start;
+    const call: TaskCall = { ...emptyCall(), id, request: start, progressToken, headers, ownId, taskId: undefined };
     this.#byCall.set(id, call);
     this.#byOwnId.set(ownId, call);
     if (this.passSend(start, headers) === 'sent') return true;
@@ -279,7 +331,14 @@ class ServerTasks extends Interceptor {
       return this.#answered(call, readGatewayMessage(text));
     }
     this.#noteTask(call, taskId);
-    return this.#ask(call, createMessage({ id: 0, method: 'tasks/result', params: { taskId } }));
+    return this.#askForResult(call);
+  }
+
+  #askForResult(call: TaskCall): Message | undefined {
+    const { taskId } = call;
+    const refusal = this.#ask(call, createMessage({ id: 0, method: 'tasks/result', params: { taskId } }));
+    if (refusal === undefined) this.#tellState();
+    return refusal;
   }
 
   #noteTask(call: TaskCall, taskId: string): void {
@@ -337,7 +396,7 @@ class ServerTasks extends Interceptor {
 
   /** A message of progress for the user of a call, if the state of its task says something new. */
   #progressOf(call: TaskCall, text: Buffer, path: readonly string[]): Message | undefined {
-    const { progressToken } = call.request;
+    const { progressToken } = call;
     const message = scalarAt(text, [...path, 'statusMessage']);
     if (progressToken === undefined || typeof message !== 'string' || message === call.told) return undefined;
     call.told = message;
@@ -349,7 +408,7 @@ class ServerTasks extends Interceptor {
 
   #pollsAgain(call: TaskCall): boolean {
     call.lostPolls += 1;
-    return this.#era === 'modern' && call.taskId !== undefined && call.lostPolls <= maxLostPolls;
+    return call.taskId !== undefined && call.lostPolls <= maxLostPolls;
   }
 
   #pollLater(call: TaskCall): void {
@@ -361,6 +420,11 @@ class ServerTasks extends Interceptor {
 
   #poll(call: TaskCall): void {
     if (this.#byCall.get(call.id) !== call) return;
+    if (this.#era === 'legacy') {
+      const refusal = this.#askForResult(call);
+      if (refusal !== undefined) this.passMessages([refusal]);
+      return;
+    }
     const params = Buffer.from(`{"taskId":${JSON.stringify(call.taskId)}}`);
     const sent = this.#send(call, 'tasks/get', params, (ownId) => {
       call.ownId = ownId;
@@ -369,11 +433,17 @@ class ServerTasks extends Interceptor {
     if (sent === 'full') this.#pollLater(call);
   }
 
+  /** The headers of the client's request, or its newest ones if an earlier owner of the session has got that. */
+  #headersOf({ headers, request }: TaskCall): ForwardedHeaders | undefined {
+    return request === undefined ? this.#newestHeaders?.() : headers;
+  }
+
   /** Sends a request of the modern era about a task, with what the client of the call declares. */
   #send(call: TaskCall, method: string, params: Buffer, note: (ownId: RequestId) => unknown): Sent {
     const ownId = nextOwnId();
-    const range = memberRange(call.request, 'params', '_meta');
-    const meta = range === undefined ? Buffer.from('{}') : call.request.text.subarray(range.start, range.end);
+    const { request } = call;
+    const range = request && memberRange(request, 'params', '_meta');
+    const meta = range && request ? request.text.subarray(range.start, range.end) : Buffer.from('{}');
     const text = `{"jsonrpc":"2.0","id":${ownId},"method":"${method}","params":${params}}`;
     const message = readGatewayMessage(Buffer.from(text));
     const enveloped = putMembers(message, 'params', [['_meta', withoutMember(meta, ['progressToken']).toString()]]);
@@ -386,7 +456,7 @@ class ServerTasks extends Interceptor {
     const ownId = nextOwnId();
     call.ownId = ownId;
     this.#byOwnId.set(ownId, call);
-    if (this.passSend(withId(request, ownId), call.headers) === 'sent') return undefined;
+    if (this.passSend(withId(request, ownId), this.#headersOf(call)) === 'sent') return undefined;
     return this.#answered(call, createFaultResponse('outcome_unknown', 0));
   }
 
@@ -400,7 +470,7 @@ class ServerTasks extends Interceptor {
     else {
       const id = nextOwnId();
       note(id);
-      this.passSend(createMessage({ id, method: 'tasks/cancel', params: { taskId } }), call.headers);
+      this.passSend(createMessage({ id, method: 'tasks/cancel', params: { taskId } }), this.#headersOf(call));
     }
   }
 
@@ -417,6 +487,15 @@ class ServerTasks extends Interceptor {
     return call.id;
   }
 }
+
+const emptyCall = () => ({
+  pollMs: usualPollMs,
+  lostPolls: 0,
+  timer: undefined,
+  answered: new Set<string>(),
+  told: undefined,
+  reports: 0,
+});
 
 /** What a server of version 1 of the official TypeScript SDK writes when a call does not ask for a task. */
 const refusalOfSdk = "requires task augmentation (taskSupport: 'required')";

@@ -49,6 +49,7 @@ function createInstances(options: { readonly maxTextBytes?: number; readonly ttl
           return store.changes.subscribe(topic, listener);
         },
       },
+      reservations: { reserve: (...found) => orAway(() => store.reservations.reserve(...found)) },
       instances: { current: () => name, isAlive: async (instance) => !lost.has(instance) },
       ttlMs: 60_000,
       maxRunMs: 60_000,
@@ -375,6 +376,37 @@ describe('[P8] the tasks of one client', () => {
       tasks.map(async (task) => (await a.tasks.find(task?.id ?? '', ada))?.facts.status),
     );
     expect(states).toEqual(['completed', 'completed', 'failed']);
+  });
+
+  it('are counted by all instances together', async () => {
+    const { start } = createInstances({ maxTextBytes: 8 * 1024 * 1024 });
+    const [a, b] = [start('a'), start('b')];
+    for (const { call } of [a, b]) call.mayAsk = false;
+    const large = result({ text: 'x'.repeat(7 * 1024 * 1024) });
+    const tasks = [await a.begin(bob), await b.begin(bob), await a.begin(bob)];
+    for (const task of tasks) task?.response(large);
+    await waitFor(() => (a.tasks.running + b.tasks.running === 0 ? true : undefined));
+    const states = await Promise.all(
+      tasks.map(async (task) => (await a.tasks.find(task?.id ?? '', bob))?.facts.status),
+    );
+    expect(states.sort()).toEqual(['completed', 'completed', 'failed']);
+    const made = await Promise.all(Array.from({ length: 1_001 }, (_, n) => (n % 2 ? a : b).begin()));
+    expect(made.filter((task) => task !== undefined)).toHaveLength(1_000);
+  });
+
+  it('have room for their questions, too, or fail with a reason', async () => {
+    const { start } = createInstances({ maxTextBytes: 8 * 1024 * 1024 });
+    const a = start('a');
+    const tasks = await Promise.all(Array.from({ length: 3 }, () => a.begin()));
+    const k = { method: 'elicitation/create', params: { message: 'x'.repeat(7 * 1024 * 1024) } };
+    const question = { id: 1, result: { resultType: 'input_required', inputRequests: { k } } };
+    for (const task of tasks) task?.response(createMessage(question));
+    const states = await waitFor(async () => {
+      const found = await Promise.all(tasks.map((task) => a.tasks.find(task?.id ?? '', ada)));
+      const all = found.map((record) => record?.facts.status);
+      return all.includes('working') ? undefined : all;
+    });
+    expect(states.sort()).toEqual(['failed', 'input_required', 'input_required']);
   });
 
   it('are forgotten after their time', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Backend, BackendEvents } from '../../../src/core/backend/backend.ts';
+import type { Backend, BackendEvents, OpenOptions, Resume } from '../../../src/core/backend/backend.ts';
 import { linkBackends } from '../../../src/core/backend/link/link.ts';
 import { serverTasks } from '../../../src/features/tasks/server-tasks.ts';
 import { asMessage } from '../../support/as-message.ts';
@@ -16,34 +16,44 @@ const openings = {
 const refusal = { code: -32021, message: 'no', data: { requiredCapabilities: { extensions: { [extension]: {} } } } };
 
 /** A server with tasks, of which the test is both the server and the user. */
-function connect(era: 'legacy' | 'modern') {
+function connect(era: 'legacy' | 'modern', resume?: Resume) {
   const sent: Json[] = [];
   const told: Json[] = [];
+  const states: string[] = [];
   let events: BackendEvents | undefined;
-  const open = (given: BackendEvents): Backend => {
+  let resumed: Resume | undefined;
+  const open = (given: BackendEvents, opening?: OpenOptions): Backend => {
     events = given;
+    resumed = opening?.resume;
     const send = (message: { readonly text: Buffer }): 'sent' => {
       sent.push(JSON.parse(message.text.toString()));
       return 'sent';
     };
     return { pid: undefined, send, pause: () => undefined, resume: () => undefined, close: async () => undefined };
   };
-  const user = linkBackends(open, [serverTasks])({
-    onMessages: (messages, of) => told.push(...messages.map(({ text }) => ({ of, ...JSON.parse(text.toString()) }))),
-    onNoise: () => undefined,
-    onUnanswered: (ids, reason) => told.push({ ids, reason }),
-    onEnd: () => undefined,
-  });
+  const user = linkBackends(open, [serverTasks])(
+    {
+      onMessages: (messages, of) => told.push(...messages.map(({ text }) => ({ of, ...JSON.parse(text.toString()) }))),
+      onNoise: () => undefined,
+      onUnanswered: (ids, reason) => told.push({ ids, reason }),
+      onState: (state) => states.push(state),
+      onEnd: () => undefined,
+    },
+    { headers: () => ({ authorization: 'newest' }), resume },
+  );
   const say = (message: object, related?: readonly number[]) =>
     events?.onMessages([asMessage({ jsonrpc: '2.0', ...message })], related);
   const ask = (message: object) => user.send(asMessage({ jsonrpc: '2.0', ...message }));
   const { method, result } = openings[era];
-  ask({ id: 0, method, params: {} });
-  say({ id: 0, result });
+  if (resume === undefined) {
+    ask({ id: 0, method, params: {} });
+    say({ id: 0, result });
+  }
   sent.length = 0;
   told.length = 0;
   return {
-    ...{ sent, told, say, ask },
+    ...{ sent, told, say, ask, states, resumed: () => resumed },
+    tellState: (state: string) => events?.onState?.(state),
     unanswered: (id: number) => events?.onUnanswered([id], 'server_unreachable'),
     /** Calls a tool, which the server refuses. Returns the request for a task. */
     call(id: number, params: object = {}) {
@@ -84,7 +94,7 @@ describe('a call that a modern server serves only as a task', () => {
     expect(told.at(-1)).toMatchObject({ id: 1, result: { resultType: 'complete', content: [] } });
   });
 
-  it('asks for input in a round, whose state is nobody else’s, and goes on with the answers', () => {
+  it('asks for input in a round, whose state is nobody else’s, and goes on with the answers', async () => {
     const { call, say, ask, sent, told } = connect('modern');
     const start = call(1);
     const inputRequests = { k: { method: 'roots/list' } };
@@ -97,7 +107,10 @@ describe('a call that a modern server serves only as a task', () => {
       method: 'tools/call',
       params: { name: 'x', requestState: 'gangway-task-t', inputResponses: { k: {} } },
     });
-    expect(sent.at(-1)).toMatchObject({ id: 2, method: 'tools/call' });
+    // Of another instance, perhaps: the call must not begin once more.
+    await null;
+    expect(told.pop()).toMatchObject({ id: 2, error: { data: { reason: 'outcome_unknown' } } });
+    expect(sent.at(-1).method).toBe('tools/call');
     ask({ id: 3, method: 'tools/call', params: { name: 'x', requestState, inputResponses: { k: { roots: [] } } } });
     expect(sent.at(-1)).toMatchObject({
       method: 'tasks/update',
@@ -146,6 +159,41 @@ describe('a call that a server of 2025-11-25 serves only as a task', () => {
     say({ id: sent.at(-1).id, result: {} });
     say({ id: waiting.id, error: { code: -1, message: 'cancelled' } });
     expect(told).toHaveLength(1);
+  });
+
+  it('[P3] goes on after its session has found another owner, and is not begun again', () => {
+    const first = connect('legacy');
+    const start = first.call(1);
+    first.tellState('before');
+    first.say({ id: start.id, result: { task: { taskId: 't', status: 'working' } } });
+    const waiting = first.sent.at(-1);
+    first.tellState('after');
+    const question = { id: 'q', method: 'elicitation/create', params: { message: 'Who?', _meta: {} } };
+    const delivered = [asMessage({ jsonrpc: '2.0', ...question })];
+    const [state = ''] = first.states.slice(-1);
+    const next = connect('legacy', { state, pending: [1, 2], delivered });
+    expect(next.resumed()).toMatchObject({ state: 'after', pending: [waiting.id, 2] });
+    const _meta = { 'io.modelcontextprotocol/related-task': { taskId: 't' } };
+    const asked = { ...question, params: { message: 'Who?', _meta } };
+    next.say(asked, [waiting.id]);
+    expect(next.told).toEqual([]);
+    next.say({ ...asked, id: 'r' }, [waiting.id]);
+    expect(next.told).toMatchObject([{ of: [1], id: 'r', params: { _meta: {} } }]);
+    // What came to the lost request for the result cannot be read: the server is asked again.
+    next.unanswered(waiting.id);
+    vi.advanceTimersByTime(1_000);
+    expect(next.sent).toMatchObject([{ method: 'tasks/result', params: { taskId: 't' } }]);
+    next.say({ id: next.sent[0].id, result: { content: [], _meta } });
+    expect(next.told.at(-1)).toMatchObject({ id: 1, result: { content: [] } });
+    // Other tools that run only as tasks are known to do so.
+    expect(next.call(3).params).toMatchObject({ name: 'x', task: {} });
+  });
+
+  it('[P3] leaves the resume state of a server without tasks as it is', () => {
+    const { tellState, states } = connect('modern');
+    tellState('plain');
+    expect(states).toEqual(['plain']);
+    expect(connect('legacy', { state: 'plain', pending: [1], delivered: [] }).resumed()?.state).toBe('plain');
   });
 
   it('begins as a task if a list has said so, and passes unchanged if its client asks for one', () => {

@@ -12,6 +12,7 @@ import {
   type OpenBackend,
   type OpenOptions,
   type RequestIds,
+  type Resume,
 } from '../backend.ts';
 
 /** The result of sending; see `Backend.send`. */
@@ -36,6 +37,8 @@ export abstract class Interceptor {
   onSend?(outgoing: Outgoing): Outgoing | Sent;
   /** The result of sending a message that went on from here. The message is as the server gets it. */
   onSent?(message: Message, result: Sent): void;
+  /** Another backend has stopped here. Returns where the server's side continues; see `onState`. */
+  onResume?(resume: Resume): Resume;
   /** As in `BackendEvents`. Returns what goes on to the user. */
   onMessages?(messages: readonly Message[], relatedRequests: RequestIds | undefined): readonly Message[];
   /** As in `BackendEvents`. */
@@ -139,10 +142,17 @@ class Link implements Backend, BackendEvents {
     this.#interceptors = interceptors.map((create) => create(options)).filter((each) => each !== undefined);
     for (const [index, interceptor] of this.#interceptors.entries()) interceptor.attach(this, index);
     try {
-      this.#backend = open(this, options);
+      this.#backend = open(this, this.#resumed(options));
     } catch (cause) {
       this.#fail(cause);
     }
+  }
+
+  /** The options as the backend gets them: an interceptor may have put its own state around that of the backend. */
+  #resumed(options: OpenOptions | undefined): OpenOptions | undefined {
+    if (options?.resume === undefined) return options;
+    const pass = (resume: Resume, interceptor: Interceptor): Resume => interceptor.onResume?.(resume) ?? resume;
+    return { ...options, resume: this.#interceptors.reduceRight(pass, options.resume) };
   }
 
   get pid(): number | undefined {

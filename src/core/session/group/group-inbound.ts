@@ -6,6 +6,7 @@ import type { Message } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { accepted, faultAnswer, type Reply } from '../../reply/reply.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { isLeaving } from '../end-reason.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { ServerLink } from '../server/server-link.ts';
 import type { SessionCore } from '../session-core.ts';
@@ -108,7 +109,10 @@ export class GroupInbound {
 
   /** The session ends. Requests that wait here have not reached its server. */
   close(): void {
-    this.#gate?.close();
+    const { endReason } = this.#session;
+    const isLeft = endReason !== undefined && isLeaving(endReason);
+    // This instance has no time left to open the next session, or to wait for another instance.
+    this.#gate?.close(isLeft ? 'draining' : 'unknown_session');
     this.#session.earlyRoots?.close();
   }
 

@@ -66,11 +66,14 @@ export class InputGate {
     return false;
   }
 
-  /** The session ends. The requests that wait are not run, so the next session may run them. */
-  close(): void {
+  /**
+   * The session ends. The requests that wait are not run: the next session may run them, or another instance while this one
+   * stops.
+   */
+  close(reason: 'unknown_session' | 'draining'): void {
     for (const { request, reply, timer } of this.#gate.takeAll()) {
       timer?.clear();
-      reply.answer(faultAnswer('unknown_session', request.id ?? null));
+      reply.answer(faultAnswer(reason, request.id ?? null));
     }
   }
 

@@ -16,7 +16,7 @@ export type { MemoryLimits } from './memory-tables.ts';
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
   const tables = createMemoryTables(limits, now);
-  const { log, sessions, values, changes, rates } = tables;
+  const { log, sessions, values, changes, rates, reservations } = tables;
 
   // Appends and reads evict old events themselves. The sweep is for unused sessions.
   const sweep = setInterval(tables.sweep, sweepEveryMs(limits));
@@ -31,6 +31,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     values: withPromises<Values>({ get: values.get, set: values.set, keep: values.keep }),
     changes,
     rates,
+    reservations,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
     onRecovered: () => undefined, // the memory store has no outages

@@ -4,6 +4,7 @@ import type { Changes } from '../shared/changes.ts';
 import { ChangeSubscribers } from '../shared/followers.ts';
 import type { Rates } from '../shared/rates.ts';
 import { type LogContents, MemoryLog } from './memory-log.ts';
+import { createMemoryReservations, type MemoryReservations } from './memory-reservations.ts';
 import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';
 import { createMemoryValues, type MemoryValues, type OnValueRemoved } from './memory-values.ts';
 
@@ -31,6 +32,7 @@ export interface MemoryTables {
   readonly values: MemoryValues;
   readonly changes: MemoryChanges;
   readonly rates: MemoryRates;
+  readonly reservations: MemoryReservations;
   /** Puts a stored session in place of one with the same key. */
   restore(key: string, session: StoredSession): void;
   /** Appends events that were stored before to a session that is known. */
@@ -55,6 +57,7 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
   const values = createMemoryValues(now, limits.onValueRemoved);
   const changes = createMemoryChanges();
   const rates = createMemoryRates(now);
+  const reservations = createMemoryReservations(now);
 
   /** Runs a change of a log and updates `totalBytes`. */
   const trackBytes = <T>(log: MemoryLog, change: () => T): T => {
@@ -98,6 +101,7 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
     values,
     changes,
     rates,
+    reservations,
 
     restore(key, stored) {
       const log = new MemoryLog(stored.log.epoch, limits);
@@ -117,6 +121,7 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
       sessions.sweep();
       values.sweep();
       rates.sweep();
+      reservations.sweep();
       for (const { log } of sessions.values()) trackBytes(log, () => log.evict(nowMs));
     },
     clear() {
@@ -125,6 +130,7 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
       values.clear();
       changes.clear();
       rates.clear();
+      reservations.clear();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
+import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json.ts';
 import { putMembers } from '../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../core/protocol/message/gateway-fault.ts';
@@ -33,6 +33,25 @@ const pollInterval = 1_000;
 
 /** The member of `_meta` that names the task of a message (2025-11-25, basic/utilities/tasks). */
 const relatedTaskKey = 'io.modelcontextprotocol/related-task';
+
+/** The id of a task says when it began and for how long it is kept, so that a later owner of the session knows its form. */
+const idOf = (createdAt: number, ttl: number): string =>
+  `gangway-${createdAt.toString(36)}-${ttl.toString(36)}-${randomUUID()}`;
+const idForm = /^gangway-([0-9a-z]{1,11})-([0-9a-z]{1,11})-[0-9a-f-]{36}$/;
+
+/**
+ * A task that was lost with an earlier owner of the session or with its server, as its client sees it; undefined for an id
+ * that is not of such a task, or whose time is over.
+ */
+function lostTask(taskId: string): object | undefined {
+  const [createdAt, ttl] = (idForm.exec(taskId)?.slice(1) ?? []).map((part) => Number.parseInt(part, 36));
+  if (createdAt === undefined || ttl === undefined || ttl > maxTtlMs) return undefined;
+  const now = Date.now();
+  if (createdAt + ttl <= now || createdAt > now + maxTtlMs) return undefined;
+  const statusMessage = entryOf('outcome_unknown').message;
+  const times = { createdAt: new Date(createdAt).toISOString(), lastUpdatedAt: new Date(now).toISOString() };
+  return { taskId, status: 'failed', statusMessage, ...times, ttl, pollInterval };
+}
 
 type Status = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
 
@@ -73,8 +92,9 @@ export class SessionTasks {
       const tasks = Array.from(this.#tasks.values(), ({ description }) => description);
       return output.respond(id, createMessage({ id, result: { tasks } }));
     }
-    const task = this.#tasks.get(String(memberValue(request, 'params', 'taskId')));
-    if (task === undefined) return output.respond(id, createFaultResponse('unknown_task', id));
+    const taskId = String(memberValue(request, 'params', 'taskId'));
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return output.respond(id, answerWithout(request, lostTask(taskId)));
     if (request.method === 'tasks/result') return task.await(id);
     // A task that has ended cannot be cancelled (2025-11-25, "Task Cancellation").
     if (request.method === 'tasks/cancel' && !task.cancel())
@@ -97,18 +117,26 @@ export class SessionTasks {
   }
 }
 
+/** The answer to a request about a task that is not here. */
+function answerWithout({ id, method }: Message, lost: object | undefined): Message {
+  const own = id as RequestId;
+  if (lost === undefined || method === 'tasks/cancel') return createFaultResponse('unknown_task', own);
+  if (method === 'tasks/result') return createFaultResponse('outcome_unknown', own);
+  return createMessage({ id: own, result: lost });
+}
+
 /** One task, as the output of its call. */
 export class SessionTask implements CallOutput {
-  readonly taskId = randomUUID();
+  readonly taskId: string;
   /** The id of its call at the translator, which no request of the client has. */
   readonly callId: RequestId;
   /** Cancels its call. */
   onCancelled: () => void = () => undefined;
   readonly #options: SessionTasksOptions;
   readonly #ttl: number;
-  readonly #createdAt = new Date().toISOString();
+  readonly #createdAt: string;
   readonly #timer: NodeJS.Timeout;
-  #updatedAt = this.#createdAt;
+  #updatedAt: string;
   #status: Status = 'working';
   #statusMessage: string | undefined;
   #end: Message | undefined;
@@ -122,6 +150,10 @@ export class SessionTask implements CallOutput {
     this.callId = callId;
     this.#ttl = ttl;
     this.#options = options;
+    const now = Date.now();
+    this.taskId = idOf(now, ttl);
+    this.#createdAt = new Date(now).toISOString();
+    this.#updatedAt = this.#createdAt;
     this.#timer = setTimeout(() => {
       this.cancel();
       this.close();

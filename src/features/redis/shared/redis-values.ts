@@ -1,4 +1,5 @@
 import type { Rates } from '../../../core/store/shared/rates.ts';
+import type { Reservations } from '../../../core/store/shared/reservations.ts';
 import type { Values } from '../../../core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import type { RedisAccess } from '../redis-access.ts';
@@ -42,3 +43,11 @@ export function createRedisRates({ runScript, keys }: RedisAccess): Rates {
     },
   };
 }
+
+/** Stores what the items of each name take as a hash, which expires with the last one. */
+export const createRedisReservations = ({ runScript, keys }: RedisAccess): Reservations => ({
+  async reserve(name, item, amount, ttlMs, limits) {
+    const args = [keys.item(item), amount, wholeMs(ttlMs), limits.items, limits.amount];
+    return (await runScript('reserve', [keys.reserved(name)], args)) === 1;
+  },
+});

@@ -117,7 +117,7 @@ describe('the input gate of a group session', () => {
     vi.advanceTimersByTime(100);
     expect(first.reply.given).toMatchObject({ reason: 'group_busy' });
     const last = ask(4);
-    turns.close();
+    turns.close('unknown_session');
     expect(last.reply.given).toMatchObject({ reason: 'unknown_session' });
     vi.useRealTimers();
   });

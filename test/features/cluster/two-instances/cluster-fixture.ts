@@ -80,6 +80,7 @@ function overLine(store: ClusterStore, peers: PeerLine): { store: ClusterStore; 
       instances: guarded(store.instances),
       values: guarded(store.values),
       rates: guarded(store.rates),
+      reservations: guarded(store.reservations),
       changes: guarded(store.changes),
       healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),
       onRecovered: (listener) => void recovered.push(listener),

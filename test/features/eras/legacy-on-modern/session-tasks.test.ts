@@ -67,6 +67,25 @@ describe('a client of 2025-11-25 that asks a modern server for a task', () => {
     ]);
   });
 
+  it('[P3] learns that the outcome is unknown if the task was lost with an earlier owner of the session', async () => {
+    const { taskId } = await (await open()).begin(1, { ttl: 5_000 });
+    const { ask } = await open();
+    const [state] = await ask(2, 'tasks/get', { taskId });
+    expect(state.result).toMatchObject({ taskId, status: 'failed', ttl: 5_000, createdAt: expect.any(String) });
+    expect(state.result.statusMessage).toMatch(/unknown/);
+    const [result] = await ask(3, 'tasks/result', { taskId });
+    expect(result.error.data.reason).toBe('outcome_unknown');
+    expect(await ask(4, 'tasks/cancel', { taskId })).toMatchObject([{ error: { code: -32602 } }]);
+    // The time of this one is over, and the others are none.
+    const [, , , ...random] = taskId.split('-');
+    for (const other of [
+      ['gangway', '1', '1', ...random],
+      ['gangway', 'zzzzzzzzzzz', '1', ...random],
+      ['other', 'task'],
+    ])
+      expect(await ask(5, 'tasks/get', { taskId: other.join('-') })).toMatchObject([{ error: { code: -32602 } }]);
+  });
+
   it('gets the questions of the server with the request for the result', async () => {
     const { begin, ask, translation } = await open();
     const { taskId } = await begin();

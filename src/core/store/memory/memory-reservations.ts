@@ -1,0 +1,50 @@
+import type { Reservations } from '../shared/reservations.ts';
+
+interface Reservation {
+  readonly amount: number;
+  readonly untilMs: number;
+}
+
+/** Reservations that live as long as the process. */
+export interface MemoryReservations extends Reservations {
+  /** Removes what is over. */
+  sweep(): void;
+  clear(): void;
+}
+
+/** Makes an empty table. */
+export function createMemoryReservations(now: () => number): MemoryReservations {
+  const byName = new Map<string, Map<string, Reservation>>();
+
+  /** Removes the items whose time is over. Returns what the others take. */
+  const count = (items: Map<string, Reservation>): number => {
+    const nowMs = now();
+    let sum = 0;
+    for (const [item, { amount, untilMs }] of items) {
+      if (untilMs > nowMs) sum += amount;
+      else items.delete(item);
+    }
+    return sum;
+  };
+
+  return {
+    async reserve(name, item, amount, ttlMs, limits) {
+      const items = byName.get(name) ?? new Map<string, Reservation>();
+      const sum = count(items);
+      const earlier = items.get(item)?.amount;
+      const fits =
+        sum - (earlier ?? 0) + amount <= limits.amount && (earlier !== undefined || items.size < limits.items);
+      if (!fits && (earlier === undefined || amount > earlier)) return false;
+      items.set(item, { amount, untilMs: now() + ttlMs });
+      byName.set(name, items);
+      return true;
+    },
+    sweep() {
+      for (const [name, items] of byName) {
+        count(items);
+        if (items.size === 0) byName.delete(name);
+      }
+    },
+    clear: () => byName.clear(),
+  };
+}
