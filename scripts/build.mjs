@@ -69,5 +69,5 @@ writeFileSync('dist/LICENSES.txt', [licenceHead, ...licences].join('\n\n'));
 // Next to the code that reads them: chunks are in the same folder as `main.js`.
 cpSync('src/core/backend/stdio/starter/starter-process.cjs', 'dist/starter-process.cjs');
 cpSync('src/features/redis/scripts', 'dist/scripts', { recursive: true });
-cpSync('src/features/console/page', 'dist/page', { recursive: true });
+cpSync('packages/console/src/page', 'dist/page', { recursive: true });
 chmodSync('dist/main.js', 0o755);

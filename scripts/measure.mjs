@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /** What is counted by itself. */
-const packages = { 'console-lines': 'src/features/console/', 'scan-lines': 'packages/json-scan/src/' };
+const packages = { 'console-lines': 'packages/console/src/', 'scan-lines': 'packages/json-scan/src/' };
 
 /** `src/core` or `src/features`, and four below it: a room, and three folders in it. */
 const maxDepth = 5;

@@ -9,7 +9,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 const [count = 300, seed = 1] = process.argv.slice(2).map(Number);
 const written = new Set(['docs/benchmarks.md', 'docs/soak.md']);
 /** The source with texts for users that no page repeats: configuration errors, advice, log lines and start failures. */
-const sourceFolders = ['src/config', 'src/app', 'src/core/backend', 'src/core/ops', 'src/features/console'];
+const sourceFolders = [
+  'src/config',
+  'src/app',
+  'src/core/backend',
+  'src/core/ops',
+  'src/features/console',
+  'packages/console/src',
+];
 
 const filesOf = (folder, ending) =>
   readdirSync(folder, { recursive: true })

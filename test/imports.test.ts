@@ -50,7 +50,10 @@ const kinds = ['modern-http', 'socket', 'sse', 'streamable-http'].map((kind) => 
  * The packages, below all of `src`. A package knows nothing but itself, Node.js and libraries. The source imports it by
  * its name, from the places that are named here.
  */
-const users = new Map([['@mcp-gangway/json-scan', 'src/core/protocol/json.ts']]);
+const users = new Map([
+  ['@mcp-gangway/json-scan', 'src/core/protocol/json.ts'],
+  ['@mcp-gangway/console', 'src/features/console/'],
+]);
 
 interface SourceFile {
   /** From the root of the project, with `/`: `src/core/http/endpoints/streamable-http.ts`. */

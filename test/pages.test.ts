@@ -114,8 +114,8 @@ describe('pages', () => {
 
 describe('the table of what each feature costs', () => {
   const linesOf = (folder: string): number =>
-    filesIn(`src/${folder}`)
-      .filter((path) => /\.(?:ts|lua)$/.test(path))
+    filesIn(folder.startsWith('packages/') ? folder : `src/${folder}`)
+      .filter((path) => /(?<!\.test)\.(?:ts|lua)$/.test(path))
       .reduce((sum, path) => sum + read(path).split('\n').length - 1, 0);
 
   it('has the size of each feature, within a tenth or a hundred lines', () => {

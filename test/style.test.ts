@@ -8,6 +8,7 @@ interface Source {
   readonly text: string;
 }
 
+/** Each has names of its own: a package knows nothing of the others, and declares what it needs of them. */
 const folders = ['src', ...readdirSync('packages').map((name) => `packages/${name}/src`)];
 
 const sources: readonly Source[] = folders
@@ -27,12 +28,15 @@ const sharedFileNames = new Map([
 /** Exported names that several files declare on purpose, with the reason. */
 const sharedExports = new Map<string, string>();
 
-/** The things that more than one file has, each with its files. */
+/** The things that more than one file of a folder has, each with its files. */
 function repeated(pairs: readonly (readonly [name: string, path: string])[]): Record<string, string[]> {
   const places = new Map<string, Set<string>>();
-  for (const [name, path] of pairs) places.set(name, (places.get(name) ?? new Set()).add(path));
+  for (const [name, path] of pairs) {
+    const key = `${folders.find((folder) => path.startsWith(`${folder}/`))} ${name}`;
+    places.set(key, (places.get(key) ?? new Set()).add(path));
+  }
   return Object.fromEntries(
-    [...places].flatMap(([name, paths]) => (paths.size > 1 ? [[name, [...paths].sort()]] : [])),
+    [...places].flatMap(([key, paths]) => (paths.size > 1 ? [[key.split(' ')[1], [...paths].sort()]] : [])),
   );
 }
 

@@ -16,7 +16,7 @@ import { StdoutNoiseLog } from '../../src/core/ops/log/stdout-noise-log.ts';
 import { catalogue, type MetricKey } from '../../src/core/ops/metrics/catalogue.ts';
 import { RepeatedHelp } from '../../src/core/ops/repeated-help.ts';
 import { createAudit } from '../../src/features/audit/audit.ts';
-import { ConsoleRecord } from '../../src/features/console/record/console-record.ts';
+import { GatewayRecord } from '../../src/features/console/gateway-record.ts';
 import { CallMetrics } from '../../src/features/metrics/collectors/call-metrics.ts';
 import { countEvents } from '../../src/features/metrics/collectors/event-metrics.ts';
 import { Metrics } from '../../src/features/metrics/metrics.ts';
@@ -104,8 +104,8 @@ async function auditLinesOf(event: GatewayEvent): Promise<string[]> {
 }
 
 function consoleOf(event: GatewayEvent): string[] {
-  const record = new ConsoleRecord({ inspects: false, names: new OfferedNames() });
-  record.receive(event);
+  const { record, receive } = new GatewayRecord({ inspects: false, names: new OfferedNames() });
+  receive(event);
   record.fold();
   const { calls, failures } = record.rates.recent('s');
   return [
@@ -149,10 +149,11 @@ test('a server that is removed is forgotten: its next line that is no message is
     logger: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
     isAtTerminal: false,
   });
-  const record = new ConsoleRecord({ inspects: false, names: new OfferedNames() });
+  const recorded = new GatewayRecord({ inspects: false, names: new OfferedNames() });
+  const { record } = recorded;
   const receive = (event: GatewayEvent): void => {
     noise.receive(event);
-    record.receive(event);
+    recorded.receive(event);
   };
   const drop = (): void =>
     receive({ type: 'shared-message-dropped', server: 's', reason: 'noise', text: Buffer.from('x') });

@@ -19,7 +19,7 @@ import { Sweep } from '../../src/core/registry/upkeep.ts';
 import { ChangeSubscribers } from '../../src/core/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
 import { contain, detach, reportFault, reportFaultsTo, type Seam } from '../../src/core/util/boundary.ts';
-import { MessageTap } from '../../src/features/console/record/message-tap.ts';
+import { MessageTap } from '../../src/features/console/message-tap.ts';
 import { createRedisChanges } from '../../src/features/redis/shared/redis-changes.ts';
 import { openSessions } from '../core/session/open-sessions.ts';
 import { call as callOf, createShared } from '../features/eras/modern/shared-fixture.ts';

@@ -35,10 +35,10 @@ describe('the status page is the operator’s alone', () => {
   test('what it serves is its own files, and its policy lets the page use nothing else', async () => {
     const { admin, gateway } = await start();
     expect(gateway.logs().some(({ statusPage }) => statusPage === `${admin}/`)).toBe(true);
-    for (const name of readdirSync(`${root}src/features/console/page`)) {
+    for (const name of readdirSync(`${root}packages/console/src/page`)) {
       const response = await fetch(`${admin}/${name === 'index.html' ? '' : `page/${name}`}`);
       expect([name, response.status]).toEqual([name, 200]);
-      expect(await response.text()).toBe(readFileSync(`${root}src/features/console/page/${name}`, 'utf8'));
+      expect(await response.text()).toBe(readFileSync(`${root}packages/console/src/page/${name}`, 'utf8'));
       expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
       expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:|\*/);
       expect(response.headers.get('x-content-type-options')).toBe('nosniff');

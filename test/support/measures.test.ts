@@ -29,8 +29,8 @@ it('counts lines, types, files and folders of a checkout', () => {
     'src/a/long.ts': 'call();\n'.repeat(401),
     'src/core/a/b/c/d/deep.lua': 'return 1\n',
     'src/a/notes.txt': 'No code.\n',
-    'src/features/console/page/page.js': 'call();\n'.repeat(3),
-    'src/features/console/record.ts': "import '../a/long.ts';\nexport type E = 1;\n",
+    'packages/console/src/page/page.js': 'call();\n'.repeat(3),
+    'packages/console/src/record.ts': "import './page/page.js';\nexport type E = 1;\n",
     'packages/json-scan/src/scan.ts': 'export type F = 1;\n',
   });
   expect(measureSources(checkout)).toEqual({

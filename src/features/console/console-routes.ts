@@ -1,14 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
+import {
+  type Asset,
+  type History,
+  type HistoryRange,
+  historyRanges,
+  type OperatorActions,
+  type PageSubscription,
+  type PageSubscriptions,
+} from '@mcp-gangway/console';
 import type { HttpContext } from '../../core/http/http-context.ts';
 import { respondWithJson, sendHead } from '../../core/http/respond.ts';
 import { type App, asHandler, refuseMethod } from '../../core/http/router.ts';
 import type { Era, Revision } from '../../core/protocol/revisions.ts';
 import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
-import type { OperatorActions } from './operator-actions.ts';
-import type { Asset } from './page-assets.ts';
-import type { PageSubscription, PageSubscriptions } from './page-subscriptions.ts';
-import { type History, type HistoryRange, historyRanges } from './record/calls/history.ts';
 
 /** The facts that the page loads once. */
 export interface About {

@@ -1,7 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
+import {
+  KnownInstances,
+  OperatorActions,
+  OtherSessions,
+  PageSubscriptions,
+  PlaygroundSessions,
+  ProcessMemory,
+  readAssets,
+  redactStart,
+  type ServerHealthView,
+  type ServerState,
+  type SessionState,
+  SharedTopic,
+  SnapshotBuilder,
+} from '@mcp-gangway/console';
 import type { HttpContext } from '../../core/http/http-context.ts';
-import type { ConsoleParts, ConsoleServer, StatusPage } from '../../core/ops/console-hook.ts';
+import type { ConsoleParts, ConsoleServer, ConsoleSession, StatusPage } from '../../core/ops/console-hook.ts';
 import type { FailureDetails } from '../../core/ops/health/server-failure.ts';
 import type { ServerStatus } from '../../core/ops/health/server-health.ts';
 import { newestLegacy, newestModern } from '../../core/protocol/known-revisions.ts';
@@ -11,21 +26,11 @@ import { type SessionName, sessionName } from '../../core/session/session-events
 import { keyFromId } from '../../core/session/session-key.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
-import { redactCredentials } from '../../core/util/text/redact-credentials.ts';
 import { type AccessPolicy, denyAll, makeStartToken, requireScope, requireStartToken } from './access-policy.ts';
+import { consoleHost } from './console-host.ts';
 import { addConsoleRoutes } from './console-routes.ts';
-import { OperatorActions } from './operator-actions.ts';
-import { readAssets } from './page-assets.ts';
-import { PageSubscriptions } from './page-subscriptions.ts';
-import { PlaygroundSessions } from './playground/playground-sessions.ts';
-import type { ConsoleRecord } from './record/console-record.ts';
-import { redactStart } from './record/redacted-content.ts';
-import { OtherSessions } from './sessions/other-sessions.ts';
-import { KnownInstances } from './snapshot/known-instances.ts';
-import { ProcessMemory } from './snapshot/process-memory.ts';
-import { SharedTopic } from './snapshot/shared-topic.ts';
-import type { ServerHealthView } from './snapshot/snapshot.ts';
-import { type ServerState, SnapshotBuilder } from './snapshot/snapshot-builder.ts';
+import type { GatewayRecord } from './gateway-record.ts';
+import { clientNameOf } from './session-client.ts';
 
 /** The header with the credentials of the playground for the endpoint. `Authorization` has those for the admin port. */
 const authorizationHeader = 'x-gangway-authorization';
@@ -41,7 +46,7 @@ interface EndpointAddress {
 const awayMarginMs = 10_000;
 
 /** Creates the status page of a gateway (docs/decisions/0044). */
-export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): StatusPage {
+export function createStatusPage({ inspects, record, tap, backends }: GatewayRecord, parts: ConsoleParts): StatusPage {
   const { logger, version, maxSessions, base, changes, readiness, drain } = parts;
   const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
   const memory = new ProcessMemory(parts.usageOf, onFailed);
@@ -51,12 +56,13 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   const name = `${hostname()}:${process.pid}`;
   const snapshots = new SnapshotBuilder({
     record,
+    backends,
     version,
     maxSessions,
     readiness,
     name,
     sessionCount: parts.sessionCount,
-    sessions: parts.sessions,
+    sessions: () => parts.sessions().map(shownSession),
     tasks: parts.tasks,
     openStreams: parts.openStreams,
     store: parts.store,
@@ -93,10 +99,10 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   });
   const runsElsewhere = (task: string): boolean =>
     instances.list().some(({ isThis, tasks }) => !isThis && tasks?.newest.some((known) => known.task === task));
-  const { tap, events } = record;
   const subscriptions = new PageSubscriptions({
+    host: consoleHost,
     tap,
-    events,
+    events: record.events,
     snapshot: (query) =>
       snapshots.snapshot(query, {
         instances: instances.list(),
@@ -111,7 +117,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   });
   const findSession = ({ server, session }: SessionName) =>
     parts.sessions().find(({ name }) => name.server === server && name.session === session);
-  const playgroundSessions = new PlaygroundSessions({
+  const playgroundSessions = new PlaygroundSessions<Principal>({
     awayMs: parts.retryMs + awayMarginMs,
     onGone: (name, sender) => {
       const session = findSession(name);
@@ -139,7 +145,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     restartServer(server) {
       const found = findServer(server);
       found?.renewUnused();
-      return found && record.backends.restart(server);
+      return found && backends.restart(server);
     },
   });
   const relay = (name: string, context: HttpContext): boolean => {
@@ -162,7 +168,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     servers: parts.servers().map(({ name, path, takesTokens }) => ({ name, url: base + path, takesTokens })),
     needsToken: parts.operators !== undefined,
     revisions: { legacy: shownOf(newestLegacy), modern: shownOf(newestModern) },
-    inspects: record.inspects,
+    inspects,
     docs: { page: docsPage('status-page.md'), troubleshooting: docsPage('troubleshooting.md') },
   });
   const urlAt = (adminUrl: string): string | undefined => (access === denyAll ? undefined : `${adminUrl}/`);
@@ -185,6 +191,11 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       await Promise.all([instances.close(), otherSessions.close(), cancellations.close()]);
     },
   };
+}
+
+/** A session as the page shows it: of its `initialize`, only the name of the client. */
+function shownSession({ name, protocolVersion, snapshot }: ConsoleSession): SessionState {
+  return { name, protocolVersion, snapshot: { ...snapshot, client: clientNameOf(snapshot.initialize) } };
 }
 
 /** The state of a server, with the calls that modern clients have in flight. */
@@ -217,9 +228,9 @@ function healthOf({ last, probe }: ServerStatus, details: FailureDetails | undef
 }
 
 const shownDetails = ({ detail, help, output }: FailureDetails): Omit<ServerHealthView, 'state'> => ({
-  why: redactCredentials(detail),
+  why: consoleHost.redact(detail),
   help,
-  output: output.slice(-maxOutputLines).map((line) => redactStart(line, maxOutputLine)),
+  output: output.slice(-maxOutputLines).map((line) => redactStart(consoleHost, line, maxOutputLine)),
 });
 
 /**

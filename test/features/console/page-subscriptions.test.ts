@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { maxOpenPages, PageSubscriptions } from '../../../src/features/console/page-subscriptions.ts';
-import { MessageTap } from '../../../src/features/console/record/message-tap.ts';
-import { RecentEvents } from '../../../src/features/console/record/recent-events.ts';
-import type { SessionQuery } from '../../../src/features/console/sessions/session-list.ts';
-import type { SessionView } from '../../../src/features/console/sessions/session-view.ts';
-import type { Snapshot } from '../../../src/features/console/snapshot/snapshot.ts';
+import { maxOpenPages, PageSubscriptions } from '../../../packages/console/src/page-subscriptions.ts';
+import { RecentEvents } from '../../../packages/console/src/record/recent-events.ts';
+import type { SessionQuery } from '../../../packages/console/src/sessions/session-list.ts';
+import type { SessionView } from '../../../packages/console/src/sessions/session-view.ts';
+import type { Snapshot } from '../../../packages/console/src/snapshot/snapshot.ts';
+import { consoleHost } from '../../../src/features/console/console-host.ts';
+import { MessageTap } from '../../../src/features/console/message-tap.ts';
 import { asMessage } from '../../support/as-message.ts';
 
 beforeEach(() => vi.useFakeTimers());
@@ -30,10 +31,10 @@ class FakeOutgoing extends EventEmitter {
 
 function createViewers() {
   const flow = new MessageTap(false);
-  const happenings = new RecentEvents();
+  const happenings = new RecentEvents(consoleHost);
   const snapshot = vi.fn((query: SessionQuery) => ({ query }) as unknown as Snapshot);
   const session = vi.fn((): SessionView | undefined => undefined);
-  const viewers = new PageSubscriptions({ tap: flow, events: happenings, snapshot, session });
+  const viewers = new PageSubscriptions({ host: consoleHost, tap: flow, events: happenings, snapshot, session });
   const open = (search = '', watched?: { server: string; session: string }) => {
     const outgoing = new FakeOutgoing();
     viewers.add(outgoing as unknown as ServerResponse, { search, page: 0, isEverywhere: false, watched });

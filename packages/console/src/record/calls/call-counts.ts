@@ -1,0 +1,61 @@
+import type { EndedCall } from '../../host.ts';
+import { ResponseTimes } from './response-times.ts';
+
+/**
+ * Quantiles of response times, in milliseconds; null without answers. A quantile is interpolated within a bucket of
+ * `ResponseTimes`, so it differs from the exact one by a few percent.
+ */
+export interface AnswerTimes {
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+/** Counts of ended calls and of their response times. Adding to them allocates nothing, because every call does. */
+export class CallCounts {
+  calls = 0;
+  failures = 0;
+  /** The time that the gateway itself took for calls that the server got, in milliseconds, and their number. */
+  gatewayMs = 0;
+  gatewayCalls = 0;
+  readonly #times = new ResponseTimes();
+
+  /**
+   * Adds a call. Its response time covers gateway and server, without time that neither is responsible for
+   * (`EndedCall.waitedMs`). A call without an answer of the server has no response time.
+   * @param isMeasured false if its response time says nothing about the server
+   */
+  count({ durationMs, serverMs, waitedMs, outcome: { kind } }: EndedCall, isMeasured: boolean): void {
+    this.calls += 1;
+    if (kind !== 'ok' && kind !== 'left') this.failures += 1;
+    const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
+    if (!isAnswered || !isMeasured) return;
+    if (serverMs !== undefined) {
+      this.gatewayMs += Math.max(0, durationMs - waitedMs - serverMs);
+      this.gatewayCalls += 1;
+    }
+    this.#times.count(durationMs - waitedMs);
+  }
+
+  /** Adds other counts. */
+  add(other: CallCounts): void {
+    this.calls += other.calls;
+    this.failures += other.failures;
+    this.gatewayMs += other.gatewayMs;
+    this.gatewayCalls += other.gatewayCalls;
+    this.#times.add(other.#times);
+  }
+
+  clear(): void {
+    this.calls = 0;
+    this.failures = 0;
+    this.gatewayMs = 0;
+    this.gatewayCalls = 0;
+    this.#times.clear();
+  }
+
+  get answerTimes(): AnswerTimes {
+    const times = this.#times;
+    return { p50Ms: times.quantile(0.5), p95Ms: times.quantile(0.95), p99Ms: times.quantile(0.99) };
+  }
+}
