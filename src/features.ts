@@ -11,6 +11,7 @@ import { metrics } from './features/metrics/feature.ts';
 import { oauth } from './features/oauth/feature.ts';
 import { operatorPort } from './features/operator-port/feature.ts';
 import { otlp } from './features/otlp/feature.ts';
+import { packages } from './features/packages/feature.ts';
 import { policy } from './features/policy/feature.ts';
 import { redis } from './features/redis/feature.ts';
 import { remote } from './features/remote/feature.ts';
@@ -36,6 +37,7 @@ export const features: Features = {
   operatorPort,
   otlp,
   policy,
+  packages,
   redis,
   remote,
   sharing,

@@ -39,6 +39,7 @@ import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
+import { describePackage, packagesFolder } from './servers/package-server.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
 import { runView } from './servers/run-view.ts';
 import { ServerSet } from './servers/server-set.ts';
@@ -75,6 +76,8 @@ export interface Gateway {
   readonly statusPage: string | undefined;
   /** The directory of the sessions; undefined if they are kept in memory or in Redis. */
   readonly storeDirectory: string | undefined;
+  /** The folder of installed packages; undefined if no server is a package. */
+  readonly packagesFolder: string | undefined;
   /** One sentence: which clients share server processes. */
   readonly sharing: string;
   /** Reads configuration, keys and certificates again, and reopens the audit file. */
@@ -201,13 +204,18 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     onFailed: reportStoreFailure,
   });
 
-  const addToHealth = ({ name, address, probes: { required: isRequired } }: ServerConfig): void =>
+  const packageOf = (server: ServerConfig): string | undefined =>
+    describePackage(server, config, features, environment);
+  const addToHealth = (server: ServerConfig): void => {
+    const { name, address, probes } = server;
     health.add(name, {
       transport: address?.transport ?? 'stdio',
-      isRequired,
+      isRequired: probes.required,
+      package: () => packageOf(server),
       members: address?.transport === 'view' ? address.members.map((member) => member.name) : undefined,
       era: () => set.eraOf(name),
     });
+  };
   for (const server of config.servers) addToHealth(server);
   const run = (server: ServerConfig): RunningServer =>
     isView(server)
@@ -334,7 +342,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   );
   const base = publicBase.url;
   const urls = (): ServerUrls[] =>
-    set.current.map((served) => serverUrls(served, set.config, base, source.file !== undefined, health));
+    set.current.map((served) =>
+      serverUrls(served, set.config, base, source.file !== undefined, health, packageOf(served.config)),
+    );
   const replace: ConfigurationReload['replace'] = (servers) => {
     const before = urls();
     const changes = set.replace(servers);
@@ -381,6 +391,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     localUrl: publicBase.local,
     sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.listen.host)),
     storeDirectory: opened.directory,
+    packagesFolder: config.servers.some((server) => packageOf(server) !== undefined)
+      ? packagesFolder(config, environment)
+      : undefined,
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
       return urls();

@@ -70,8 +70,10 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'add' | 'remove' | 'list'; readonly request: ServerListRequest }
   | {
       readonly ok: true;
-      readonly command: 'serve' | 'check' | 'health' | 'print';
+      readonly command: 'serve' | 'check' | 'health' | 'print' | 'upgrade';
       readonly config: GatewayConfig;
+      /** The word after the command. */
+      readonly word: string | undefined;
       /** The options for every server that does not set its own value. */
       readonly defaults: ServerOptions;
       /** The sources of the options that are set, by the path of the option. */
@@ -203,6 +205,7 @@ export function readConfiguration({
     ok: true,
     command: command === 'config' ? 'print' : command,
     config,
+    word,
     defaults: common,
     origins,
     serverOrigins,
@@ -226,6 +229,9 @@ function inOrder(faults: readonly ConfigurationIssue[]): ConfigurationIssue[] {
   );
 }
 
+/** `health` contacts a running gateway, `config print` can show the defaults, and `upgrade` can name a package. */
+const nothingToServe: ReadonlySet<string> = new Set(['health', 'config', 'upgrade']);
+
 /** The configuration file to read. Reports a fault unless servers are named in exactly one form. */
 function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue): NamedFile | undefined {
   const { command, configFile, serverCommand, url, hasStrayWord } = line;
@@ -238,8 +244,7 @@ function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue): N
     report('command line', `names servers in several ways: ${given.join(' and ')}; use only one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
   const variable = (isEmpty && env[configFileVariable]) || undefined;
-  // `health` contacts a running gateway, and `config print` can show the defaults.
-  if (isEmpty && variable === undefined && command !== 'health' && command !== 'config') {
+  if (isEmpty && variable === undefined && !nothingToServe.has(command)) {
     report('command line', `names no server; use one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`);
   }
   if (configFile !== undefined) return { name: configFile, place: '--config' };

@@ -32,7 +32,7 @@ export function storePlaceOf(
 }
 
 /** The directory for what programs of this user remember (XDG Base Directory Specification). */
-function userDirectory({ XDG_STATE_HOME: state = '', HOME: home = '' }: Environment): string | undefined {
+export function userDirectory({ XDG_STATE_HOME: state = '', HOME: home = '' }: Environment): string | undefined {
   if (isAbsolute(state)) return join(state, 'mcp-gangway');
   return isAbsolute(home) ? join(home, '.local', 'state', 'mcp-gangway') : undefined;
 }

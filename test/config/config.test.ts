@@ -67,6 +67,7 @@ describe('one server', () => {
         onExit: 'restore',
         rerun: 'safe',
         hibernateAfterMs: 0,
+        packages: 'install',
         era: 'auto',
         share: 'auto',
         affinity: undefined,
@@ -230,6 +231,7 @@ describe('the order of sources', () => {
         'defaults.rerun': 'hints',
         'defaults.era': 'legacy',
         'defaults.share': 'all',
+        'defaults.packages': 'no-scripts',
         'defaults.sessionless': 'serve',
         'defaults.transport': 'auto', // a command ignores the others
         'defaults.auth': 'gateway', // a command ignores `upstream`

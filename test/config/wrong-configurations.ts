@@ -15,7 +15,7 @@ const line = (...argv: string[]): WrongConfiguration => ({ argv });
 export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [
     line(),
-    'command line: names no server; use one of these forms:\n  mcp-gangway [options] -- <command> [args…]\n  mcp-gangway [options] <url>\n  mcp-gangway [options] --config <file>',
+    'command line: names no server; use one of these forms:\n  mcp-gangway [options] -- <command> [args…]\n  mcp-gangway [options] <package> [args…]\n  mcp-gangway [options] <url>\n  mcp-gangway [options] --config <file>',
   ],
   [
     line('npx', '-y', 'some-server', '--port', '1'),

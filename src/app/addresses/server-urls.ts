@@ -18,6 +18,8 @@ export interface ServerUrls {
   /** The URL for HTTP+SSE clients (2024-11-05). */
   readonly sse?: string;
   readonly ws?: string;
+  /** The package that contains the server, with its version. */
+  readonly package?: string;
   /** The known failure of the server and its remedy. */
   readonly failure?: string;
 }
@@ -26,6 +28,7 @@ export interface ServerUrls {
  * The URLs of a server and its known failure.
  * @param base scheme, host and port
  * @param isNamed true if the operator chose the name, so that the path with the name is shown too
+ * @param itsPackage the package that contains the server, with its version
  */
 export function serverUrls(
   { config: own, eras }: Pick<ServedServer, 'config' | 'eras'>,
@@ -33,6 +36,7 @@ export function serverUrls(
   base: string,
   isNamed: boolean,
   health: ServerHealth,
+  itsPackage?: string,
 ): ServerUrls {
   const [{ mcp, ws, legacySse }, other] = endpointPathsOf(config, own);
   const onWs = ws && { ws: base.replace('http', 'ws') + ws };
@@ -46,6 +50,7 @@ export function serverUrls(
     era: eras?.era ?? 'legacy',
     ...(legacySse && { sse: base + legacySse.stream }),
     ...onWs,
+    ...(itsPackage !== undefined && { package: itsPackage }),
     ...failure,
   };
 }

@@ -23,6 +23,8 @@ export interface BannerDetails {
   readonly statusPage?: string | undefined;
   /** The configuration file, if one was read. */
   readonly file?: string | undefined;
+  /** The folder of installed packages; undefined if no server is a package. */
+  readonly packagesFolder?: string | undefined;
   /** Sentences about sessions: where they are kept, and which clients share server processes. */
   readonly sessions?: string;
 }
@@ -40,6 +42,7 @@ export function renderBanner(urls: readonly ServerUrls[], details: BannerDetails
   const lines = [
     ...(localUrl === undefined ? [] : [`Listening on ${localUrl} for the proxy`]),
     ...(urls.length === 1 && first !== undefined ? [`Ready: ${first.url}${describeOthers(first)}`] : tableOf(urls)),
+    ...packagesOf(urls, details),
     ...(statusPage === undefined ? [] : [`Status page: ${statusPage}${describePageKey(details)}`]),
     ...(sessions === undefined ? [] : [`Sessions: ${sessions}`]),
     ...(first === undefined
@@ -51,6 +54,14 @@ export function renderBanner(urls: readonly ServerUrls[], details: BannerDetails
         ]),
   ];
   return lines.map((line) => `${line}\n`).join('');
+}
+
+/** What a server by name has become: the package, its version, and where it is. */
+function packagesOf(urls: readonly ServerUrls[], { packagesFolder }: BannerDetails): string[] {
+  const packaged = urls.filter((each) => each.package !== undefined);
+  if (packaged.length === 0) return [];
+  const texts = packaged.map((each) => (urls.length === 1 ? '' : `${each.server}: `) + each.package);
+  return [`Installed: ${texts.join(', ')}; in ${packagesFolder}`];
 }
 
 /** One row for each server, first those that work. */

@@ -25,6 +25,7 @@ import { failed, misconfigured } from './exit-codes.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
 import { serveUntilSignal } from './serve-command.ts';
+import type { PackageOf } from './servers-command.ts';
 
 /** What does not work on an operating system; undefined if nothing is known. */
 interface PlatformSupport {
@@ -59,7 +60,9 @@ export async function runCommand(features: Features): Promise<void> {
   if (configuration.command === 'key') return createKey(configuration.key);
   if ('request' in configuration) {
     const { changeServers } = await import('./servers-command.ts');
-    const { stdout = '', stderr = '', exitCode } = changeServers(configuration.request, sources);
+    const { describePackage } = await import('../servers/package-server.ts');
+    const packageOf: PackageOf = (server, config) => describePackage(server, config, features, process.env);
+    const { stdout = '', stderr = '', exitCode } = changeServers(configuration.request, sources, packageOf);
     process.stdout.write(stdout);
     process.stderr.write(stderr);
     process.exitCode = exitCode;
@@ -79,6 +82,13 @@ export async function runCommand(features: Features): Promise<void> {
     const { isWell, text } = await requestHealth(config.listen, flags.has('--ready') ? '/readyz' : '/healthz');
     process.stdout.write(`${text}\n`);
     process.exitCode = isWell ? 0 : failed;
+    return;
+  }
+  if (command === 'upgrade') {
+    const { upgradePackages } = await import('./upgrade-command.ts');
+    prepareStarter(process.env);
+    const print = (line: string): unknown => process.stdout.write(`${line}\n`);
+    process.exitCode = await upgradePackages(configuration, features, process.env, print);
     return;
   }
   if (command === 'check' && flags.has('--config-only')) {
@@ -143,6 +153,7 @@ const remedies: Readonly<Record<Command, string>> = {
   add: correct,
   remove: correct,
   list: correct,
+  upgrade: correct,
   completion: seeHelp,
   help: seeHelp,
   key: seeHelp,

@@ -63,6 +63,7 @@ export async function serveUntilSignal(
     localUrl,
     statusPage,
     file: source.file,
+    packagesFolder: gateway.packagesFolder,
     sessions: `${describeKeeping(config, storeDirectory)} ${sharing}`,
   };
   output.write(renderBanner(urls, details));

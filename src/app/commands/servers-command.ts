@@ -1,6 +1,12 @@
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Configuration, type ConfigurationSources, readConfiguration } from '../../config/config.ts';
+import {
+  type Configuration,
+  type ConfigurationSources,
+  type GatewayConfig,
+  readConfiguration,
+  type ServerConfig,
+} from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import { renderIssue } from '../../config/issues.ts';
 import type { ServerListRequest } from '../../config/servers/server-list-request.ts';
@@ -14,6 +20,9 @@ export interface Outcome {
   readonly exitCode: number;
 }
 
+/** The package of a server with its version, for people; undefined for a server that is none. */
+export type PackageOf = (server: ServerConfig, config: GatewayConfig) => string | undefined;
+
 /** Reads files and folders, as the configuration does. */
 type Sources = Pick<Required<ConfigurationSources>, 'env' | 'readFile' | 'listFolder' | 'findCommand'>;
 
@@ -22,9 +31,13 @@ type Sources = Pick<Required<ConfigurationSources>, 'env' | 'readFile' | 'listFo
  * in `servers.d`, beside the configuration file. The whole configuration is checked first, as it would be afterwards; a
  * fault changes nothing. A running gateway sees the changed folder.
  */
-export function changeServers(request: ServerListRequest, sources: Sources): Outcome {
+export function changeServers(
+  request: ServerListRequest,
+  sources: Sources,
+  packageOf: PackageOf = () => undefined,
+): Outcome {
   if (request.kind === 'add') return add(request, sources);
-  return request.kind === 'remove' ? remove(request, sources) : list(request, sources);
+  return request.kind === 'remove' ? remove(request, sources) : list(request, sources, packageOf);
 }
 
 /** What to do if a file cannot be written. */
@@ -104,14 +117,21 @@ function remove(request: Extract<ServerListRequest, { kind: 'remove' }>, sources
   };
 }
 
-function list({ file, isJson }: Extract<ServerListRequest, { kind: 'list' }>, sources: Sources): Outcome {
+function list(
+  { file, isJson }: Extract<ServerListRequest, { kind: 'list' }>,
+  sources: Sources,
+  packageOf: PackageOf,
+): Outcome {
   const found = read(file, sources);
   if (!found.ok || !('config' in found)) return explain(found, 'The configuration is invalid.');
-  const servers = found.config.servers.map((server) => {
+  const { config } = found;
+  const servers = config.servers.map((server) => {
     const { name, address } = server;
     const place = placeOf({ file, name });
     const added = exists(place) ? { file: place } : {};
-    if (address === undefined) return { name, command: [server.command, ...server.args], ...added };
+    const itsPackage = packageOf(server, config);
+    const from = itsPackage === undefined ? {} : { package: itsPackage };
+    if (address === undefined) return { name, command: [server.command, ...server.args], ...from, ...added };
     if (address.transport === 'view') return { name, servers: address.members.map((member) => member.name), ...added };
     // The rest of a URL can be a secret.
     if ('url' in address) return { name, url: `${address.url.origin}${address.url.pathname}`, ...added };
@@ -129,13 +149,14 @@ const maxShown = 60;
 
 /** How a server is reached, in one line. */
 function howOf(server: object): string {
-  const { command, url, servers, transport } = server as Record<string, unknown>;
+  const { command, url, servers, transport, package: itsPackage } = server as Record<string, unknown>;
+  const version = typeof itsPackage === 'string' ? `  [${itsPackage}]` : '';
   const text = Array.isArray(command)
     ? command.join(' ')
     : Array.isArray(servers)
       ? `view of ${servers.join(', ')}`
       : String(url ?? transport);
-  return text.length > maxShown ? `${text.slice(0, maxShown - 1)}…` : text;
+  return (text.length > maxShown ? `${text.slice(0, maxShown - 1)}…` : text) + version;
 }
 
 const read = (file: string, sources: Sources): Configuration =>

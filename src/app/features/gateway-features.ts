@@ -6,6 +6,7 @@ import type { ErasFeature, TasksFeature } from './eras.ts';
 import type { PolicyFeature } from './policy.ts';
 import type {
   FiltersFeature,
+  PackagesFeature,
   RemoteFeature,
   SharingFeature,
   UpstreamIdentityFeature,
@@ -39,6 +40,7 @@ export interface Features {
   readonly operatorPort?: OperatorPortFeature;
   readonly otlp?: OtlpFeature;
   readonly policy?: PolicyFeature;
+  readonly packages?: PackagesFeature;
   readonly redis?: RedisFeature;
   readonly remote?: RemoteFeature;
   readonly sharing?: SharingFeature;

@@ -1,4 +1,5 @@
 import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
+import type { PackageRequest } from '../../config/servers/package-request.ts';
 import type { UpstreamIdentity } from '../../config/servers/upstream-identity.ts';
 import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
@@ -45,6 +46,70 @@ export interface RemoteFeature {
   openers(options: TransportOptions): Openers;
   /** Sends requests of the gateway itself to a server. */
   createSend(server: RemoteServer, url: URL, tls: UpstreamTls): SendUpstream;
+}
+
+/** Servers that are packages of npm or PyPI (docs/recipes/packages.md). */
+export interface PackagesFeature {
+  /** The packages in a folder, which need not exist. */
+  at(folder: string): Packages;
+}
+
+/** The installed packages of a folder. All methods throw or reject with a `PackageFailure`. */
+export interface Packages {
+  readonly folder: string;
+  /** How to start a package now; undefined if it must be installed first. */
+  find(request: PackageRequest): PackageProgram | undefined;
+  /** The version that is installed; undefined for none. */
+  versionOf(request: PackageRequest): string | undefined;
+  /** Installs a package, unless it is installed. All who ask at the same time wait for the same installation. */
+  install(request: PackageRequest, run: RunTool): Promise<PackageProgram>;
+  /** Installs the newest version that was asked for. The next process of a server has it. */
+  upgrade(request: PackageRequest, run: RunTool): Promise<PackageProgram>;
+  /** What is installed. */
+  list(): readonly InstalledPackage[];
+}
+
+/** A package that is installed. */
+export interface InstalledPackage {
+  readonly registry: PackageRequest['registry'];
+  readonly name: string;
+  readonly version: string;
+}
+
+/** The program of an installed package. */
+export interface PackageProgram {
+  readonly name: string;
+  readonly version: string;
+  /** A path, or a name that is searched in PATH. */
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The folder of the programs of the package and of its dependencies. */
+  readonly programs: string;
+}
+
+/** Why a package cannot be used. The message and the output are for the operator. */
+export interface PackageFailure extends Error {
+  readonly output: readonly string[];
+}
+
+/** Runs a program of this machine to its end, with the variables that programs of its kind need to reach a registry. */
+export type RunTool = (tool: Tool) => Promise<ToolEnd | 'not-found'>;
+
+/** A program of this machine. */
+export interface Tool {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** The name of the program whose variables it reads; by default its own. */
+  readonly as?: string;
+}
+
+/** How a program has ended. */
+export interface ToolEnd {
+  /** Null if a signal has ended it. */
+  readonly exitCode: number | null;
+  /** The last part of what it has written. */
+  readonly output: string;
 }
 
 /** The tools and prompts of a server that its clients may see and call (docs/tools.md). */

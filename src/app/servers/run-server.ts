@@ -7,7 +7,7 @@ import { exchangesTokens } from '../../config/servers/identity-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
-import type { OpenBackend } from '../../core/backend/backend.ts';
+import type { Backend, BackendEvents, OpenBackend, OpenOptions } from '../../core/backend/backend.ts';
 import { failedBackend } from '../../core/backend/failed-backend.ts';
 import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
@@ -28,6 +28,7 @@ import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { ModernAccess } from '../features/eras.ts';
 import { type Features, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';
+import { packageOpener, packageServerOf, type StartedProgram } from './package-server.ts';
 import { remoteOpeners } from './remote-openers.ts';
 
 /** How the processes and connections of a server are watched. */
@@ -83,7 +84,7 @@ export function openersOf(
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
   }
-  const open = wrap(createLocalOpener(config, gateway, environment, emit, onStarted));
+  const open = wrap(createLocalOpener(config, gateway, features, environment, emit, onStarted));
   return { open, openModern: open, isOverHttp: false };
 }
 
@@ -92,11 +93,16 @@ const stdinCloseShare = 0.4;
 
 function createLocalOpener(
   config: LocalServer,
-  { timeouts: { graceMs }, derived: { maxQueuedBytes } }: GatewayConfig,
+  gateway: GatewayConfig,
+  features: Features,
   environment: Environment,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
 ): OpenBackend {
+  const {
+    timeouts: { graceMs },
+    derived: { maxQueuedBytes },
+  } = gateway;
   const { name: server, command, args, cwd, env, isOnCommandLine } = config;
   const { user, memoryBytes: maxMemoryBytes } = config.process;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
@@ -120,7 +126,11 @@ function createLocalOpener(
     onStderr: (line, pid) => emit({ type: 'server-stderr', server, line, pid }),
   };
   const credentials = configuredCredentials(config);
-  return (events, opening) => {
+  const openerOf =
+    (program: Partial<StartedProgram>): OpenBackend =>
+    (events, opening) =>
+      openWith({ ...options, ...program }, events, opening);
+  const openWith = (started: StdioOptions, events: BackendEvents, opening: OpenOptions | undefined): Backend => {
     const received = opening?.headers?.() ?? noHeaders;
     // No process runs without client credentials, or with those of the gateway's user instead.
     const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(received, name));
@@ -128,8 +138,13 @@ function createLocalOpener(
       const detail = `The server needs ${lacking} from a client, and no client is connected.`;
       return failedBackend(Promise.resolve({ reason: 'failed', detail }), events);
     }
-    return openStdio(credentials ? { ...options, env: { ...own, ...received } } : options, events);
+    return openStdio(credentials ? { ...started, env: { ...started.env, ...received } } : started, events);
   };
+  const asWritten = openerOf({});
+  const packaged = packageServerOf(config, gateway, features, environment);
+  return packaged === undefined
+    ? asWritten
+    : packageOpener({ config, server: packaged, environment, emit, openerOf, asWritten });
 }
 
 /**
@@ -138,6 +153,8 @@ function createLocalOpener(
 export function missingCommand(config: ServerConfig, environment: Environment): string | undefined {
   if (config.address !== undefined) return undefined;
   const { command, args, cwd, env, isOnCommandLine } = config;
+  // What installs the package is looked for when it is needed, and npx and uvx are needed only if that fails.
+  if (config.package !== undefined && config.packages !== 'as-command') return undefined;
   const program = { command, args, cwd, env: childEnvironment(environment, env, command), isOnCommandLine };
   if (locate(program) !== undefined) return undefined;
   return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program).detail;

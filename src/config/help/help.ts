@@ -25,8 +25,9 @@ const gatewayFlags = [...serverFlags, ...(factsOf('serve')?.flags ?? [])];
 
 /** The forms, the main options and an example, on one screen of 40 lines. */
 function onGateway(): readonly string[] {
-  const [single, remote, file] = forms;
+  const [single, packaged, remote, file] = forms;
   const usages = [
+    [packaged, 'one server from npm or PyPI'],
     [single, 'one STDIO server'],
     [file, 'several servers, at /<name>/mcp'],
     [remote, 'one remote server'],
@@ -45,7 +46,7 @@ function onGateway(): readonly string[] {
     ),
     ...row('-h, --help', 'Print this help; --help all: all options; -v: version.'),
     ...otherSources,
-    'Example: mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
+    'Example: mcp-gangway @modelcontextprotocol/server-everything',
     `Docs: ${docsPage('README.md')}`,
   ];
 }

@@ -5,6 +5,7 @@ import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { httpSse, modernEra, newestLegacy } from '../../core/protocol/known-revisions.ts';
 import { filterOptions } from '../servers/filter-options.ts';
 import { identityOption } from '../servers/identity-options.ts';
+import { packageUses } from '../servers/package-request.ts';
 import { policyOption } from '../servers/policy-option.ts';
 import { leavesOf, type PathsOf, type ValuesOf } from '../tree/branch.ts';
 import { parseDurationMs } from '../units.ts';
@@ -166,6 +167,13 @@ export const gatewayOptions = {
     ttl: duration('1h', 'Time for which the result of a task is kept that the gateway has made of a call.'),
   },
   cluster: clusterOptions,
+  packages: {
+    folder: advanced(
+      fileOption(
+        'Folder for the packages of servers, each installed once. Default: mcp-gangway/packages in $XDG_STATE_HOME or ~/.local/state.',
+      ),
+    ),
+  },
   observe: {
     logLevel: logLevelOption,
     logFormat: choice(
@@ -216,6 +224,12 @@ export const serverOptions = {
     short: '--env',
     secrets: 'texts',
   }),
+  packages: advanced(
+    choice(
+      packageUses,
+      'How to run a server from npm or PyPI. install: install its package once, and start its program directly. no-scripts: the same, without the installation scripts of packages. as-command: run npx and uvx as written.',
+    ),
+  ),
   transport: choice(['auto', 'http', 'sse'], 'Transport of a server at a URL: http, sse or auto.', {
     short: '--transport',
   }),

@@ -9,7 +9,9 @@ import type { CommandLine } from '../sources/command-line.ts';
 import { splitCommandText } from '../sources/command-text.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
 import { placesIn, resolveOptions } from '../sources/given-values.ts';
+import { isKnownFlag } from '../sources/known-flags.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
+import { isPackageWord, type PackageRequest, type PackageUse, readPackage } from './package-request.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 
 interface NamedServer extends ServerOptions {
@@ -21,6 +23,8 @@ interface NamedServer extends ServerOptions {
 export interface LocalServer extends NamedServer {
   readonly command: string;
   readonly args: readonly string[];
+  /** The package that contains the server; undefined for a program of this machine. */
+  readonly package?: PackageRequest;
   readonly address?: undefined;
   /** The command line names the server and its settings. */
   readonly isOnCommandLine?: true;
@@ -78,9 +82,31 @@ function readSingleServer(
   const { cwd } = common;
   const readFile = (file: string): string =>
     context.readFile(cwd === undefined || isAbsolute(file) ? file : join(cwd, file));
-  const name = ownName ?? deriveServerName(words, path, readFile);
-  const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
+  const found = packageOf([first, ...rest], common.packages, '--', context.report);
+  const derivedFrom = isPackageWord(first) && found !== undefined ? [found.package?.name ?? ''] : words;
+  const name = ownName ?? deriveServerName(derivedFrom, path, readFile);
+  for (const word of isPackageWord(first) ? rest : []) if (isKnownFlag(word)) noteLateOption(word, context);
+  const server: LocalServer = { ...common, name, command: first, args: rest, ...found, isOnCommandLine: true };
   return [checkServer(server, () => true, placesIn([given], '--'), context.report)];
+}
+
+/** The package of a command, as a member of the server. Reports a word that names none. */
+function packageOf(
+  words: readonly [string, ...string[]],
+  use: PackageUse,
+  path: string,
+  report: ReportIssue,
+): { readonly package?: PackageRequest } | undefined {
+  const read = readPackage(words, use);
+  if (read.ok) return read.request && { package: read.request };
+  report(path, read.message);
+  return undefined;
+}
+
+/** A user of the gateway may have meant an option of the gateway. */
+function noteLateOption(word: string, { note }: EntryContext): void {
+  const flag = word.replace(/=.*/s, '');
+  note(flag, 'stands after the package, so the server gets it; put options of the gateway before the package');
 }
 
 function readRemoteServer(
@@ -133,6 +159,7 @@ function resolveFileServers(
     const [command, ...args] = words;
     // Merged, so that a server with a token of its own keeps the proxy that is set for all servers.
     const env = { ...common.env, ...own.env };
-    return check<LocalServer>({ ...own, env, name, command, args });
+    const found = packageOf([command, ...args], own.packages, `${path}.command`, report);
+    return check<LocalServer>({ ...own, env, name, command, args, ...found });
   });
 }

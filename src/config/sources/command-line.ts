@@ -2,6 +2,7 @@ import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
 import { joinWords, type Option, writtenDefault } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';
+import { isPackageWord } from '../servers/package-request.ts';
 import {
   type Command,
   type CommandFacts,
@@ -25,7 +26,7 @@ export interface CommandLine {
   /** The options of the command line, by path. */
   readonly given: Given;
   readonly configFile: string | undefined;
-  /** The words after `--`, or undefined if there is no `--`. */
+  /** The words after `--`, or from the server's package on; undefined if there is neither. */
   readonly serverCommand: readonly string[] | undefined;
   /** The first argument that is a URL: the address of a remote server. */
   readonly url: { readonly path: string; readonly text: string } | undefined;
@@ -54,6 +55,8 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
   let helpOn: HelpTopic | undefined = 'gateway';
   let hasCommand = false;
   let hasStrayOption = false;
+  /** Where the server's package stands. All that follows belongs to the server, as after `--`. */
+  let packageAt: number | undefined;
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
@@ -63,6 +66,11 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
         command = found;
         hasCommand = true;
         continue;
+      }
+      const isServer = factsOf(command)?.example === undefined || words.length > 0;
+      if (isServer && factsOf(command)?.takesOptions === true && isPackageWord(argument)) {
+        packageAt = index;
+        break;
       }
       words.push(index);
       // The first stray word is most likely the server's program, and the words after it are its arguments.
@@ -112,7 +120,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     helpOn,
     given: givenValues(texts, references),
     configFile: texts.get('--config')?.[0],
-    serverCommand: end === -1 ? undefined : argv.slice(end + 1),
+    serverCommand: packageAt === undefined ? (end === -1 ? undefined : argv.slice(end + 1)) : argv.slice(packageAt),
     url: firstUrl(words, own),
     name: texts.get('--name')?.[0],
     flags: new Map([...texts].filter(([flag]) => commandFlags.has(flag))),
@@ -228,8 +236,10 @@ function explainStrayWord(word: string, hasCommand: boolean): string {
   const remedy = hasCommand
     ? 'put options and the name of a command before --'
     : `put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- ${isShown(word) ? word : '<command>'} …`;
+  // Names of packages mostly have a hyphen.
+  const asPackage = /^[a-z]\w*-/.test(word) && isShown(word) ? `; for a package, write npx:${word} or uvx:${word}` : '';
   return nearest === undefined
-    ? `unknown command; ${remedy}`
+    ? `unknown command; ${remedy}${asPackage}`
     : `unknown command; did you mean ${nearest}? Otherwise ${remedy}`;
 }
 

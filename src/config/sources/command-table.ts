@@ -3,6 +3,7 @@ import { docsPage } from '../../core/util/docs-page.ts';
 /** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [
   'mcp-gangway [options] -- <command> [args…]',
+  'mcp-gangway [options] <package> [args…]',
   'mcp-gangway [options] <url>',
   'mcp-gangway [options] --config <file>',
 ] as const;
@@ -59,7 +60,7 @@ export const commands = {
       flagOf('--config-only', 'Check only the configuration, and start nothing. With --json, no servers are listed.'),
       flagOf('--json', 'Print one JSON object instead of text.'),
     ],
-    overview: ['check [same arguments]', 'check each server, then exit'],
+    overview: ['check | health [same arguments]', 'check servers; a running gateway'],
     help: `Starts each server as the gateway would, lists its features and stops it.
 Also checks Redis and the configuration, and says how to fix each problem.
 
@@ -79,7 +80,7 @@ Docs: ${docsPage('health.md')}`,
     takesOptions: true,
     example: 'git',
     flags: [fileFlag, flagOf('--replace', 'Replace the server with this name, if there is one.')],
-    overview: ['add <name> … | remove <name> | list', 'change the servers of a file'],
+    overview: ['add … | remove … | list | upgrade …', 'servers of a file, packages'],
     help: `Adds a server to the folder servers.d beside the configuration file. A gateway
 that runs with this file serves it a second later.
 
@@ -129,6 +130,24 @@ Options:
 
 Docs: ${docsPage('reference/configuration.md')}`,
   },
+  upgrade: {
+    takesOptions: true,
+    example: '@scope/name',
+    flags: [],
+    help: `Installs the newest version of a package, or of the packages of a
+configuration file.
+
+Usage:
+  mcp-gangway upgrade <package>               such as npx:name or uvx:name
+  mcp-gangway upgrade --config <file>         all packages of the file
+  mcp-gangway upgrade <name> --config <file>  the package of one server
+
+Until then, a package keeps the version that was installed first. A running
+gateway starts its next processes with the new version. Running processes keep
+the old one.
+
+Docs: ${docsPage('recipes/packages.md')}`,
+  },
   health: {
     takesOptions: true,
     flags: [
@@ -137,7 +156,6 @@ Docs: ${docsPage('reference/configuration.md')}`,
         'Check whether the gateway accepts new sessions (/readyz), not only whether it runs (/healthz).',
       ),
     ],
-    overview: ['health [same arguments]', 'check a running gateway'],
     help: `Checks whether a running gateway is healthy, for example in a container.
 
 Usage:
@@ -235,7 +253,18 @@ export const commandFlags: ReadonlyMap<string, CommandFlag> = new Map(
 );
 
 /** The words that can follow `--help`: all options, or a command. */
-export const helpTopics = ['all', 'check', 'config', 'add', 'remove', 'list', 'health', 'key', 'completion'] as const;
+export const helpTopics = [
+  'all',
+  'check',
+  'config',
+  'add',
+  'remove',
+  'list',
+  'upgrade',
+  'health',
+  'key',
+  'completion',
+] as const;
 
 /** A subject of help: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];

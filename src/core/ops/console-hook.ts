@@ -11,7 +11,7 @@ import type { Changes } from '../store/shared/changes.ts';
 import type { Meter } from '../util/telemetry/meter.ts';
 import type { GatewaySink } from './gateway-events.ts';
 import type { FailureDetails } from './health/server-failure.ts';
-import type { ServerStatus } from './health/server-health.ts';
+import type { MonitoredStatus } from './health/server-health.ts';
 import type { MetricKey } from './metrics/catalogue.ts';
 
 /**
@@ -47,7 +47,7 @@ export interface ConsoleParts {
   readiness(): Readiness;
   store(): StoreState;
   /** The health of the servers, in the order of the page. */
-  health(): readonly ServerStatus[];
+  health(): readonly MonitoredStatus[];
   /** What the operator may read about the last failure of a server. */
   failureDetails(server: string): FailureDetails | undefined;
   servers(): readonly ConsoleServer[];

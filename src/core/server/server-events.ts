@@ -67,6 +67,14 @@ export type ServerEvent = Readonly<
   | { type: 'ping-unknown'; server: string }
   /** A second process of a server has not started while one runs. The sessions of a user share one. Reported once. */
   | { type: 'only-process'; server: string }
+  /** The package of a server is being installed, was installed, or could not be. */
+  | {
+      type: 'package';
+      server: string;
+      package: string;
+      state: 'installing' | 'installed' | 'failed';
+      detail: string;
+    }
   /** The command of a server does not exist. Its sessions will fail. */
   | { type: 'command-not-found'; server: string; detail: string }
   /** A server of a view is missing in an answer: it is not there, or was silent for too long. */

@@ -18,7 +18,7 @@ import {
 import type { HttpContext } from '../../core/http/http-context.ts';
 import type { ConsoleParts, ConsoleServer, ConsoleSession, StatusPage } from '../../core/ops/console-hook.ts';
 import type { FailureDetails } from '../../core/ops/health/server-failure.ts';
-import type { ServerStatus } from '../../core/ops/health/server-health.ts';
+import type { MonitoredStatus } from '../../core/ops/health/server-health.ts';
 import { newestLegacy, newestModern } from '../../core/protocol/known-revisions.ts';
 import { ownsOrShares, type Principal } from '../../core/protocol/principal.ts';
 import type { Revision } from '../../core/protocol/revisions.ts';
@@ -199,11 +199,12 @@ function shownSession({ name, protocolVersion, snapshot }: ConsoleSession): Sess
 }
 
 /** The state of a server, with the calls that modern clients have in flight. */
-function serverStateOf(status: ServerStatus, details: FailureDetails | undefined, sharedCalls = 0): ServerState {
-  const { server: name, transport, era = 'unknown', members } = status;
+function serverStateOf(status: MonitoredStatus, details: FailureDetails | undefined, sharedCalls = 0): ServerState {
+  const { server: name, transport, package: itsPackage, era = 'unknown', members } = status;
   return {
     name,
     transport,
+    package: itsPackage,
     era,
     members,
     sharedCalls,
@@ -217,7 +218,7 @@ const maxOutputLines = 5;
 const maxOutputLine = 500;
 
 /** The health of a server: the result of the last probe, else of the last start. */
-function healthOf({ last, probe }: ServerStatus, details: FailureDetails | undefined): ServerHealthView {
+function healthOf({ last, probe }: MonitoredStatus, details: FailureDetails | undefined): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
     state: probe ?? found ?? 'unknown',

@@ -99,6 +99,11 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   ],
   'server-slow': [{ type: 'server-slow', server, detail: 'npx may download.' }],
   'server-silent': [{ type: 'server-silent', server, detail: 'No answer.', help: 'Look.', output: ['out'] }],
+  package: [
+    { type: 'package', server, package: '@x/y', state: 'installing', detail: 'in /packages' },
+    { type: 'package', server, package: '@x/y', state: 'installed', detail: 'version 1.2.3' },
+    { type: 'package', server, package: '@x/y', state: 'failed', detail: 'npm has no package @x/y.' },
+  ],
   'command-not-found': [{ type: 'command-not-found', server, detail: 'No such command.' }],
   'era-seen': [{ type: 'era-seen', server, era: 'legacy' }],
   'server-removed': [{ type: 'server-removed', server }],

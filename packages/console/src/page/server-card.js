@@ -166,7 +166,12 @@ const describeOutcome = (recent) => {
 
 const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway ${milliseconds(gatewayMs)}`);
 
-const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
+const chipsOf = ({ transport, package: itsPackage, era, revisions = [] }) => [
+  transport,
+  eraWords[era] ?? era,
+  ...revisions.slice(-1),
+  ...(itsPackage === undefined ? [] : [itsPackage]),
+];
 
 const createChip = (text) => ({ element: h('span.chip', {}, text), update: () => undefined });
 

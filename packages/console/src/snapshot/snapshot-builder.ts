@@ -40,6 +40,8 @@ interface MemberCondition {
 export interface ServerState {
   readonly name: string;
   readonly transport: string;
+  /** The package that contains the server, with its version; undefined for any other server. */
+  readonly package?: string | undefined;
   readonly era: string;
   readonly health: ServerHealthView;
   /** True if the health is the result of a probe, which says more than the processes that run. */
@@ -215,7 +217,7 @@ export class SnapshotBuilder {
     const children = this.#children();
     const all = servers();
     const conditions = this.#conditionsOf(all);
-    return all.map(({ name, transport, era, health, sharedCalls }) => {
+    return all.map(({ name, transport, package: itsPackage, era, health, sharedCalls }) => {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
       const recent = record.rates.recent(name);
@@ -224,6 +226,7 @@ export class SnapshotBuilder {
       return {
         name,
         transport,
+        package: itsPackage,
         era,
         health,
         condition: conditions.get(name) as ServerCondition,

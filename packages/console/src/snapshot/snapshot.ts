@@ -52,6 +52,8 @@ export interface ResumesView extends RecentResumes {
 export interface ServerView {
   readonly name: string;
   readonly transport: string;
+  /** The package that contains the server, with its version. */
+  readonly package?: string | undefined;
   readonly era: string;
   readonly health: ServerHealthView;
   readonly condition: ServerCondition;

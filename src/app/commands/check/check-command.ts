@@ -8,8 +8,10 @@ import type { Environment } from '../../../config/sources/environment-variables.
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
 import { type Features, needed } from '../../features/gateway-features.ts';
+import type { PackageFailure } from '../../features/servers.ts';
 import type { RedisFeature, RedisFindings } from '../../features/stores.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
+import { describePackage, installPackage, packageServerOf } from '../../servers/package-server.ts';
 import { readTlsFiles } from '../../tls-files.ts';
 import { type Advice, advise } from './advice.ts';
 import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
@@ -23,6 +25,8 @@ export type CheckedServer =
       readonly isFine: true;
       readonly server: ServerConfig;
       readonly transport: string;
+      /** The package that contains the server, with its version. */
+      readonly package?: string;
       readonly findings: Findings & { readonly items?: FilteredItems };
     }
   | { readonly isFine: false; readonly server: ServerConfig; readonly failure: ServerUnusableError };
@@ -161,10 +165,19 @@ async function checkServer(
   environment: Environment,
 ): Promise<CheckedServer> {
   try {
+    const packaged = packageServerOf(server, config, features, environment);
+    if (packaged !== undefined && server.address === undefined) {
+      // The time limit of the start is not for the installation.
+      const options = { config: server, server: packaged, environment, emit: () => undefined };
+      const cause = await installPackage(options);
+      if (cause !== undefined && !packaged.request.isLauncher) throw cause;
+    }
     const { transport, ...findings } = await examine(server, config, features, environment);
-    return { isFine: true, server, transport, findings };
+    const itsPackage = describePackage(server, config, features, environment);
+    return { isFine: true, server, transport, findings, ...(itsPackage !== undefined && { package: itsPackage }) };
   } catch (error) {
-    const failure = error instanceof ServerUnusableError ? error : new ServerUnusableError((error as Error).message);
+    const { message: why, output: lines = [] } = error as Partial<PackageFailure> & Error;
+    const failure = error instanceof ServerUnusableError ? error : new ServerUnusableError(why, { output: lines });
     const { message, help: known, output, end } = failure;
     const help = helpForCommand(known, server.address === undefined ? [server.command, ...server.args] : []);
     return { isFine: false, server, failure: new ServerUnusableError(message, { help, output, ...(end && { end }) }) };

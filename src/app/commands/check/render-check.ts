@@ -54,7 +54,8 @@ function linesOf(checked: CheckedServer): string {
   const counts = offered.map(([what, { length }]) => `, ${length} ${length === 1 ? what.slice(0, -1) : what}`);
   const era = eras.length > 1 ? 'both eras, revisions' : `${eras.join()} era, revision`;
   const line = `OK    ${name}: ${safe(findings.name)}, ${transport}, ${era} ${revisions.join(' and ')}${counts.join('')}, started in ${startMs} ms\n`;
-  return line + offered.map(([what, names]) => namesLine(what, names)).join('');
+  const from = checked.package === undefined ? '' : `${indent}package: ${safe(checked.package)}\n`;
+  return line + from + offered.map(([what, names]) => namesLine(what, names)).join('');
 }
 
 function namesLine(what: string, names: readonly string[]): string {
@@ -122,7 +123,8 @@ function serverJson(checked: CheckedServer): object {
   const { eras, revisions, name: implementation, startMs, declares } = findings;
   const { tools = null, prompts = null, resources = null } = findings.lists;
   const details = { transport, eras, revisions, implementation, startMs, declares };
-  return { name, ok: true, ...details, tools, prompts, resources };
+  const from = checked.package === undefined ? {} : { package: checked.package };
+  return { name, ok: true, ...from, ...details, tools, prompts, resources };
 }
 
 function redisJson(checked: CheckedRedis): object {

@@ -26,6 +26,12 @@ export interface ServerStatus {
   readonly members?: readonly string[] | undefined;
 }
 
+/** The health of a server, and what operators may know of it. */
+export interface MonitoredStatus extends ServerStatus {
+  /** The package that contains the server, with its version; undefined for any other server. */
+  readonly package: string | undefined;
+}
+
 /** A server that comes into use. */
 export interface MonitoredServer {
   readonly transport: string;
@@ -34,6 +40,8 @@ export interface MonitoredServer {
   readonly members?: readonly string[] | undefined;
   /** The era, if it was detected or configured. */
   era(): Era | undefined;
+  /** The package, with the version that is installed now. */
+  package?(): string | undefined;
 }
 
 interface EndDetails {
@@ -74,7 +82,7 @@ export class ServerHealth {
   }
 
   /** All servers, in the order in which they were added. */
-  get statuses(): readonly ServerStatus[] {
+  get statuses(): readonly MonitoredStatus[] {
     return Array.from(this.#servers, ([server, { foundTransport: transport, seenEra, probe, ...description }]) => {
       return {
         server,
@@ -84,6 +92,7 @@ export class ServerHealth {
         probe,
         isRequired: description.isRequired,
         members: description.members,
+        package: description.package?.(),
       };
     });
   }

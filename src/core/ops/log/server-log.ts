@@ -100,6 +100,12 @@ export function createServerLog(
         const detail = 'It exited repeatedly. The gateway waits before the next start.';
         return logger.warn({ server, member, pauseMs, detail }, 'a server of the view is in a crash loop');
       }
+      case 'package': {
+        const { server, package: name, state, detail } = event;
+        const fields = { server, package: name, detail };
+        if (state === 'failed') return logger.warn(fields, 'the package of the server could not be installed');
+        return logger.info(fields, state === 'installed' ? 'installed a package' : 'installing a package');
+      }
       case 'command-not-found': {
         const { server, detail } = event;
         return logger.warn({ server, detail }, 'cannot start the server; its sessions will fail');
