@@ -21,6 +21,7 @@ import type { MetricKey } from '../core/ops/metrics/catalogue.ts';
 import { RepeatedHelp } from '../core/ops/repeated-help.ts';
 import type { SessionTelemetry } from '../core/session/session-events.ts';
 import { reportFaultsTo } from '../core/util/boundary.ts';
+import { matchesGlob } from '../core/util/glob.ts';
 import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
 import { type Features, needed } from './features/gateway-features.ts';
@@ -57,6 +58,8 @@ export interface GatewayTelemetry {
   readonly clientInterceptors: InterceptorsOf;
   /** Undefined if nobody reads metrics. */
   readonly metrics: GatewayMetrics | undefined;
+  /** The servers are configured like this from now on. */
+  useServers(servers: readonly ServerConfig[]): void;
   /** Opens the audit file again, after it was moved away. */
   reopen(): void;
   /** Writes the lines that were held back. Resolves when the audit lines are written or cannot be. */
@@ -71,7 +74,15 @@ export function createTelemetry(
   watchers: Watchers,
 ): GatewayTelemetry {
   const { health, traceBackends, consoleHook, otlp, names = new OfferedNames() } = watchers;
-  const audit = openAudit(config, features, log, otlp);
+  const auditRules = new Map<string, ServerConfig['audit']>();
+  const useServers = (servers: readonly ServerConfig[]): void => {
+    auditRules.clear();
+    for (const { name, audit: rules } of servers) auditRules.set(name, rules);
+  };
+  useServers(config.servers);
+  const audit = openAudit(config, features, log, otlp, auditRules);
+  const wantsArguments = (server: string, tool: string): boolean =>
+    auditRules.get(server)?.arguments.some((pattern) => matchesGlob(tool, pattern)) === true;
   const toolNames = config.observe.toolMetrics ? names : undefined;
   const isScraped = config.listen.adminPort !== 0;
   const metrics = isScraped || otlp?.exportMetrics !== undefined ? features.metrics?.create({ toolNames }) : undefined;
@@ -100,7 +111,11 @@ export function createTelemetry(
   // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
   const calls =
     audit || metrics || consoleHook
-      ? { emit: emitTo(callSinks), wantsNames: (audit ?? consoleHook ?? conventions ?? toolNames) !== undefined }
+      ? {
+          emit: emitTo(callSinks),
+          wantsNames: (audit ?? consoleHook ?? conventions ?? toolNames) !== undefined,
+          wantsArguments: audit && wantsArguments,
+        }
       : undefined;
   return {
     emit,
@@ -117,6 +132,7 @@ export function createTelemetry(
     viewInterceptors: (server) => present(watchNames(server)),
     clientInterceptors: (server) => present(consoleHook?.observe(server)),
     metrics,
+    useServers,
     reopen: () => audit?.reopen(),
     async close() {
       connectionLog.close();
@@ -126,7 +142,13 @@ export function createTelemetry(
 }
 
 /** Opens the audit log; undefined if nobody wants its records. */
-function openAudit(config: GatewayConfig, features: Features, log: Log, otlp: Otlp | undefined): AuditLog | undefined {
+function openAudit(
+  config: GatewayConfig,
+  features: Features,
+  log: Log,
+  otlp: Otlp | undefined,
+  rules: ReadonlyMap<string, ServerConfig['audit']>,
+): AuditLog | undefined {
   const { audit: target, otlpLogs } = config.observe;
   const send = sendsAudit(otlpLogs) ? otlp?.writeAudit : undefined;
   if (otlpLogs === 'audit' && send === undefined)
@@ -137,6 +159,8 @@ function openAudit(config: GatewayConfig, features: Features, log: Log, otlp: Ot
   return needed(features.audit, flagOf('observe.audit')).open({
     target,
     send,
+    isChained: config.observe.auditChain,
+    hiddenArguments: (server) => rules.get(server)?.hide ?? [],
     instance: instanceName,
     logger: log.app,
   });

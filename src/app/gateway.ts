@@ -348,6 +348,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const replace: ConfigurationReload['replace'] = (servers) => {
     const before = urls();
     const changes = set.replace(servers);
+    telemetry.useServers(servers);
     route();
     for (const server of changes.removed) emit({ type: 'server-removed', server });
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };

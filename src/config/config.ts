@@ -67,6 +67,7 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'schema' }
   | { readonly ok: true; readonly command: 'completion'; readonly shell: string }
   | { readonly ok: true; readonly command: 'key'; readonly key: KeyRequest }
+  | { readonly ok: true; readonly command: 'audit'; readonly files: readonly string[] }
   | { readonly ok: true; readonly command: 'add' | 'remove' | 'list'; readonly request: ServerListRequest }
   | {
       readonly ok: true;
@@ -148,6 +149,10 @@ export function readConfiguration({
     return request === undefined || faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, request };
   }
   checkCommandWord(command, word, report);
+  if (command === 'audit') {
+    if (line.operands.length === 0) report(command, 'needs the audit files: mcp-gangway audit verify audit.jsonl');
+    return faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, files: line.operands };
+  }
   if (command === 'completion' || word === 'schema') {
     if (faults.length > 0) return { ok: false, command, faults };
     return command === 'completion' ? { ok: true, command, shell: word ?? '' } : { ok: true, command: 'schema' };

@@ -96,7 +96,10 @@ let audits = 0;
 
 async function auditLinesOf(event: GatewayEvent): Promise<string[]> {
   const target = join(folder, `${++audits}`);
-  const audit = createAudit({ target, instance: 'i', logger: pino({ level: 'silent' }) });
+  const audit = createAudit({
+    ...{ target, instance: 'i', logger: pino({ level: 'silent' }) },
+    ...{ isChained: false, hiddenArguments: () => [] },
+  });
   audit.receive(event);
   await audit.close();
   const lines = readFileSync(target, 'utf8').split('\n').slice(0, -1);

@@ -22,6 +22,7 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
   const config = {
     listen: { adminPort },
     observe: { logFormat: 'json' },
+    servers: [],
     cluster: { redis: 'redis://localhost' },
   } as unknown as GatewayConfig;
   const health = new ServerHealth();

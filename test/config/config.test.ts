@@ -53,6 +53,7 @@ describe('one server', () => {
     expect(servers).toEqual([
       {
         name: 'foo',
+        audit: { arguments: [], hide: [] },
         allowTools: [],
         denyTools: [],
         allowPrompts: [],
@@ -219,6 +220,7 @@ describe('the order of sources', () => {
         'defaults.tasks.after': '7s',
         'observe.logLevel': 'info,store=debug',
         'observe.logFormat': 'pretty',
+        'observe.otlpLogs': 'all',
         'listen.host': '::1',
         'listen.adminHost': '::1',
         'listen.serverCards': 'off',

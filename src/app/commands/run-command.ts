@@ -58,6 +58,14 @@ export async function runCommand(features: Features): Promise<void> {
     return;
   }
   if (configuration.command === 'key') return createKey(configuration.key);
+  if (configuration.command === 'audit') {
+    const { verifyAudit } = await import('./audit-command.ts');
+    const { stdout = '', stderr = '', exitCode } = await verifyAudit(configuration.files, features);
+    process.stdout.write(stdout);
+    process.stderr.write(stderr);
+    process.exitCode = exitCode;
+    return;
+  }
   if ('request' in configuration) {
     const { changeServers } = await import('./servers-command.ts');
     const { describePackage } = await import('../servers/package-server.ts');
@@ -151,6 +159,7 @@ const remedies: Readonly<Record<Command, string>> = {
   config: correct,
   health: correct,
   add: correct,
+  audit: seeHelp,
   remove: correct,
   list: correct,
   upgrade: correct,

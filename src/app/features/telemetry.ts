@@ -17,6 +17,25 @@ import type { FindMeter } from '../../core/util/telemetry/meter.ts';
 export interface AuditFeature {
   /** Throws an error for the operator if the file cannot be opened. */
   open(options: AuditOptions): AuditLog;
+  /** Checks the chain of files, the oldest first. Rejects if one cannot be read. */
+  verify(files: readonly string[]): Promise<ChainReport>;
+}
+
+/** What is noted about a line of a chain. */
+export interface ChainNote {
+  readonly file: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+/** What a check of the chain of audit files has found. */
+export interface ChainReport {
+  readonly lines: number;
+  /** The hash of the last line, which the next record will have; null without lines. */
+  readonly last: string | null;
+  /** The first line that does not continue the one before; undefined if there is none. */
+  readonly broken: ChainNote | undefined;
+  readonly notes: readonly ChainNote[];
 }
 
 /** The settings of the audit log. */
@@ -25,6 +44,10 @@ export interface AuditOptions {
   readonly target: string | undefined;
   /** Sends each record elsewhere, besides the target. */
   readonly send?: ((record: string) => void) | undefined;
+  /** True if each record contains the hash of the one before. */
+  readonly isChained: boolean;
+  /** Patterns of the names of arguments whose values are hidden, for the calls of a server. */
+  hiddenArguments(server: string): readonly string[];
   /** The name of this instance. */
   readonly instance: string;
   readonly logger: Logger;

@@ -3,6 +3,7 @@
 import * as z from 'zod/mini';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { httpSse, modernEra, newestLegacy } from '../../core/protocol/known-revisions.ts';
+import { auditOptions } from '../servers/audit-options.ts';
 import { filterOptions } from '../servers/filter-options.ts';
 import { identityOption } from '../servers/identity-options.ts';
 import { packageUses } from '../servers/package-request.ts';
@@ -191,6 +192,9 @@ export const gatewayOptions = {
       ['log', 'audit', 'all', 'none'],
       'What goes to the OpenTelemetry collector as logs, if OTEL_EXPORTER_OTLP_ENDPOINT names one: the lines of the log, the records of the audit log, or both (all).',
     ),
+    auditChain: turnedOn(
+      'Chain the audit records: each one contains the hash of the one before, so that mcp-gangway audit verify finds changes.',
+    ),
     showContents: turnedOn(
       'Show message contents on the status page, shortened and without anything that looks like a credential. Use this option only on a gateway that nobody else uses.',
     ),
@@ -242,6 +246,7 @@ export const serverOptions = {
   credentials: credentialsOption,
   identity: identityOption,
   ...filterOptions,
+  ...auditOptions,
   policy: policyOption,
   lists: {
     ttl: duration(
@@ -344,6 +349,7 @@ export const viewOptions = {
   timeout: duration('5s', 'Time that the view waits for a server at its start.', { max: '10m' }),
   policy: policyOption,
   ...filterOptions,
+  ...auditOptions,
 };
 
 /** The options of the gateway by path. */

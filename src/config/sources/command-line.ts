@@ -36,6 +36,8 @@ export interface CommandLine {
   readonly flags: ReadonlyMap<string, readonly string[]>;
   /** The word after `key`, `config` or `completion`. */
   readonly word: string | undefined;
+  /** The words after that one, of a command that takes several. */
+  readonly operands: readonly string[];
   /** True if a word is neither an option nor a URL, or is the option of a server's command. This was reported. */
   readonly hasStrayWord: boolean;
 }
@@ -112,6 +114,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
   const facts = factsOf(command);
   if (facts !== undefined) reportFlagsOfOthers([...texts.keys()], command, report);
   const commandWord = facts?.example === undefined ? undefined : words.shift();
+  const operands = facts?.operands === undefined ? [] : words.splice(0).map((index) => own[index] ?? '');
   if (facts?.takesOptions === true) reportWords(words, own, end !== -1, report);
   else if (facts !== undefined && (words.length > 0 || end !== -1))
     report(command, explainSurplusWord(command, facts.example));
@@ -125,6 +128,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     name: texts.get('--name')?.[0],
     flags: new Map([...texts].filter(([flag]) => commandFlags.has(flag))),
     word: commandWord === undefined ? undefined : own[commandWord],
+    operands,
     hasStrayWord: hasStrayOption || words.some((index) => !isUrl(own[index] ?? '')),
   };
 }

@@ -30,6 +30,8 @@ export interface CommandFacts {
   readonly words?: readonly string[];
   /** The word that follows, for faults; undefined for a command that can stand anywhere before `--`. */
   readonly example?: string;
+  /** What the words after that one name; undefined if there are none. */
+  readonly operands?: string;
   readonly flags: readonly CommandFlag[];
   /** How the overview and the manual page show it; absent if the forms do. */
   readonly overview?: readonly [usage: string, summary: string];
@@ -181,7 +183,7 @@ Docs: ${docsPage('health.md')}`,
       ),
       flagOf('--expires <time>', 'When the key ends: a time from now, such as 90d, or 2027-01-31T00:00:00Z.'),
     ],
-    overview: ['key <name>', 'create an API key'],
+    overview: ['key <name> | audit verify <file>…', 'create a key, check audit files'],
     help: `Creates an API key for a client.
 
 Usage:
@@ -201,6 +203,25 @@ scopes nor a time, it also prints the entry for the variable GANGWAY_API_KEYS.
 The entries contain a hash of the key, not the key itself.
 
 Docs: ${docsPage('authentication.md')}`,
+  },
+  audit: {
+    takesOptions: false,
+    words: ['verify'],
+    example: 'verify',
+    operands: 'file',
+    flags: [],
+    help: `Checks that no record of an audit log was changed, removed or added.
+
+Usage:
+  mcp-gangway audit verify <file>…   rotated files in their order, the oldest first
+
+The log must have been written with --observe.auditChain. The command names the
+first broken line. It prints the hash of the last line: keep that hash elsewhere
+to detect that the last lines were removed.
+
+Exit code: 0 if the chain is whole, 1 if it is broken or a file cannot be read.
+
+Docs: ${docsPage('audit.md')}`,
   },
   config: {
     takesOptions: true,
@@ -263,6 +284,7 @@ export const helpTopics = [
   'upgrade',
   'health',
   'key',
+  'audit',
   'completion',
 ] as const;
 

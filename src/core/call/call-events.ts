@@ -29,7 +29,17 @@ export interface CallOrigin {
   readonly session?: string | undefined;
 }
 
-/** A call has ended. The event has no content. */
+/** The arguments of a call of a tool. */
+export interface CallArguments {
+  readonly bytes: number;
+  /** JSON; undefined if it is longer than `maxArgumentBytes`. */
+  readonly text: Buffer | undefined;
+}
+
+/** Longer arguments are only counted (P8). */
+export const maxArgumentBytes = 8 * 1024;
+
+/** A call has ended. The event has no content, but for arguments that a sink wants. */
 export interface EndedCall {
   readonly type: 'call-ended';
   readonly origin: CallOrigin;
@@ -40,6 +50,8 @@ export interface EndedCall {
    * the expansion of its template may contain content.
    */
   readonly name: string | undefined;
+  /** The arguments of a tool, if a sink wants those of this tool. */
+  readonly args?: CallArguments | undefined;
   readonly outcome: CallOutcome;
   /** The time since the request arrived at the gateway, or at the instance that took the session over. */
   readonly durationMs: number;
@@ -89,4 +101,6 @@ export interface CallTelemetry {
   readonly emit: Emit<CallEvent>;
   /** True if a sink wants names of tools and prompts and request ids, which cost a search in each request. */
   readonly wantsNames: boolean;
+  /** True if a sink wants the arguments of this tool; absent if none wants any. */
+  readonly wantsArguments?: ((server: string, tool: string) => boolean) | undefined;
 }

@@ -2,11 +2,18 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { errorCodeIn } from '../protocol/json.ts';
 import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
-import type { Message } from '../protocol/message/message.ts';
+import { type Message, memberRange } from '../protocol/message/message.ts';
 import type { ShortenedMessage } from '../protocol/message/shortened.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
 import type { RequestFacts } from '../reply/reply.ts';
-import type { CallOrigin, CallOutcome, CallTelemetry, EndedCall } from './call-events.ts';
+import {
+  type CallArguments,
+  type CallOrigin,
+  type CallOutcome,
+  type CallTelemetry,
+  type EndedCall,
+  maxArgumentBytes,
+} from './call-events.ts';
 
 /** The request of a call as it arrived, or the part of it that an earlier owner kept. */
 export type CallRequest =
@@ -21,6 +28,17 @@ const clientLeft: CallOutcome = { kind: 'left' };
 const readName = (request: CallRequest): string | undefined =>
   'memberRanges' in request ? readCallName(request) : request.name;
 
+/** Reads the arguments of a tool. The text is a copy, since the call may outlive its request. */
+function readArguments(request: CallRequest | undefined): CallArguments | undefined {
+  if (request === undefined || !('memberRanges' in request) || methodOf(request.method).names !== 'tool')
+    return undefined;
+  const range = memberRange(request, 'params', 'arguments');
+  if (range === undefined) return undefined;
+  const bytes = range.end - range.start;
+  const isShort = bytes <= maxArgumentBytes;
+  return { bytes, text: isShort ? Buffer.from(request.text.subarray(range.start, range.end)) : undefined };
+}
+
 const bytesOf = (request: CallRequest | ShortenedMessage | undefined): number =>
   request !== undefined && 'fullBytes' in request ? request.fullBytes : (request?.text?.length ?? 0);
 
@@ -33,6 +51,7 @@ export class CallReport implements EndedCall {
   readonly origin: CallOrigin;
   readonly method: string | undefined;
   readonly name: string | undefined;
+  readonly args: CallArguments | undefined;
   readonly bytesIn: number;
   readonly requestId: string | undefined;
   bytesOut = 0;
@@ -58,6 +77,10 @@ export class CallReport implements EndedCall {
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
     this.name = request !== undefined && telemetry.wantsNames ? readName(request) : undefined;
+    this.args =
+      this.name !== undefined && telemetry.wantsArguments?.(origin.server, this.name) === true
+        ? readArguments(request)
+        : undefined;
     this.bytesIn = bytesOf(request);
     this.requestId = telemetry.wantsNames ? arrival?.requestId : undefined;
     this.#startedAt = arrival?.receivedAt ?? performance.now();

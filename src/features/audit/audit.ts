@@ -5,15 +5,18 @@ import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import type { TaskEvent } from '../../core/server/server-events.ts';
+import { Chain, continueChain } from './chain.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
+import { argumentFields } from './shown-arguments.ts';
 
 /**
  * Writes a line of JSON for each call that has ended: who called what, and the outcome, without contents
  * (docs/decisions/0042). No call waits for its line; `LineFile` handles lines that cannot be written.
  * @throws an error for the operator if the file cannot be opened
  */
-export function createAudit({ target, send, instance, logger }: AuditOptions): AuditLog {
+export function createAudit({ target, send, isChained, hiddenArguments, instance, logger }: AuditOptions): AuditLog {
   const stamp = (): object => ({ time: new Date().toISOString(), instance });
+  const chain = isChained ? openChain(target) : undefined;
   const file =
     target === undefined
       ? undefined
@@ -26,14 +29,18 @@ export function createAudit({ target, send, instance, logger }: AuditOptions): A
             ),
           onUnstuck: (lost) => logger.warn({ lost }, 'audit lines are written again'),
           gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
+          seal: chain?.seal,
         });
   const record = (fields: object): void => {
     const line = JSON.stringify({ ...stamp(), ...fields });
-    file?.write(line);
-    send?.(line);
+    const written = file === undefined ? chain?.seal(line) : file.write(line);
+    send?.(written ?? line);
   };
-  const write = (call: EndedCall, leftOut = 0): void =>
-    record({ ...callFields(call), ...(leftOut > 0 && { leftOut }) });
+  const write = (call: EndedCall, leftOut = 0): void => {
+    const { args, origin } = call;
+    const given = args && argumentFields(args, hiddenArguments(origin.server));
+    record({ ...callFields(call), ...given, ...(leftOut > 0 && { leftOut }) });
+  };
   const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);
   return {
     receive(event) {
@@ -48,6 +55,8 @@ export function createAudit({ target, send, instance, logger }: AuditOptions): A
     reopen() {
       try {
         file?.reopen();
+        // A new file that says which line it continues is never empty, so the next start finds the end of the chain.
+        if (chain !== undefined && file !== undefined) record({ chain: 'continued' });
       } catch (cause) {
         logger.error({ detail: (cause as Error).message }, 'cannot reopen the audit file; the old file stays in use');
       }
@@ -59,6 +68,16 @@ export function createAudit({ target, send, instance, logger }: AuditOptions): A
         logger.error({ lost }, 'audit lines were lost because they could not be written');
     },
   };
+}
+
+function openChain(target: string | undefined): Chain {
+  if (target === undefined || target === 'stdout' || target === 'stderr') return new Chain(null);
+  try {
+    return continueChain(target);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new Error(`The chain of the audit file cannot be continued: ${message}. Correct --observe.audit.`, { cause });
+  }
 }
 
 function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonly target: LineTarget }): LineFile {

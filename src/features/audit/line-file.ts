@@ -19,7 +19,12 @@ export interface LineFileOptions {
   onUnstuck(lost: number): void;
   /** Returns the line that reports in the file how many lines are missing at this place. */
   gapLine(lost: number): string;
+  /** Changes each line that will be written, in the order of the file. The line grows by at most `maxSealBytes`. */
+  readonly seal?: ((line: string) => string) | undefined;
 }
+
+/** What a seal may add to a line. */
+const maxSealBytes = 64;
 
 /** The limit for one write. Lines of one write are adjacent in the file. */
 const maxPortionBytes = 256 * 1024;
@@ -67,18 +72,21 @@ export class LineFile {
     this.#fd = open(options.target);
   }
 
-  /** @param line without its line break */
-  write(line: string): void {
-    const bytes = Buffer.from(`${line}\n`);
-    if (this.#queuedBytes + bytes.length > this.#maxQueuedBytes) {
+  /**
+   * @param line without its line break
+   * @returns the line as it will be written; undefined if it is lost
+   */
+  write(line: string): string | undefined {
+    if (this.#queuedBytes + Buffer.byteLength(line) + maxSealBytes > this.#maxQueuedBytes) {
       this.#lost += 1;
       if (!this.#isStuck) this.#options.onStuck(new Error('too many lines are waiting'));
       this.#isStuck = true;
-      return;
+      return undefined;
     }
     if (this.#lost > 0 && !this.#isStuck) this.#queueGapLine();
-    this.#push(bytes);
+    const written = this.#push(line);
     if (this.#stalledAt === undefined) this.#writeNext(); // otherwise the timer writes it
+    return written;
   }
 
   /**
@@ -112,14 +120,18 @@ export class LineFile {
     return this.#lost + this.#queuedLines;
   }
 
-  #push(bytes: Buffer): void {
+  #push(line: string): string {
+    const { seal } = this.#options;
+    const written = seal === undefined ? line : seal(line);
+    const bytes = Buffer.from(`${written}\n`);
     this.#queue.push(bytes);
     this.#queuedBytes += bytes.length;
     this.#queuedLines += 1;
+    return written;
   }
 
   #queueGapLine(): void {
-    this.#push(Buffer.from(`${this.#options.gapLine(this.#lost)}\n`));
+    this.#push(this.#options.gapLine(this.#lost));
     this.#lost = 0;
   }
 
