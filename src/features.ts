@@ -15,6 +15,7 @@ import { packages } from './features/packages/feature.ts';
 import { policy } from './features/policy/feature.ts';
 import { redis } from './features/redis/feature.ts';
 import { remote } from './features/remote/feature.ts';
+import { resultLimits } from './features/result-limits/feature.ts';
 import { sharing } from './features/sharing/feature.ts';
 import { tasks } from './features/tasks/feature.ts';
 import { tracing } from './features/tracing/feature.ts';
@@ -40,6 +41,7 @@ export const features: Features = {
   packages,
   redis,
   remote,
+  resultLimits,
   sharing,
   tasks,
   tracing,

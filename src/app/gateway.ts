@@ -234,6 +234,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       emit,
       keys,
       values: store.values,
+      rates: store.rates,
+      onStoreFailure: reportStoreFailure,
       clientInterceptors: telemetry.clientInterceptors,
       run: (server) => run(server),
       addToHealth,

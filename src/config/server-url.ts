@@ -14,6 +14,8 @@ export type ServerAddress =
       readonly processes: number;
       /** The client headers that policies of the servers see; undefined without such a policy. */
       readonly shown?: readonly string[] | undefined;
+      /** True if a server cuts long results, which clients of the view can read. */
+      readonly cutsResults?: true;
       /** Those of the servers that get something of each client; undefined if there is none. */
       readonly receivers?: readonly ViewReceiver[] | undefined;
     };

@@ -149,6 +149,10 @@ it('docs/recipes/policy-with-opa.md has a policy that allows, masks, denies and 
   expect(outputs.join()).not.toContain('4111111111111111');
 });
 
+it('docs/recipes/long-results.md has a result that is cut, and can be read whole', async () => {
+  await walk({ page: 'docs/recipes/long-results.md', ports: [8080] });
+});
+
 it('docs/recipes/upstream-oauth.md has a command and two configurations, and shows the challenge that a client gets', async () => {
   const page = readFileSync(`${root}${'docs/recipes/upstream-oauth.md'}`, 'utf8');
   const [, options = ''] = /^mcp-gangway (.+) https:\/\/mcp\.example\.com\/mcp$/m.exec(page) ?? [];

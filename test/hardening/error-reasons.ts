@@ -56,6 +56,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/reload': ['server_reconfigured'],
   'integration/sse-face': ['modern_not_served', 'used_token'],
   'integration/complex-answers': ['response_too_complex'],
+  'integration/result-limits': ['result_expired'],
   'integration/retry-after': ['server_overloaded'],
   'integration/upstream-authorization': [
     'upstream_unauthorized',

@@ -4,6 +4,7 @@ import type { OAuthFeature } from './access.ts';
 import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
 import type { ErasFeature, TasksFeature } from './eras.ts';
 import type { PolicyFeature } from './policy.ts';
+import type { ResultLimitsFeature } from './result-limits.ts';
 import type {
   FiltersFeature,
   PackagesFeature,
@@ -43,6 +44,7 @@ export interface Features {
   readonly packages?: PackagesFeature;
   readonly redis?: RedisFeature;
   readonly remote?: RemoteFeature;
+  readonly resultLimits?: ResultLimitsFeature;
   readonly sharing?: SharingFeature;
   readonly tasks?: TasksFeature;
   readonly tracing?: TracingFeature;

@@ -75,7 +75,7 @@ export function openersOf(
     ...filterInterceptors(config, features),
     ...processInterceptors(config.name, config.address),
   ];
-  const asksAboutSenders = policySettings(config.policy) !== undefined;
+  const asksAboutSenders = shownHeadersOf(config) !== undefined;
   const wrap = (open: OpenBackend): OpenBackend => {
     const linked = linkBackends(open, interceptors);
     return asksAboutSenders ? withMappedHeaders(linked, withoutSender) : linked;
@@ -196,7 +196,7 @@ export function runServer(
     authorizesClients: config.auth === 'upstream',
     sharesProcess: config.era === 'modern',
     forwardHeaders: config.forwardHeaders,
-    shownHeaders: policySettings(config.policy)?.showHeaders,
+    shownHeaders: shownHeadersOf(config),
     credentials,
     exchangesTokens: exchangesTokens(config),
   };
@@ -213,6 +213,10 @@ export function runServer(
         : openSibling && { isOverHttp, openForProbe: pool.openForProbe, open: pool.openModern },
   };
 }
+
+/** See `Server.shownHeaders`. Texts that are kept belong to the sender, too. */
+const shownHeadersOf = ({ policy, limits }: ServerConfig): readonly string[] | undefined =>
+  policySettings(policy)?.showHeaders ?? (limits.resultBytes === undefined ? undefined : []);
 
 /** What sessions know of each server, also of a view. */
 export const serverFacts = (config: ServerConfig, open: OpenBackend) => ({

@@ -2,7 +2,7 @@ import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import { canKeepProcesses, type KnownUsers, reuseOf, sharedByOf } from '../../config/servers/process-sharing.ts';
-import { isView, receiversIn } from '../../config/servers/views.ts';
+import { cutsResults, isView, receiversIn } from '../../config/servers/views.ts';
 import { minute } from '../../config/units.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkIfAny } from '../../core/backend/link/link.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
@@ -10,6 +10,7 @@ import type { Sessions } from '../../core/registry/sessions.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
+import type { Rates } from '../../core/store/shared/rates.ts';
 import type { Values } from '../../core/store/shared/values.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { GatewayEras, ServedEras } from '../features/eras.ts';
@@ -41,6 +42,8 @@ export interface ServingParts {
   /** Seal what clients bring back. */
   readonly keys: StateKeys;
   readonly values: Values;
+  readonly rates: Rates;
+  onStoreFailure(cause: unknown): void;
   /** Of the backends that sessions open, and of those that modern clients share. */
   readonly clientInterceptors: InterceptorsOf;
 }
@@ -73,7 +76,11 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   };
   const kept = canKeepProcesses(config) ? features.sharing?.keep(keeping) : undefined;
   const direct = kept?.open ?? running.server.open;
-  const interceptors = [...policyInterceptors(config, parts), ...clientInterceptors(config.name)];
+  const interceptors = [
+    ...policyInterceptors(config, parts),
+    ...limitInterceptors(config, parts),
+    ...clientInterceptors(config.name),
+  ];
   const eras = parts.eras?.serve({
     config,
     server: running.server,
@@ -106,6 +113,17 @@ function policyInterceptors(
   const settings = policySettings(policy);
   if (settings === undefined) return [];
   return [needed(features.policy, '"policy" of a server').guard({ server, settings, keys, values, emit })];
+}
+
+/** What cuts long results: behind the policy, which sees them whole. A view only answers for the texts of its servers. */
+function limitInterceptors(
+  config: ServerConfig,
+  { features, values, rates, onStoreFailure }: ServingParts,
+): readonly CreateInterceptor[] {
+  const { resultBytes: maxBytes } = config.limits;
+  if (isView(config) ? !cutsResults(config) : maxBytes === undefined) return [];
+  const limits = needed(features.resultLimits, '"limits.result" of a server');
+  return [limits.limit({ maxBytes: isView(config) ? undefined : maxBytes, values, rates, onFailed: onStoreFailure })];
 }
 
 /** A client that opens a session for each call does so again within minutes, or its user has left. */

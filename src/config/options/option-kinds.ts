@@ -217,8 +217,14 @@ export function size(usual: string, max: string | undefined, description: string
 }
 
 /** As `size`, without a default and an upper bound. */
-export const optionalSize = (description: string, details: OptionDetails = {}) =>
-  quantity<number | undefined, 'Bytes'>(bytes, undefined, [1, Number.MAX_SAFE_INTEGER], description, details);
+export const optionalSize = (description: string, { min = '1B', ...details }: OptionDetails & { min?: string } = {}) =>
+  quantity<number | undefined, 'Bytes'>(
+    bytes,
+    undefined,
+    [read(bytes, min), Number.MAX_SAFE_INTEGER],
+    description,
+    details,
+  );
 
 const trueOrFalse = z.boolean({ error: unquoted('must be true or false') });
 

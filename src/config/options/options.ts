@@ -297,6 +297,12 @@ export const serverOptions = {
     ),
   ),
   scopes: scopeOptions,
+  limits: {
+    result: optionalSize(
+      'Length of one text in the result of a tool. A longer text is cut, and clients can read the whole text as a resource for 15 minutes. Not cut by default.',
+      { min: '1KiB' },
+    ),
+  },
   timeouts: {
     start: duration('1m', 'Time limit for a server to answer initialize or server/discover after its start.'),
   },

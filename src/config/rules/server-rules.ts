@@ -202,6 +202,14 @@ const serverRules: readonly Rule<Configured>[] = [
     ],
   },
   {
+    at: 'limits.result',
+    faults: ({ limits, auth }, nameOf) => [
+      limits.resultBytes !== undefined &&
+        auth === 'upstream' &&
+        `has ${nameOf('limits.result')} and ${nameOf('auth')} upstream, with which the gateway does not know its users; remove one of the two options`,
+    ],
+  },
+  {
     at: ['hibernateAfter', 'onExit'],
     faults: ({ hibernateAfterMs, onExit }, nameOf) => [
       hibernateAfterMs > 0 &&

@@ -100,8 +100,9 @@ function readView(
 /** What the servers get of each client, and which headers their policies see; nothing where there is none. */
 function passedTo(
   servers: readonly ServerConfig[],
-): Pick<Extract<ServerAddress, { readonly transport: 'view' }>, 'shown' | 'receivers'> {
+): Pick<Extract<ServerAddress, { readonly transport: 'view' }>, 'shown' | 'receivers' | 'cutsResults'> {
   const policies = servers.flatMap(({ policy }) => policySettings(policy) ?? []);
+  const cuts = servers.some(({ limits }) => limits.resultBytes !== undefined);
   const receivers = servers.filter(usesClientCredentials).map((server) => ({
     name: server.name,
     forwardHeaders: server.forwardHeaders,
@@ -110,7 +111,8 @@ function passedTo(
     exchangesTokens: exchangesTokens(server),
   }));
   return {
-    ...(policies.length > 0 && { shown: [...new Set(policies.flatMap(({ showHeaders }) => showHeaders))] }),
+    ...(cuts && { cutsResults: true as const }),
+    ...((cuts || policies.length > 0) && { shown: [...new Set(policies.flatMap(({ showHeaders }) => showHeaders))] }),
     ...(receivers.length > 0 && { receivers }),
   };
 }
@@ -166,6 +168,10 @@ function scopesOf(
     tools: Object.fromEntries(toolScopes),
   };
 }
+
+/** True for a view with a server that cuts long results. */
+export const cutsResults = ({ address }: ServerConfig): boolean =>
+  address?.transport === 'view' && address.cutsResults === true;
 
 /** The servers of a view that get something of each client; undefined if none does, and for a server. */
 export const receiversIn = ({ address }: ServerConfig): readonly ViewReceiver[] | undefined =>

@@ -415,6 +415,12 @@ const catalogue = {
     message:
       "The operator's policy wants a person to approve this request, and this client cannot be asked. Use a client that supports form elicitation.",
   },
+  result_expired: {
+    status: 404,
+    code: -32002,
+    message:
+      'The whole text of this result is not kept any more, or belongs to another user. Call the tool again, and ask for less.',
+  },
   approval_declined: {
     status: 403,
     code: -32000,

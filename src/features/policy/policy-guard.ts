@@ -3,9 +3,10 @@
 import type { PolicyOptions } from '../../app/features/policy.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
 import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
+import { HeldResults } from '../../core/backend/link/held-results.ts';
 import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
-import { maxWaitingBytes, WaitingRequests } from '../../core/backend/waiting-budget.ts';
+import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { decidedHeader, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
@@ -25,7 +26,6 @@ import { type ClientFeature, readClientFeatures } from '../../core/protocol/meth
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
 import type { PolicyDecision, PolicyFailure, PolicyPhase } from '../../core/server/server-events.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
-import { HeldBytes } from '../../core/util/held-bytes.ts';
 import { ApprovalStates, approvalMs, digestOf, isApprovalState } from './approval-state.ts';
 import { type Decision, readDecision } from './decision.ts';
 import type { PolicyClient } from './policy-client.ts';
@@ -69,10 +69,8 @@ export class PolicyGuard extends Interceptor {
   readonly #questions = new OwnRequests();
   /** What the client of a legacy session can be asked; undefined if it is not known here. */
   #features: ReadonlySet<ClientFeature> | undefined;
-  /** Results that wait for the service, and their bytes. */
-  #results = 0;
-  readonly #held = new HeldBytes();
-  #isHolding = false;
+  /** Results that wait for the service. */
+  readonly #results = new HeldResults({ hold: () => this.hold(), release: () => this.release() });
   #end: BackendEnd | undefined;
 
   constructor(options: PolicyOptions, client: PolicyClient, opening: OpenOptions | undefined) {
@@ -141,12 +139,12 @@ export class PolicyGuard extends Interceptor {
 
   override onOver(): void {
     this.#waiting.clear();
-    this.#held.bytes = 0;
+    this.#results.clear();
     this.#questions.end(undefined);
   }
 
   #passEndWhenDone(): void {
-    if (this.#end !== undefined && this.#results === 0) this.passEnd(this.#end);
+    if (this.#end !== undefined && this.#results.areNone) this.passEnd(this.#end);
   }
 
   #noteClient(initialize: Message): void {
@@ -313,29 +311,15 @@ export class PolicyGuard extends Interceptor {
 
   /** Keeps a result until the service has decided about it. Everything else of the server goes on meanwhile. */
   #holdResult(response: Message, sent: SentRequest, related: RequestIds | undefined): void {
-    const { length } = response.text;
-    this.#results += 1;
-    this.#held.bytes += length;
-    this.#holdOrRelease();
+    const isOver = this.#results.add(response.text.length);
     const settle = (passed: Message): void => {
-      this.#results -= 1;
-      this.#held.bytes -= length;
-      this.#holdOrRelease();
+      isOver();
       contain('backend', () => this.passMessages([passed], related));
       contain('backend', () => this.#passEndWhenDone());
     };
     detach('backend', this.#decideResult(response, sent).then(settle), () =>
       settle(createFaultResponse('result_unchecked', response.id as RequestId)),
     );
-  }
-
-  /** The server is not read while too many results wait (P8). */
-  #holdOrRelease(): void {
-    const isFull = this.#held.bytes > maxWaitingBytes;
-    if (isFull === this.#isHolding) return;
-    this.#isHolding = isFull;
-    if (isFull) this.hold();
-    else this.release();
   }
 
   async #decideResult(response: Message, sent: SentRequest): Promise<Message> {

@@ -18,6 +18,7 @@ export const maxValueBytes: Readonly<Record<ValueKind, number>> = {
   owner: 16 * 1024 * 1024,
   used: 16 * 1024 * 1024,
   task: 96 * 1024 * 1024,
+  result: 64 * 1024 * 1024,
 };
 
 /** Values that live at most as long as the process. */

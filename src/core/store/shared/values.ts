@@ -9,7 +9,9 @@ export type ValueKind =
   /** The mark of a name that may be used only once. */
   | 'used'
   /** A task that the gateway has made of a call: its state, its end, or an answer to one of its questions. */
-  | 'task';
+  | 'task'
+  /** The whole text of a tool's result that was cut. */
+  | 'result';
 
 /**
  * Small values that all instances share, each for its own time. A rejection with `StoreUnavailable` is an unknown

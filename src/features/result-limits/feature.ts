@@ -1,0 +1,10 @@
+import type { ResultLimitsFeature } from '../../app/features/result-limits.ts';
+import { KeptTexts } from './kept-texts.ts';
+import { ResultLimiter } from './result-limiter.ts';
+
+export const resultLimits: ResultLimitsFeature = {
+  limit(options) {
+    const texts = new KeptTexts(options);
+    return (opening) => new ResultLimiter(options, texts, opening);
+  },
+};
