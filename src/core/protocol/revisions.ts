@@ -37,6 +37,8 @@ export interface Revision {
    * empty data as JSON.
    */
   readonly primesStreams: boolean;
+  /** True if the result of a tool may link to resources. */
+  readonly linksResources: boolean;
   readonly headers: readonly MirroredHeader[];
   /** The keys in `_meta` under which each request has an object. */
   readonly requiredMeta: readonly string[];
@@ -61,6 +63,7 @@ const sessions = {
   transport: 'Streamable HTTP',
   allowsBatches: false,
   primesStreams: false,
+  linksResources: false,
   headers: [],
   requiredMeta: [],
   errorStatuses: new Map(),
@@ -72,6 +75,7 @@ const modern20260728: Revision = {
   transport: 'Streamable HTTP',
   allowsBatches: false,
   primesStreams: false,
+  linksResources: true,
   headers: [versionHeader, { name: 'Mcp-Method', mirrors: 'method' }, { name: 'Mcp-Name', mirrors: 'subject' }],
   requiredMeta: ['io.modelcontextprotocol/clientCapabilities'],
   errorStatuses: new Map([
@@ -86,7 +90,7 @@ const modern20260728: Revision = {
 export const revisions: readonly Revision[] = [
   { ...sessions, name: '2024-11-05', transport: 'HTTP+SSE' },
   { ...sessions, name: '2025-03-26', allowsBatches: true },
-  { ...sessions, name: '2025-06-18', headers: [versionHeader] },
-  { ...sessions, name: '2025-11-25', headers: [versionHeader], primesStreams: true },
+  { ...sessions, name: '2025-06-18', headers: [versionHeader], linksResources: true },
+  { ...sessions, name: '2025-11-25', headers: [versionHeader], primesStreams: true, linksResources: true },
   modern20260728,
 ];

@@ -7,6 +7,7 @@ import { HeldResults } from '../../core/backend/link/held-results.ts';
 import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
+import { sessionRevision } from '../../core/protocol/known-revisions.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
   changedMessage,
@@ -20,9 +21,6 @@ import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
 import { boundaryIn, type LongText, longTextsIn } from './cut-text.ts';
 import { isKeptText, type KeptTexts, keptMs, type TextOwner } from './kept-texts.ts';
-
-/** The first revision with resource links (2025-06-18, server/tools, "Resource Links"). */
-const firstWithLinks = '2025-06-18';
 
 /** Room for the sentence at the end of a cut text. */
 const noticeBytes = 256;
@@ -73,7 +71,8 @@ export class ResultLimiter extends Interceptor {
     if (message.kind !== 'request' || id == null || method === undefined) return outgoing;
     if (method === 'initialize') {
       const version = scalarAt(message.text, ['params', 'protocolVersion']);
-      this.#knowsLinks = this.#opening?.isGroup === true || (typeof version === 'string' && version >= firstWithLinks);
+      this.#knowsLinks =
+        this.#opening?.isGroup === true || (typeof version === 'string' && sessionRevision(version).linksResources);
     }
     if (method === 'resources/read') {
       const uri = memberValue(message, 'params', 'uri');
