@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
-import { modernFixture, root } from '../support/gateway.ts';
+import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
 import {
   awaitTask,
@@ -116,6 +116,49 @@ describe('a task whose instance stops or is killed', () => {
   });
 });
 
+describe('a task whose server, at a URL, runs the call as a task of its own', () => {
+  let server: Gateway;
+  let cluster: Cluster;
+  let folder: string;
+  let notes: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
+    notes = join(folder, 'notes');
+    await writeFile(notes, '');
+    server = await startGateway({ command: [...command, notes, '--tasks'] });
+    cluster = await startFastCluster({
+      args: [...soon, '--timeouts.drain', '3s', '--era', 'legacy', '--share', 'all', server.url],
+    });
+    await settle(cluster);
+  });
+  afterEach(async () => {
+    await stopSound(cluster);
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test.each([
+    ['killed', 0],
+    ['drained', 0],
+    ['killed after another one has begun the task', 1],
+  ] as const)('[P3] goes on when the owner of the session is %s, and its call runs once', async (how, beganAt) => {
+    // The server is a gateway, too, which refuses no tool: the list says which ones run as tasks.
+    await postModern(urlOf(cluster, 0), 'tools/list', {}, { meta: declaredMeta });
+    const { taskId } = await callForTask(urlOf(cluster, beganAt), 'work', { ms: 6_000, marker: 'once' });
+    await hasPoint(cluster);
+    await isRecorded(cluster);
+    const ended = how === 'drained' ? cluster.restart(0) : cluster.kill(0);
+    const end = await awaitTask(() => urlOf(cluster, 2), taskId);
+    expect(outcomeOf(end)).toBe('completed');
+    expect(end).toMatchObject({ result: { content: [{ text: 'once' }] } });
+    expect((await readFile(notes, 'utf8')).split('\n').filter((line) => line !== '')).toHaveLength(1);
+    await ended;
+    // A session whose owner has changed still knows that its server has tasks.
+    const next = await callForTask(urlOf(cluster, 2), 'work', { ms: 200, marker: 'next' });
+    expect(outcomeOf(await awaitTask(() => urlOf(cluster, 1), next.taskId))).toBe('completed');
+  });
+});
+
 test('a task of a server with tasks of its own, one process at each instance, is found at the others', async () => {
   await using cluster = await startFastCluster({
     command: [...modernFixture, '--tasks'],
@@ -202,6 +245,15 @@ const outcomeOf = ({ status, error }: TaskView): string =>
 
 /** What the calls of this file declare: they share one session. */
 const declaredMeta = { [metaKeys.clientCapabilities]: { elicitation: {} } };
+
+/** Resolves once the record of a session names the task that its server runs. */
+async function isRecorded({ redis }: Cluster): Promise<void> {
+  await waitFor(async () => {
+    const keys = ((await redis.command('KEYS', 'gangway:session:*:record')) as readonly unknown[]).map(String);
+    const records = await Promise.all(keys.map((key) => redis.command('HGETALL', key)));
+    return records.some((record) => String(record).includes('task-1'));
+  });
+}
 
 /** Resolves once the store has the point at which another instance can read on with the only call. */
 async function hasPoint({ redis }: Cluster): Promise<void> {

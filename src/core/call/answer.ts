@@ -191,6 +191,11 @@ export class Answer implements OpeningAnswer {
     this.#continuation = continuation;
   }
 
+  /** True if the call goes on without its client. Whoever has it decides whether it is cancelled. */
+  get isContinued(): boolean {
+    return this.#continuation !== undefined;
+  }
+
   /** Cancels a call that goes on without its client. */
   cancel(): void {
     this.#onCancelled?.('left');

@@ -271,7 +271,9 @@ export class Session extends SessionCore implements SessionHandle {
     clearTimeout(this.#endTimer);
     this.#opening?.close();
     this.#inbound.close(); // requests that wait at a gate have not reached the server
-    for (const call of this.calls.takeAll()) endCall(call, reason);
+    // The next owner resumes the session of the server, and reads on with its calls.
+    const goesOn = reason === 'released' && this.client.backend !== undefined;
+    for (const call of this.calls.takeAll()) if (!goesOn || call.answer.stream === undefined) endCall(call, reason);
     // Another instance owns a moved session, and its clients continue there.
     if (reason === 'moved') this.#log.streams.closeAll();
     this.#recordRemoved = this.#runStep(

@@ -181,7 +181,7 @@ export class GatewayTasks {
       maxTextBytes,
       store: () => this.#storeState(task),
       end: (record) => detach('request', this.#end(id, record)),
-      sendAgain: (reason) => detach('request', this.#sendAgain(task, reason)),
+      lost: (reason, maySendAgain) => detach('request', this.#handleLoss(task, reason, maySendAgain)),
       answersFor: (keys) => this.#stored.answers(id, keys),
     });
     return task;
@@ -318,9 +318,25 @@ export class GatewayTasks {
     throw new StoreUnavailable('unreachable');
   }
 
-  /** Sends a lost call again, once among all instances. One that stops leaves that to another. */
-  async #sendAgain(task: RunningTask, reason: Reason): Promise<void> {
+  /** Decides about a lost call. An instance that stops leaves that to another one. */
+  async #handleLoss(task: RunningTask, reason: Reason, maySendAgain: boolean): Promise<void> {
     if (this.#isLeaving) return this.#handOver(task);
+    if (await this.#isTakenOver(task)) {
+      task.leave();
+      this.#forget(task.id);
+    } else if (maySendAgain) await this.#sendAgain(task, reason);
+    else task.failLost(reason);
+  }
+
+  /** True if another instance goes on with a task, because it has taken this one for lost. */
+  async #isTakenOver({ id, record }: RunningTask): Promise<boolean> {
+    const find = () => this.#stored.find(id);
+    const stored = await retryWhileUnavailable(find, AbortSignal.timeout(storeWaitMs)).catch(() => undefined);
+    return stored !== undefined && isOpen(stored.facts) && stored.facts.owner !== record.facts.owner;
+  }
+
+  /** Sends a lost call again, once among all instances. */
+  async #sendAgain(task: RunningTask, reason: Reason): Promise<void> {
     const mark = randomBytes(9);
     const claim = () => this.#stored.claimRerun(task.id, mark, leftMs(task.record.facts));
     const isClaimed = await retryWhileUnavailable(claim, AbortSignal.timeout(storeWaitMs)).catch(() => false);

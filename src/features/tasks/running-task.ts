@@ -34,8 +34,8 @@ export interface RunningTaskHost {
   store(): Promise<boolean>;
   /** The task has ended. The end that is stored first counts. */
   end(record: TaskRecord): void;
-  /** The call was lost, and may be sent again. Sends it, or leaves the task to another instance. */
-  sendAgain(reason: Reason): void;
+  /** The call was lost here. Sends it again if it may be, leaves the task to another instance, or ends it. */
+  lost(reason: Reason, maySendAgain: boolean): void;
   /** Answers of the client that any instance has stored. */
   answersFor(keys: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
   readonly maxTextBytes: number;
@@ -153,18 +153,20 @@ export class RunningTask implements Continuation {
   fault(reason: Reason, data?: FaultData): void {
     if (this.isOver) return;
     const { mayRunAgain, isKept, rounds = 0, isRerun } = this.#facts;
-    const isLoss = reason === 'outcome_unknown' || reason === 'draining';
+    if (reason !== 'outcome_unknown' && reason !== 'draining') return this.#end('failed', errorOf(reason, data));
     // A session that ends says so of a request that its server has not got.
     const isUnsent = reason === 'draining' && this.#call?.hasPoint === true;
-    if (isLoss && isKept === true && rounds === 0 && isRerun === undefined && (mayRunAgain || isUnsent)) {
-      this.#facts = { ...this.#facts, mayRunAgain: true, point: undefined };
-      this.#host.sendAgain(reason);
-    } else this.#end('failed', errorOf(reason, data));
+    const maySendAgain = isKept === true && rounds === 0 && isRerun === undefined && (mayRunAgain === true || isUnsent);
+    if (maySendAgain) this.#facts = { ...this.#facts, mayRunAgain: true };
+    this.#host.lost(reason, maySendAgain);
   }
 
   /** The call was lost, and is not sent again. */
   failLost(reason: Reason): void {
-    if (!this.isOver) this.#end('failed', errorOf(reason));
+    if (this.isOver) return;
+    this.#end('failed', errorOf(reason));
+    // It may still run, and ask.
+    this.#call?.cancel();
   }
 
   /** Leaves the task to another instance. What its server sends here counts no more. */

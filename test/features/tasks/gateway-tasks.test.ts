@@ -243,6 +243,38 @@ describe('[P3] a task whose instance is lost', () => {
     await waitFor(() => (b.followed.length === 1 ? true : undefined));
   });
 
+  it('is left by an owner that comes back after another one has gone on with it', async () => {
+    const { start, lose } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    a.call.point = () => 'here';
+    const task = await a.begin();
+    lose('a');
+    await b.tasks.find(ids(task), ada, b.open);
+    await waitFor(() => (b.followed.length === 1 ? true : undefined));
+    task?.fault('outcome_unknown');
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    expect(a.cancellations()).toBe(0);
+    b.opened[0]?.response(result({ n: 1 }));
+    await waitFor(() => (b.tasks.running === 0 ? true : undefined));
+    expect(textOf(await a.tasks.find(ids(task), ada))).toEqual({ resultType: 'complete', n: 1 });
+  });
+
+  it('is read on where an instance that stops could not, and cancelled once nobody reads on', async () => {
+    const { start } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    a.call.point = () => 'here';
+    const task = await a.begin();
+    a.tasks.leave();
+    task?.fault('outcome_unknown');
+    await waitFor(() => (a.tasks.running === 0 ? true : undefined));
+    expect((await b.tasks.find(ids(task), ada, b.open))?.facts.status).toBe('working');
+    await waitFor(() => (b.followed.length === 1 ? true : undefined));
+    b.opened[0]?.fault('outcome_unknown');
+    await waitFor(() => (b.tasks.running === 0 ? true : undefined));
+    expect(textOf(await a.tasks.find(ids(task), ada))).toMatchObject({ data: { reason: 'outcome_unknown' } });
+    expect([a.cancellations(), b.cancellations()]).toEqual([0, 1]);
+  });
+
   it('is read on again after the loss of the next one, and fails if nothing can be read', async () => {
     const { start, lose } = createInstances();
     const [a, b, c] = [start('a'), start('b'), start('c')];

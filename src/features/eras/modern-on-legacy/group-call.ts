@@ -111,6 +111,8 @@ export class GroupCall {
   #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
+  /** True if the call is lost here, and another instance may read on with it. */
+  #isLeft = false;
 
   constructor(parts: GroupCallParts, groupRequest: GroupRequest) {
     this.#parts = parts;
@@ -376,13 +378,15 @@ export class GroupCall {
     if (this.#isOver) return;
     // The client has no request state, so nobody would answer the server's questions. A round can be sent again.
     const mayBeLeft = reason === 'outcome_unknown' && this.#outcome === undefined && this.#stream.hasBegun;
-    if (mayBeLeft) this.#cancelAtServer('The connection to the client was lost.');
+    this.#isLeft = mayBeLeft && this.#groupRequest.answer.isContinued;
+    if (mayBeLeft && !this.#isLeft) this.#cancelAtServer('The connection to the client was lost.');
     this.#end();
     this.#groupRequest.answer.fault(reason, data);
   }
 
   #cancel(reason: string): void {
-    if (this.#isOver) return;
+    if (this.#isOver && !this.#isLeft) return;
+    this.#isLeft = false;
     if (this.#stream.hasBegun) this.#cancelAtServer(reason);
     this.#end();
   }
