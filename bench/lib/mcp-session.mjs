@@ -15,15 +15,6 @@ const initialize = JSON.stringify({
 });
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
-/** The text of a call that echoes 100 characters. */
-export const echoCall = (id) =>
-  JSON.stringify({
-    jsonrpc: '2.0',
-    id,
-    method: 'tools/call',
-    params: { name: 'echo', arguments: { text: 'x'.repeat(100) } },
-  });
-
 export class McpSession {
   #ports;
   #control;
