@@ -22,9 +22,9 @@ const maxDepth = 5;
 const isCode = (path) => /\.(?:ts|lua|c|h)$/.test(path);
 const isText = (path) => isCode(path) || /\.(?:js|cjs|css|html)$/.test(path);
 
-/** @returns the sources in a checkout: path, text, number of lines */
-const readSources = (root) =>
-  ['src', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/src`)]
+/** @returns the files in these folders of a checkout: path, text, number of lines */
+const readFiles = (root, folders) =>
+  folders
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && isText(entry.name))
     .map(({ parentPath, name }) => {
@@ -32,6 +32,9 @@ const readSources = (root) =>
       const text = readFileSync(path, 'utf8');
       return { path: path.slice(join(root, '/').length), text, lines: text.split('\n').length - 1 };
     });
+
+const readSources = (root) =>
+  readFiles(root, ['src', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/src`)]);
 
 const sum = (sources) => sources.reduce((total, { lines }) => total + lines, 0);
 
@@ -56,7 +59,18 @@ export function measureSources(root) {
   const own = all.filter(({ path }) => isCode(path) && !isOfPackage(path));
   // How a feature takes part in the assembly is a short file with one importer by design.
   const short = own.filter(({ path, lines }) => lines < 40 && !path.endsWith('/feature.ts'));
-  const importers = importersOf(all);
+  const importers = importersOf([...all, ...readFiles(root, ['test'])]);
+  // So is what it plugs in, what is loaded on demand, and what a test looks at by itself.
+  const onDemand = new Set(
+    all.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bimport\(\s*'(\.[^']+)'/g)].map(([, target]) => normalize(join(dirname(path), target))),
+    ),
+  );
+  const isNoise = ({ path }) => {
+    const [only, ...others] = importers.get(path) ?? [];
+    if (only === undefined || others.length > 0 || onDemand.has(path)) return false;
+    return !only.endsWith('/feature.ts') && !only.startsWith('test/');
+  };
   const folders = new Set(all.map(({ path }) => dirname(path)));
   return {
     lines: sum(own),
@@ -66,7 +80,7 @@ export function measureSources(root) {
     types: own.reduce((total, source) => total + typesIn(source), 0),
     files: own.length,
     'short-files': short.length,
-    'short-files-of-one': short.filter(({ path }) => importers.get(path)?.size === 1).length,
+    'short-files-of-one': short.filter(isNoise).length,
     'long-files': own.filter(({ lines }) => lines > 400).length,
     'deep-folders': [...folders].filter((folder) => folder.split('/').length > maxDepth).length,
   };

@@ -16,16 +16,18 @@ import type { Endpoint } from '../core/http/http-context.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { createAddressReader, createProxyCheck } from '../core/http/peer-address.ts';
 import { withoutSlash } from '../core/http/router.ts';
+import { CredentialMarks } from '../core/keys/credential-marks.ts';
+import { configuredKeys, type StateKeys, storedKeys } from '../core/keys/state-keys.ts';
 import type { StoreState } from '../core/ops/console-hook.ts';
 import { readinessReport } from '../core/ops/health/readiness-report.ts';
 import { ServerHealth } from '../core/ops/health/server-health.ts';
 import type { Log } from '../core/ops/log/log.ts';
 import { logRequests } from '../core/ops/log/request-log.ts';
 import { Sessions } from '../core/registry/sessions.ts';
+import type { Store } from '../core/store/store.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
-import { createSharedKeys } from './access/create-shared-keys.ts';
 import { describeSharing, warnOfAffinity, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
 import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
@@ -46,6 +48,20 @@ import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
 import { readClientCertificates } from './tls-files.ts';
 import { version } from './version.ts';
+
+/** The keys that instances share, and their uses: the configured keys, else one that the store keeps. */
+interface SharedKeys {
+  readonly keys: StateKeys;
+  /** Recognises the credentials of clients for their servers. */
+  readonly marks: CredentialMarks;
+}
+
+/** Creates the keys of a gateway. */
+function createSharedKeys({ cluster }: GatewayConfig, store: Store): SharedKeys {
+  const [newest, ...older] = cluster.stateKeys;
+  const keys = newest === undefined ? storedKeys(store) : configuredKeys([newest, ...older]);
+  return { keys, marks: new CredentialMarks(keys) };
+}
 
 /** The parts that a gateway starts with. */
 export interface GatewayParts {

@@ -7,8 +7,7 @@ import { exchangesTokens } from '../../config/servers/identity-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
-import type { Backend, BackendEvents, OpenBackend, OpenOptions } from '../../core/backend/backend.ts';
-import { failedBackend } from '../../core/backend/failed-backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from '../../core/backend/backend.ts';
 import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
 import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
@@ -24,12 +23,25 @@ import { noHeaders, withoutSender } from '../../core/protocol/http/forwarded-hea
 import { Introduction } from '../../core/server/introduction.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
+import { reportFault } from '../../core/util/boundary.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { ModernAccess } from '../features/eras.ts';
 import { type Features, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';
 import { packageOpener, packageServerOf, type StartedProgram } from './package-server.ts';
 import { remoteOpeners } from './remote-openers.ts';
+
+/** A backend that failed to open: it accepts nothing, and ends as soon as the reason is known. */
+function failedBackend(failure: Promise<BackendEnd>, events: BackendEvents): Backend {
+  const reported = failure.then((end) => events.onEnd(end)).catch((cause: unknown) => reportFault('backend', cause));
+  return {
+    pid: undefined,
+    send: () => 'ended',
+    pause: () => undefined,
+    resume: () => undefined,
+    close: () => reported,
+  };
+}
 
 /** How the processes and connections of a server are watched. */
 export interface ServerTelemetry {

@@ -403,7 +403,7 @@ const catalogue = {
     retryAfterS: 5,
   },
   result_unchecked: {
-    status: 503,
+    status: 502,
     code: -32000,
     reached: 'maybe',
     message:

@@ -19,8 +19,31 @@ import { OwnershipGuard } from './ownership/guard.ts';
 import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
 import { registerAll, registerAndSettle } from './ownership/registration.ts';
-import { StoreSilence } from './ownership/store-silence.ts';
 import type { PeerTransport } from './peers/peer-request.ts';
+
+/**
+ * The most that counts of the time between two checks, in milliseconds. A process that was frozen could not have reached
+ * the store meanwhile.
+ */
+const maxCountedMs = 1_000;
+
+/** Measures for how long the store could have answered this instance, and did not. */
+class StoreSilence {
+  #checkedAt = performance.now();
+  #silentMs = 0;
+
+  /**
+   * Counts the time since the last check.
+   * @param unconfirmedMs the time since the store last confirmed the lease, in milliseconds
+   * @returns the silence so far, in milliseconds
+   */
+  check(unconfirmedMs: number): number {
+    const now = performance.now();
+    this.#silentMs = Math.min(unconfirmedMs, this.#silentMs + Math.min(now - this.#checkedAt, maxCountedMs));
+    this.#checkedAt = now;
+    return this.#silentMs;
+  }
+}
 
 /** Options of `Cluster`. */
 export interface ClusterOptions extends ClusterHost {

@@ -7,12 +7,31 @@ import type { Message } from '../../core/protocol/message/message.ts';
 import { anonymous, isSameUser, type Principal } from '../../core/protocol/principal.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
-import { GroupHolder } from './group-holder.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
 import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
 import { isSameOwner, RunningProcesses } from './running-processes.ts';
 import { SessionPerCall } from './session-per-call.ts';
+
+/** A session of modern clients. It keeps its process until it ends, and no other session takes it. */
+class GroupHolder implements ProcessHolder {
+  readonly isOver = false;
+  readonly isLeft = false;
+  readonly quietMs = Number.NEGATIVE_INFINITY;
+  readonly answered = 0;
+
+  onStart(): void {
+    // The session counts its process itself.
+  }
+
+  release(): void {
+    throw new Error('the process of a group is not given up');
+  }
+
+  expire(): void {
+    throw new Error('the process of a group is not given up');
+  }
+}
 
 /** The most kept processes of one user without a session (P8). */
 const maxKeptOfUser = 4;

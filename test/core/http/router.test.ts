@@ -156,7 +156,7 @@ describe('the routes', () => {
     ] as const) {
       const { context, response } = createHttpContext({ method, url: '/document' });
       routes.answer(context);
-      await expect.poll(response).toMatchObject({
+      await expect.poll(response, { timeout: 30_000 }).toMatchObject({
         status: 203,
         headers: { 'content-length': '7', 'x-other': '2', 'x-content-type-options': 'nosniff' },
         text,
@@ -185,7 +185,7 @@ describe('the routes', () => {
     routes.app.get('/broken', handler);
     const { context, response } = createHttpContext({ url: '/broken' });
     context.contain(() => routes.answer(context));
-    await expect.poll(() => response()?.status).toBe(500);
+    await expect.poll(() => response()?.status, { timeout: 30_000 }).toBe(500);
     expect(context.fault).toBe('internal');
     expect(faults).toEqual(['request']);
   });

@@ -61,7 +61,7 @@ describe('the keys of request states', () => {
     const other = Buffer.alloc(32, 'x');
     store.kept.secret = other;
     store.recover();
-    await expect.poll(() => keys.all()).toEqual([other, old]);
+    await expect.poll(() => keys.all(), { timeout: 30_000 }).toEqual([other, old]);
   });
 
   it('are read again each hour, so that the store keeps them, and stay valid while the store is away', async () => {

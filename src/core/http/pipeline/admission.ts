@@ -1,10 +1,13 @@
 // src/core/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
+
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { readToken } from '../../auth/bearer-token.ts';
+import type { Identity } from '../../auth/identity.ts';
 import {
   type Authenticate,
   type Challenge,
-  type Identity,
   isChallenge,
   printableText,
   type RefusalDetail,
@@ -12,11 +15,11 @@ import {
 import { nextNonceOf } from '../../auth/next-nonce.ts';
 import { withSender } from '../../auth/request-sender.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
-import { withTokenSubject } from '../../auth/token-subject.ts';
 import type { CallTelemetry } from '../../call/call-events.ts';
 import type { CredentialMarks } from '../../keys/credential-marks.ts';
 import { nobody } from '../../protocol/affinity.ts';
-import { entryOf, type Reason } from '../../protocol/faults.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import { entryOf } from '../../protocol/faults.ts';
 import { type CredentialResult, resolveCredentials } from '../../protocol/http/client-credentials.ts';
 import {
   areHeadersTooLarge,
@@ -24,6 +27,8 @@ import {
   memberHeader,
   noHeaders,
   readForwardedHeaders,
+  subjectHeader,
+  subjectTokenHeader,
 } from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { noQuotas, type Quotas } from '../../quota/quotas.ts';
@@ -36,6 +41,34 @@ import { hasResponse } from '../malformed-requests.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
 import type { RequestTracing } from './traced-messages.ts';
+
+/** The user of an identity, and its scopes, as digests. Requests with the same token have the same identity object. */
+const digests = new WeakMap<Identity, string>();
+
+/**
+ * Adds the sender's access token, which the connection to the server exchanges (docs/decisions/0037). Returns the
+ * reason if the sender has no token: an API key, or the name of a user from a proxy, cannot be exchanged.
+ */
+function withTokenSubject(
+  forwarded: ForwardedHeaders,
+  identity: Identity,
+  incoming: IncomingMessage,
+): ForwardedHeaders | Extract<Reason, 'access_token_required' | 'forwarded_too_large'> {
+  const token = isByAccessToken(identity) ? readToken(incoming) : undefined;
+  if (token === undefined) return 'access_token_required';
+  const digest = digests.get(identity) ?? digestOf(identity);
+  digests.set(identity, digest);
+  const values = { ...forwarded, [subjectTokenHeader]: token.text, [subjectHeader]: digest };
+  return areHeadersTooLarge(values) ? 'forwarded_too_large' : values;
+}
+
+/** Issuers of access tokens are URLs. The other kinds of credentials have a word in place of an issuer. */
+const isByAccessToken = ({ principal }: Identity): boolean => /^https?:/.test(principal.issuer);
+
+function digestOf({ principal: { issuer, subject, client }, scopes }: Identity): string {
+  const user = hash('sha256', JSON.stringify([issuer, subject, client]), 'base64url');
+  return `${user}.${hash('sha256', JSON.stringify([...(scopes ?? [])].sort()), 'base64url')}`;
+}
 
 /** Options of the admission to every endpoint of a server. */
 export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {

@@ -5,17 +5,50 @@ import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } fr
 import { explainStatus, reasonOfStatus } from '../../../core/backend/connect-failure.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { modernEra } from '../../../core/protocol/known-revisions.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
+import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { Exchange } from '../http-client/exchange.ts';
 import { type ExchangeFailure, failedExchange, failedStart } from '../http-client/exchange-rules.ts';
 import { connectToServer, type UrlServerOptions } from '../http-client/server-connection.ts';
-import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
 import type { ModernPostOutcome } from './modern-post.ts';
 import { createModernRequester, headersOf } from './requester.ts';
+
+/**
+ * Tells the era of a server from its answers over HTTP (2026-07-28, basic/transports/streamable-http, "Backward
+ * Compatibility").
+ */
+
+/**
+ * True for a status that says nothing about the era: the client is not admitted, or the server, or a proxy before it,
+ * is not well.
+ */
+const isUnrelatedToEra = (status: number): boolean => [401, 403, 407, 408, 425, 429].includes(status) || status >= 500;
+
+/** True for a status with which a server refuses an unknown request. */
+const isRefusal = (status: number): boolean => status >= 400 && !isUnrelatedToEra(status);
+
+/** Error codes of legacy servers for which a modern server has others. */
+const legacyCodes: ReadonlySet<unknown> = new Set([-32000, -32001]);
+
+/**
+ * True if a request was refused as a legacy server would. There may be another reason, so the server must be probed.
+ */
+function looksLikeLegacyRefusal(outcome: ModernPostOutcome): boolean {
+  if (!isRefusal(outcome.status ?? 0)) return false;
+  if (!outcome.ok) return true;
+  return legacyCodes.has(errorCodeIn(outcome.response.text));
+}
+
+/** True if the answer to `server/discover` is that of a server of the legacy era. */
+function isLegacyDiscovery(outcome: ModernPostOutcome): boolean {
+  if (!outcome.ok) return isRefusal(outcome.status ?? 0);
+  return !isUnrelatedToEra(outcome.status) && readDiscovery(outcome.response).era === 'legacy';
+}
 
 /** Options of a Streamable HTTP server of the modern era. */
 export interface ModernHttpOptions extends UrlServerOptions {

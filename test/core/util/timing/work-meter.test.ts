@@ -85,10 +85,10 @@ it('[P8] begins further large works when earlier ones are done, and small ones a
 });
 
 it('[G-06] [P8] ends a walk over millions of values when the work of a turn is used up, and not at the end of the text', () => {
-  const text = Buffer.from(`{"a":[${'0,'.repeat(4_000_000)}0]}`);
+  const text = Buffer.from(`{"a":[${'0,'.repeat(2_600_000)}0]}`);
   const bounded: number[] = [];
   const whole: number[] = [];
-  for (let run = 0; run < 10; run += 1) {
+  for (let run = 0; run < 4; run += 1) {
     bounded.push(cpuMsOf(() => expect(boundedWalks(() => scanMember(text, 'b'))).toBe('too_much_work')));
     whole.push(cpuMsOf(() => expect(scanMember(text, 'b')).toBe('absent')));
   }

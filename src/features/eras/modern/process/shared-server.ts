@@ -3,9 +3,11 @@ import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import { overdueReason } from '../../../../core/call/call-limits.ts';
 import { RerunPolicy } from '../../../../core/call/rerun.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
+import { noHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { RequestNumbers } from '../../../../core/protocol/ids/own-ids.ts';
-import { type BadAnswer, cancelled, type Message } from '../../../../core/protocol/message/message.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
+import { type BadAnswer, cancelled } from '../../../../core/protocol/message/message.ts';
 import { revisionOf } from '../../../../core/protocol/modern/envelope.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../../../core/protocol/modern/renumber.ts';
@@ -17,11 +19,41 @@ import type { Emit } from '../../../../core/util/telemetry/emit.ts';
 import { afterCatchUp } from '../../../../core/util/timing/time-limit.ts';
 import { settlesWithin } from '../../../../core/util/timing/within.ts';
 import { ProcessAttribution } from './attribution.ts';
-import { HeldNotifications } from './held-notifications.ts';
 import { type CancelRequest, type RequestOrigin, type SharedCall, SharedCalls } from './shared-calls.ts';
 import { SharedProcess } from './shared-process.ts';
 import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { knowsTasks, TaskOwners } from './task-owners.ts';
+
+/** A notification of a client. */
+interface HeldNotification {
+  readonly message: Message;
+  readonly headers: ForwardedHeaders;
+  /** The number of the newest call when the notification came. */
+  readonly after: number;
+}
+
+/** Client notifications that wait for a process to start, in the order in which they came. */
+class HeldNotifications {
+  #held: HeldNotification[] = [];
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(notification: HeldNotification): void {
+    this.#held.push(notification);
+    this.#bytes += notification.message.text.length;
+  }
+
+  /** Removes and returns the notifications that came before the call with this number. */
+  takeBefore(call: number): readonly HeldNotification[] {
+    const first = this.#held.findIndex(({ after }) => after >= call);
+    const taken = this.#held.splice(0, first < 0 ? this.#held.length : first);
+    for (const { message } of taken) this.#bytes -= message.text.length;
+    return taken;
+  }
+}
 
 export interface SharedServerOptions {
   readonly server: Server;
