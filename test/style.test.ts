@@ -81,7 +81,6 @@ const readersOfOwnTexts: ReadonlySet<string> = new Set([
   'src/features/eras/modern/process/task-directory.ts',
   'src/features/tasks/gateway-tasks.ts',
   'src/features/tasks/task-record.ts',
-  'src/features/tasks/task-resume-state.ts',
   'src/core/session/record/adoption.ts',
   'src/core/session/record/client-state.ts',
 ]);

@@ -4,7 +4,7 @@ import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '.
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { errorCodeIn, findRange, parseOwn, scalarAt, scanList, scanObject, valueAt } from '../../core/protocol/json.ts';
+import { errorCodeIn, findRange, scalarAt, scanList, scanObject, valueAt } from '../../core/protocol/json.ts';
 import { formatObject, putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
@@ -20,33 +20,7 @@ import { contain } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { boundedWalks } from '../../core/util/timing/work-meter.ts';
 import { declaresTasks, declaringTasks } from './task-capabilities.ts';
-import { tasksExtension } from './task-record.ts';
-
-/** What a resume state has of a call that runs as a task, so that another backend can ask for its result (2025-11-25). */
-interface SavedCall {
-  readonly id: RequestId;
-  readonly ownId?: RequestId | undefined;
-  readonly taskId: string;
-  readonly progressToken?: RequestId | undefined;
-  /** How many messages of progress its user got. */
-  readonly reports: number;
-}
-
-/** The resume state of a backend, and the calls that run as tasks of its server. */
-interface TaskResumeState {
-  readonly state: string;
-  readonly calls: readonly SavedCall[];
-}
-
-/** A state begins with this, if it is that of a server with tasks. */
-const prefix = 'tasks ';
-
-/** Adds calls to the resume state of a backend. */
-const formatTaskResumeState = (saved: TaskResumeState): string => prefix + JSON.stringify(saved);
-
-/** Reads what `formatTaskResumeState` has made; undefined for the state of a server without tasks. */
-const parseTaskResumeState = (text: string): TaskResumeState | undefined =>
-  text.startsWith(prefix) ? (parseOwn(text.slice(prefix.length)) as TaskResumeState) : undefined;
+import { formatTaskResumeState, parseTaskResumeState, type SavedCall, tasksExtension } from './task-record.ts';
 
 /** Runs the calls that a server serves only as tasks: its user calls a tool, and gets the result. */
 export const serverTasks: CreateInterceptor = (opening) => new ServerTasks(opening);
