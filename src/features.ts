@@ -3,6 +3,7 @@ import { audit } from './features/audit/feature.ts';
 import { cards } from './features/cards/feature.ts';
 import { cluster } from './features/cluster/feature.ts';
 import { console } from './features/console/feature.ts';
+import { definitions } from './features/definitions/feature.ts';
 import { eras } from './features/eras/feature.ts';
 import { files } from './features/files/feature.ts';
 import { filters } from './features/filters/feature.ts';
@@ -29,6 +30,7 @@ export const features: Features = {
   cards,
   cluster,
   console,
+  definitions,
   eras,
   files,
   filters,

@@ -55,6 +55,10 @@ export const questions: readonly Question[] = [
     ],
   },
   {
+    question: 'Which servers have changed the definition of a tool? (changes of the last day)',
+    queries: [happened('server', 'tool_changes_total')],
+  },
+  {
     question: 'How much time does the gateway add? (seconds, p99)',
     queries: [quantile(0.99, 'instance', 'request_gateway_seconds')],
   },

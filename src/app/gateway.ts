@@ -10,6 +10,7 @@ import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { LocalClients } from '../core/auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
+import type { CreateInterceptor } from '../core/backend/link/link.ts';
 import { OfferedNames } from '../core/backend/offered-names.ts';
 import { createCors, withCors } from '../core/http/cors.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
@@ -233,11 +234,26 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   };
   for (const server of config.servers) addToHealth(server);
+  const definitionWatches = new Map<string, CreateInterceptor>();
+  const watchDefinitions = (server: string): readonly CreateInterceptor[] => {
+    const watch =
+      definitionWatches.get(server) ??
+      features.definitions?.watch({
+        server,
+        values: store.values,
+        onChanged: (tool, members) => emit({ type: 'tool-changed', server, tool, members }),
+        onFailed: reportStoreFailure,
+      });
+    if (watch === undefined) return [];
+    definitionWatches.set(server, watch);
+    return [watch];
+  };
+  const watched = { ...telemetry, innermost: watchDefinitions };
   const run = (server: ServerConfig): RunningServer =>
     isView(server)
       ? runView(server, config, features, telemetry, (name) => set.serverOf(name))
-      : runServer(server, config, features, environment, telemetry);
-  const running = await startServers(parts, telemetry, run);
+      : runServer(server, config, features, environment, watched);
+  const running = await startServers(parts, watched, run);
   const set: ServerSet = new ServerSet(
     {
       config,
@@ -368,7 +384,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const changes = set.replace(servers);
     telemetry.useServers(servers);
     route();
-    for (const server of changes.removed) emit({ type: 'server-removed', server });
+    for (const server of changes.removed) {
+      definitionWatches.delete(server);
+      emit({ type: 'server-removed', server });
+    }
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log, emit });

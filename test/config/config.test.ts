@@ -54,6 +54,7 @@ describe('one server', () => {
       {
         name: 'foo',
         audit: { arguments: [], hide: [] },
+        limits: { resultBytes: undefined },
         allowTools: [],
         denyTools: [],
         allowPrompts: [],

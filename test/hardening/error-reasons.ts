@@ -34,6 +34,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'hardening/raw-sockets': ['request_too_slow'],
   'hardening/tls': ['plain_http'],
   'core/http/pipeline/admission': ['claim_missing'],
+  'integration/changed-tools': ['tool_not_pinned'],
   'integration/credentials': ['credential_missing'],
   'integration/filters': ['unknown_tool', 'unknown_prompt', 'bad_arguments'],
   'integration/forwarded-headers': ['forwarded_too_large'],

@@ -111,6 +111,14 @@ export async function runCommand(features: Features): Promise<void> {
     return;
   }
   if (config.servers.some(({ address }) => address === undefined)) prepareStarter(process.env);
+  if (command === 'pin') {
+    const { pinTools } = await import('./pin-command.ts');
+    const { stdout = '', stderr = '', exitCode } = await pinTools(configuration, features, process.env);
+    process.stdout.write(stdout);
+    process.stderr.write(stderr);
+    process.exitCode = exitCode;
+    return;
+  }
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the starter ends all servers
     const { stdout, stderr } = process;
@@ -162,6 +170,7 @@ const remedies: Readonly<Record<Command, string>> = {
   audit: seeHelp,
   remove: correct,
   list: correct,
+  pin: correct,
   upgrade: correct,
   completion: seeHelp,
   help: seeHelp,

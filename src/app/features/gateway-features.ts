@@ -6,6 +6,7 @@ import type { ErasFeature, TasksFeature } from './eras.ts';
 import type { PolicyFeature } from './policy.ts';
 import type { ResultLimitsFeature } from './result-limits.ts';
 import type {
+  DefinitionsFeature,
   FiltersFeature,
   PackagesFeature,
   RemoteFeature,
@@ -32,6 +33,7 @@ export interface Features {
   readonly cards?: CardsFeature;
   readonly cluster?: ClusterFeature;
   readonly console?: ConsoleFeature;
+  readonly definitions?: DefinitionsFeature;
   readonly eras?: ErasFeature;
   readonly files?: FilesFeature;
   readonly filters?: FiltersFeature;

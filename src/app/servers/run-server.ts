@@ -50,6 +50,8 @@ export interface ServerTelemetry {
   readonly processInterceptors: ProcessInterceptorsOf;
   /** Of each view. */
   readonly viewInterceptors: InterceptorsOf;
+  /** Nearest to each server: what they see, the server itself has sent. */
+  readonly innermost?: InterceptorsOf;
 }
 
 /** The interceptors of a server at this address; of a STDIO server without one. */
@@ -77,12 +79,13 @@ export function openersOf(
   gateway: GatewayConfig,
   features: Features,
   environment: Environment,
-  { emit, processInterceptors }: Pick<ServerTelemetry, 'emit' | 'processInterceptors'>,
+  { emit, processInterceptors, innermost }: Pick<ServerTelemetry, 'emit' | 'processInterceptors' | 'innermost'>,
   onStarted = (): void => undefined,
   tokens = upstreamTokensOf(config, features, emit),
 ): Openers {
   const interceptors = [
     matchAnswers,
+    ...(innermost?.(config.name) ?? []),
     ...(features.tasks?.interceptors ?? []),
     ...filterInterceptors(config, features),
     ...processInterceptors(config.name, config.address),
@@ -181,7 +184,7 @@ export function runServer(
   gateway: GatewayConfig,
   features: Features,
   environment: Environment,
-  telemetry: Pick<ServerTelemetry, 'emit' | 'processInterceptors'>,
+  telemetry: Pick<ServerTelemetry, 'emit' | 'processInterceptors' | 'innermost'>,
   onStarted?: () => void,
 ): RunningServer {
   const tokens = upstreamTokensOf(config, features, telemetry.emit);
@@ -255,8 +258,8 @@ export const configurationDigest = (config: ServerConfig): string =>
 
 /** A session never moves to an instance that shows its client other tools. */
 const shownBy = (config: ServerConfig): unknown[] => {
-  const { allowTools, denyTools, allowPrompts, denyPrompts, tools } = config;
-  return isUnfiltered(config) ? [] : [{ allowTools, denyTools, allowPrompts, denyPrompts, tools }];
+  const { allowTools, denyTools, allowPrompts, denyPrompts, tools, pin } = config;
+  return isUnfiltered(config) ? [] : [{ allowTools, denyTools, allowPrompts, denyPrompts, tools, pin }];
 };
 
 function identityOf(config: ServerConfig): unknown[] {
@@ -295,5 +298,13 @@ const upstreamTokensOf = (
   identity && needed(upstreamIdentity, '"identity" of a server').tokensOf(name, identity, emit);
 
 /** The interceptors by which clients see and call only what a server's options allow; none if they allow everything. */
-export const filterInterceptors = (options: FilterOptions, { filters }: Features): readonly CreateInterceptor[] =>
-  isUnfiltered(options) ? [] : needed(filters, 'filters of tools and prompts').interceptorsOf(options);
+export const filterInterceptors = (
+  options: FilterOptions,
+  { filters, definitions }: Features,
+): readonly CreateInterceptor[] =>
+  isUnfiltered(options)
+    ? []
+    : needed(filters, 'filters of tools and prompts').interceptorsOf(
+        options,
+        options.pin === undefined ? undefined : needed(definitions, 'pin files').openPins(options.pin),
+      );

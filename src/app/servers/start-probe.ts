@@ -161,7 +161,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       ...telemetry.processInterceptors(name, address),
       ping.intercept,
     ];
-    running = runServer(config, gateway, features, environment, { emit, processInterceptors }, onStarted);
+    running = runServer(config, gateway, features, environment, { ...telemetry, emit, processInterceptors }, onStarted);
     running.pool.addSpare(spareMs);
   });
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isPattern, type ToolChange } from '../../core/backend/filter-rules.ts';
-import { list, map, members } from '../options/option-kinds.ts';
+import { fileOption, list, map, members } from '../options/option-kinds.ts';
 
 const toolPattern = z.string({ error: 'must be a list of strings' }).check(
   z.refine(isPattern, {
@@ -61,5 +61,8 @@ export const filterOptions = {
     toolChanges,
     "Changes to tools, as a JSON object. The key is the tool's name, and the value may contain name, title, description, and arguments with fixed values that clients neither see nor set.",
     { secrets: 'arguments' },
+  ),
+  pin: fileOption(
+    'Pin file, which mcp-gangway pin writes. Clients see and call only tools whose definition is the pinned one.',
   ),
 };

@@ -82,7 +82,7 @@ Docs: ${docsPage('health.md')}`,
     takesOptions: true,
     example: 'git',
     flags: [fileFlag, flagOf('--replace', 'Replace the server with this name, if there is one.')],
-    overview: ['add … | remove … | list | upgrade …', 'servers of a file, packages'],
+    overview: ['add | remove | list | upgrade | pin …', 'servers of a file, packages'],
     help: `Adds a server to the folder servers.d beside the configuration file. A gateway
 that runs with this file serves it a second later.
 
@@ -131,6 +131,23 @@ Options:
 {flags}
 
 Docs: ${docsPage('reference/configuration.md')}`,
+  },
+  pin: {
+    takesOptions: true,
+    example: 'git',
+    flags: [],
+    help: `Writes the pin file of a server or view. Clients then see and call only tools
+whose definition stays as it is now.
+
+Usage:
+  mcp-gangway pin <name> --config <file>
+
+The option pin of the server names the file. The command starts the server, or
+the servers of the view, and prints what is different from the file before:
+new, removed and changed tools. Review them. A gateway that runs uses the new
+file a second later.
+
+Docs: ${docsPage('tools.md')}`,
   },
   upgrade: {
     takesOptions: true,
@@ -281,6 +298,7 @@ export const helpTopics = [
   'add',
   'remove',
   'list',
+  'pin',
   'upgrade',
   'health',
   'key',

@@ -23,10 +23,27 @@ export interface FilterOptions {
   readonly denyPrompts: readonly string[];
   /** The changes to tools, by the name that the server gives. */
   readonly tools: Readonly<Record<string, ToolChange>>;
+  /** The pin file; undefined for none. */
+  readonly pin?: string | undefined;
+}
+
+/** Tools that may be seen and called only as long as their definition is the pinned one. */
+export interface PinnedTools {
+  allows(item: NamedItem): boolean;
+  /** True if a tool of this name was listed and is not allowed. */
+  hides(name: string): boolean;
 }
 
 /** True if the options change nothing, so that messages need not be looked at. */
-export const isUnfiltered = ({ allowTools, denyTools, allowPrompts, denyPrompts, tools }: FilterOptions): boolean =>
+export const isUnfiltered = ({
+  allowTools,
+  denyTools,
+  allowPrompts,
+  denyPrompts,
+  tools,
+  pin,
+}: FilterOptions): boolean =>
+  pin === undefined &&
   [allowTools, denyTools, allowPrompts, denyPrompts, Object.keys(tools)].every(({ length }) => length === 0);
 
 /** The hints of a tool, and their values where the tool does not set them (2025-11-25, server/tools, "Annotations"). */
@@ -62,7 +79,15 @@ export class FilterRules {
   /** The names that clients see instead of others, and the names that the server gives. */
   readonly #renamed = new Map<string, string>();
 
-  constructor(allow: readonly string[], deny: readonly string[], changes: Readonly<Record<string, ToolChange>> = {}) {
+  readonly #pins: PinnedTools | undefined;
+
+  constructor(
+    allow: readonly string[],
+    deny: readonly string[],
+    changes: Readonly<Record<string, ToolChange>> = {},
+    pins?: PinnedTools,
+  ) {
+    this.#pins = pins;
     this.#allow = allow;
     this.#deny = deny;
     this.#changes = new Map(Object.entries(changes));
@@ -71,7 +96,7 @@ export class FilterRules {
 
   /** True if there are no rules, so that everything passes unchanged. */
   get isEmpty(): boolean {
-    return this.#allow.length === 0 && this.#deny.length === 0 && this.#changes.size === 0;
+    return this.#pins === undefined && this.#allow.length === 0 && this.#deny.length === 0 && this.#changes.size === 0;
   }
 
   /** The number of tools that are changed. */
@@ -83,7 +108,13 @@ export class FilterRules {
   allows(item: NamedItem): boolean {
     if (this.ownName(this.visibleName(item.name)) !== item.name) return false;
     const matches = (pattern: string): boolean => matchesItem(item, pattern);
-    return (this.#allow.length === 0 || this.#allow.some(matches)) && !this.#deny.some(matches);
+    if ((this.#allow.length > 0 && !this.#allow.some(matches)) || this.#deny.some(matches)) return false;
+    return this.#pins === undefined || this.#pins.allows(item);
+  }
+
+  /** True if only the pin file hides the item. */
+  isUnpinned(own: string): boolean {
+    return this.#pins?.hides(own) === true;
   }
 
   /** The name that clients see. */

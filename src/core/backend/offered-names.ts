@@ -1,12 +1,10 @@
-import type { Reason, RequestId } from '../protocol/faults.ts';
 import { scalarAt } from '../protocol/json.ts';
 import { readListItems } from '../protocol/list-page.ts';
 import { maxNameLength } from '../protocol/message/call-name.ts';
 import type { Message } from '../protocol/message/message.ts';
-import { contain } from '../util/boundary.ts';
 import { boundedWalks } from '../util/timing/work-meter.ts';
-import type { RequestIds } from './backend.ts';
-import { type CreateInterceptor, Interceptor, type Outgoing } from './link/link.ts';
+import type { CreateInterceptor } from './link/link.ts';
+import { ListWatcher } from './list-watcher.ts';
 
 /** What has a name that clients call. */
 export type NamedKind = 'tool' | 'prompt';
@@ -20,9 +18,6 @@ const maxNames = 100;
 /** A longer page is not read (P8): it would cost more than the names are worth. */
 const maxItems = 1_000;
 const maxPageBytes = 4 * 1024 * 1024;
-
-/** The lists of one backend that are awaited at the same time (P8). Others are not read. */
-const maxAwaited = 16;
 
 /** How long a page with the same length counts as read. A server that each session asks has the same list each time. */
 const freshMs = 60_000;
@@ -80,42 +75,21 @@ class NamesOfServer {
   }
 }
 
-const kinds: ReadonlyMap<string | undefined, NamedKind> = new Map([
+const kinds: ReadonlyMap<string, NamedKind> = new Map([
   ['tools/list', 'tool'],
   ['prompts/list', 'prompt'],
 ]);
 
 /** Reads the names in the lists of one backend. */
-class ListReader extends Interceptor {
+class ListReader extends ListWatcher<NamedKind> {
   readonly #names: NamesOfServer;
-  readonly #awaited = new Map<RequestId, NamedKind>();
 
   constructor(names: NamesOfServer) {
-    super();
+    super(kinds);
     this.#names = names;
   }
 
-  override onSend(outgoing: Outgoing): Outgoing {
-    const { kind, method, id } = outgoing.message;
-    const listed = kind === 'request' ? kinds.get(method) : undefined;
-    if (listed !== undefined && this.#awaited.size < maxAwaited) this.#awaited.set(id as RequestId, listed);
-    return outgoing;
-  }
-
-  override onMessages(messages: readonly Message[]): readonly Message[] {
-    for (const message of this.#awaited.size === 0 ? [] : messages) {
-      if (message.kind !== 'response' || message.id == null) continue;
-      const kind = this.#awaited.get(message.id);
-      if (kind === undefined) continue;
-      this.#awaited.delete(message.id);
-      // A number must not cost a client its list.
-      if (!message.isError) contain('backend', () => this.#names.read(kind, message));
-    }
-    return messages;
-  }
-
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
-    for (const id of ids) this.#awaited.delete(id);
-    this.passUnanswered(ids, reason, isFinal);
+  protected onList(kind: NamedKind, response: Message): void {
+    this.#names.read(kind, response);
   }
 }

@@ -822,6 +822,12 @@ const catalogue = {
     code: -32602,
     message: 'Invalid params: arguments must be an object in which each key appears once.',
   },
+  tool_not_pinned: {
+    status: 200,
+    code: -32602,
+    message:
+      'The tool is new or its definition has changed since the operator reviewed it, so it cannot be called. Ask the operator to review the tool and to run mcp-gangway pin.',
+  },
   list_unreadable: {
     status: 502,
     code: -32000,

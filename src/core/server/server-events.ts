@@ -89,6 +89,8 @@ export type ServerEvent = Readonly<
   | { type: 'view-crash-loop'; server: string; member: string; pauseMs: number }
   /** The gateway has made a task of a call to the server, or such a task has ended. */
   | ({ type: 'task' } & TaskEvent)
+  /** A tool has another definition than in an earlier list. `members` are those that differ. */
+  | { type: 'tool-changed'; server: string; tool: string; members: readonly string[] }
   /** A session has found that the server speaks this era. */
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */

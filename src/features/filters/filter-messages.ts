@@ -1,5 +1,11 @@
 import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
-import { type FilterOptions, FilterRules, foldedMethodOf, isUnfiltered } from '../../core/backend/filter-rules.ts';
+import {
+  type FilterOptions,
+  FilterRules,
+  foldedMethodOf,
+  isUnfiltered,
+  type PinnedTools,
+} from '../../core/backend/filter-rules.ts';
 import { OrderedDelivery } from '../../core/backend/in-order.ts';
 import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
@@ -24,9 +30,9 @@ import { NameFilter, promptKind, toolKind } from './name-filter.ts';
  * The interceptor by which the clients of a server see and call only what the options allow (docs/decisions/0102); none if
  * they allow everything. Filters are nearest to the server, so they bind every client, of every endpoint and of both eras.
  */
-export function filtersOf(options: FilterOptions): readonly CreateInterceptor[] {
+export function filtersOf(options: FilterOptions, pins?: PinnedTools): readonly CreateInterceptor[] {
   if (isUnfiltered(options)) return [];
-  const tools = new FilterRules(options.allowTools, options.denyTools, options.tools);
+  const tools = new FilterRules(options.allowTools, options.denyTools, options.tools, pins);
   const prompts = new FilterRules(options.allowPrompts, options.denyPrompts);
   return [(opening) => new Filter(opening, tools, prompts)];
 }
@@ -148,7 +154,7 @@ class Filter extends Interceptor {
     const allowed = own === undefined ? false : filter.allows(own, headers ?? noHeaders);
     if (own !== undefined && allowed === true) return this.#edited(filter, own, outgoing);
     if (allowed === false) {
-      this.#refuse(message, filter.kind.unknown);
+      this.#refuse(message, filter.reasonAgainst(own));
       return 'sent';
     }
     const id = message.id as RequestId;
@@ -181,7 +187,7 @@ class Filter extends Interceptor {
   #settle(filter: NameFilter, own: string, outgoing: Outgoing, isRead: boolean): void {
     const { message, headers } = outgoing;
     const isAllowed = filter.allows(own, headers ?? noHeaders) === true;
-    if (!isAllowed) return this.#refuse(message, isRead ? filter.kind.unknown : 'list_unreadable');
+    if (!isAllowed) return this.#refuse(message, isRead ? filter.reasonAgainst(own) : 'list_unreadable');
     const edited = this.#edited(filter, own, outgoing);
     if (edited !== 'sent' && this.passSend(edited.message, headers) === 'full')
       this.passUnanswered([message.id as RequestId], 'server_busy', true);

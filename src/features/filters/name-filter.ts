@@ -103,6 +103,11 @@ export class NameFilter {
     return performance.now() - readAt < freshMs ? false : undefined;
   }
 
+  /** Why the item cannot be called. */
+  reasonAgainst(own: string | undefined): 'unknown_tool' | 'unknown_prompt' | 'tool_not_pinned' {
+    return own !== undefined && this.rules.isUnpinned(own) ? 'tool_not_pinned' : this.kind.unknown;
+  }
+
   /** Reads the whole list, once for all calls that wait. Resolves to false if the server does not give it. */
   read(headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
     const known = this.#of(headers);

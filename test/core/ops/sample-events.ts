@@ -49,6 +49,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   ],
   'request-refused': [{ type: 'request-refused', server, reason: 'not_json' }],
 
+  'tool-changed': [{ type: 'tool-changed', server, tool: 'echo', members: ['description'] }],
   'connection-dropped': [{ type: 'connection-dropped', maxConnections: 9 }],
   'connection-flooded': [{ type: 'connection-flooded', maxRequests: 64 }],
   'sender-refused': [

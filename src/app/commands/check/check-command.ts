@@ -92,7 +92,7 @@ export async function check(
   const waiting = new WaitingNotes(servers.length, note);
   const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
     waiting.begin(server.name);
-    const checked = await checkServer(server, config, features, environment);
+    const checked = await tryServer(server, config, features, environment);
     waiting.end(server.name);
     return checked;
   };
@@ -158,11 +158,16 @@ export class WaitingNotes {
   }
 }
 
-async function checkServer(
+/**
+ * Starts a server, lists its features and stops it.
+ * @param look `shown` lists what clients see; `listed`, what the server itself lists
+ */
+export async function tryServer(
   server: ServerConfig,
   config: GatewayConfig,
   features: Features,
   environment: Environment,
+  look: 'listed' | 'shown' = 'listed',
 ): Promise<CheckedServer> {
   try {
     const packaged = packageServerOf(server, config, features, environment);
@@ -172,7 +177,7 @@ async function checkServer(
       const cause = await installPackage(options);
       if (cause !== undefined && !packaged.request.isLauncher) throw cause;
     }
-    const { transport, ...findings } = await examine(server, config, features, environment);
+    const { transport, ...findings } = await examine(server, config, features, environment, look);
     const itsPackage = describePackage(server, config, features, environment);
     return { isFine: true, server, transport, findings, ...(itsPackage !== undefined && { package: itsPackage }) };
   } catch (error) {

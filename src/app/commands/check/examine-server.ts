@@ -62,6 +62,7 @@ export async function examine(
   config: GatewayConfig,
   features: Features,
   environment: Environment,
+  look: 'listed' | 'shown' = 'listed',
 ): Promise<Findings & { readonly transport: string; readonly items: FilteredItems }> {
   let transport: string = server.address?.transport ?? 'stdio';
   const emit = (event: ServerEvent): void => {
@@ -71,13 +72,14 @@ export async function examine(
   const items = new ListedItems();
   const telemetry = { emit, processInterceptors: () => [items.observe] };
   const { open, openModern, isOverHttp } = openersOf(
-    { ...server, ...noFilters },
+    look === 'shown' ? server : { ...server, ...noFilters },
     config,
     features,
     environment,
     telemetry,
   );
-  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filterInterceptors(server, features));
+  const filters = look === 'shown' ? [] : filterInterceptors(server, features);
+  const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filters);
   const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
   const found = await examineEras(server, openers, features);
   return { ...found, transport: transport === 'auto' ? 'http' : transport, items };

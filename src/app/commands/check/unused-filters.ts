@@ -11,7 +11,14 @@ export interface FilteredItems {
 }
 
 /** A server whose filter is unset. */
-export const noFilters: FilterOptions = { allowTools: [], denyTools: [], allowPrompts: [], denyPrompts: [], tools: {} };
+export const noFilters: FilterOptions = {
+  allowTools: [],
+  denyTools: [],
+  allowPrompts: [],
+  denyPrompts: [],
+  tools: {},
+  pin: undefined,
+};
 
 /** Collects what a server lists. The filter of the server must come after this interceptor. */
 export class ListedItems implements FilteredItems {

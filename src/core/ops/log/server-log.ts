@@ -54,6 +54,10 @@ export function createServerLog(
         logger.warn(fields, 'removed tools from the list of the server');
         return logger.debug({ server, names }, 'removed tools');
       }
+      case 'tool-changed': {
+        const { server, tool, members } = event;
+        return logger.warn({ server, tool, changed: members }, 'the definition of a tool has changed');
+      }
       case 'spare-ended':
         return logger.warn(spareFields(event, helps), 'spare server ended');
       case 'server-slow': {

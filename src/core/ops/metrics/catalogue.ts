@@ -217,6 +217,11 @@ export const catalogue = {
     'Tasks that the gateway has made of calls, and how they ended. created: a call became a task. completed, failed, cancelled: a task ended.',
     [server, oneOf('event', 'created', 'completed', 'failed', 'cancelled')],
   ),
+  toolChanges: counter(
+    'tool_changes_total',
+    'Tools whose description, schemas, annotations or title changed between two lists of their server.',
+    [server],
+  ),
   upstreamTokens: counter(
     'upstream_tokens_total',
     'Requests of the gateway for access tokens for a server (--defaults.identity). issued: the authorization server issued a token. upstream_token_refused: the authorization server refused to issue a token. upstream_token_unavailable: it could not be reached, or its answer could not be used.',

@@ -19,6 +19,7 @@ export const maxValueBytes: Readonly<Record<ValueKind, number>> = {
   used: 16 * 1024 * 1024,
   task: 96 * 1024 * 1024,
   result: 64 * 1024 * 1024,
+  definition: 16 * 1024 * 1024,
 };
 
 /** Values that live at most as long as the process. */

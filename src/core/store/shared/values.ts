@@ -11,7 +11,9 @@ export type ValueKind =
   /** A task that the gateway has made of a call: its state, its end, or an answer to one of its questions. */
   | 'task'
   /** The whole text of a tool's result that was cut. */
-  | 'result';
+  | 'result'
+  /** The definitions of the tools of a server. */
+  | 'definition';
 
 /**
  * Small values that all instances share, each for its own time. A rejection with `StoreUnavailable` is an unknown

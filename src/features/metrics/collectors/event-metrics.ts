@@ -63,6 +63,8 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('dropped', event.server, 'unattributable');
       case 'view-server-missing':
         return add('viewMissing', event.server, event.member, event.reason);
+      case 'tool-changed':
+        return add('toolChanges', event.server);
       case 'task':
         return add('tasks', event.server, event.what);
       case 'upstream-token':

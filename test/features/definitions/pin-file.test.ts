@@ -1,0 +1,58 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readToolDefinition } from '../../../src/core/protocol/tool-definition.ts';
+import { openPins, writePins } from '../../../src/features/definitions/pin-file.ts';
+
+const item = (name: string, tool: object) => ({ name, text: Buffer.from(JSON.stringify({ name, ...tool })) });
+
+function createFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-pins-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'pins.json');
+}
+
+test('a tool is allowed as long as each member that defines it is the pinned one', () => {
+  const path = createFile();
+  const annotations = { readOnlyHint: true };
+  const pinned = { description: 'a', inputSchema: { type: 'object', properties: { x: {}, y: {} } }, annotations };
+  writePins(path, 's', [item('t', pinned)]);
+  const pins = openPins(path);
+  expect(pins.allows(item('t', pinned))).toBe(true);
+  const reordered = { type: 'object', properties: { y: {}, x: {} } };
+  expect(pins.allows(item('t', { ...pinned, inputSchema: reordered, _meta: { at: 1 } }))).toBe(true);
+  expect(pins.hides('t')).toBe(false);
+  for (const change of [
+    { description: 'b' },
+    { title: 'T' },
+    { outputSchema: {} },
+    { annotations: {} },
+    { inputSchema: { type: 'object' } },
+  ])
+    expect([change, pins.allows(item('t', { ...pinned, ...change }))]).toEqual([change, false]);
+  expect(pins.hides('t')).toBe(true);
+  expect(pins.allows(item('u', pinned))).toBe(false);
+});
+
+test('the file has no text of a tool; one that is not valid is refused', () => {
+  const path = createFile();
+  expect(writePins(path, 's', [item('t', { description: 'canary' })])).toEqual({
+    pinned: 1,
+    added: ['t'],
+    removed: [],
+    changed: [],
+  });
+  expect(readFileSync(path, 'utf8')).not.toContain('canary');
+  expect(writePins(path, 's', [item('u', {})])).toMatchObject({ added: ['u'], removed: ['t'] });
+  for (const text of ['', '[]', '{"tools":[]}', '{"tools":{"t":{"name":"x"}}}', '{"tools":{"t":{"title":1}}}']) {
+    writeFileSync(path, text);
+    expect(() => openPins(path)).toThrow(/not valid/);
+  }
+});
+
+test('[P8] a tool that is no object, or is very long, has no definition', () => {
+  expect(readToolDefinition(Buffer.from('[]'))).toBeUndefined();
+  expect(readToolDefinition(Buffer.from(`{"description":"${'x'.repeat(300_000)}"}`))).toBeUndefined();
+  expect(readToolDefinition(Buffer.from('{}'))).toEqual({});
+});
