@@ -45,7 +45,7 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
     });
     expect((await session.callTool('echo', { text: 'short' })).content).toEqual([{ type: 'text', text: 'short' }]);
     const unknown = (await session.request('resources/read', { uri: 'mcp-gangway://results/none' })).json.error;
-    expect(unknown).toMatchObject({ code: -32002, data: { reason: 'result_expired' } });
+    expect(unknown).toMatchObject({ code: -32602, data: { reason: 'result_expired' } });
   });
 });
 

@@ -416,10 +416,10 @@ const catalogue = {
       "The operator's policy wants a person to approve this request, and this client cannot be asked. Use a client that supports form elicitation.",
   },
   result_expired: {
-    status: 404,
-    code: -32002,
+    status: 200,
+    code: -32602,
     message:
-      'The whole text of this result is not kept any more, or belongs to another user. Call the tool again, and ask for less.',
+      'Invalid params: the whole text of this result is not kept any more, or belongs to another user. Call the tool again, and ask for less.',
   },
   approval_declined: {
     status: 403,
