@@ -19,6 +19,7 @@ import { remote } from './features/remote/feature.ts';
 import { resultLimits } from './features/result-limits/feature.ts';
 import { sharing } from './features/sharing/feature.ts';
 import { tasks } from './features/tasks/feature.ts';
+import { toolSearch } from './features/tool-search/feature.ts';
 import { tracing } from './features/tracing/feature.ts';
 import { upstreamIdentity } from './features/upstream-identity/feature.ts';
 import { views } from './features/views/feature.ts';
@@ -46,6 +47,7 @@ export const features: Features = {
   resultLimits,
   sharing,
   tasks,
+  toolSearch,
   tracing,
   upstreamIdentity,
   views,

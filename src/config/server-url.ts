@@ -12,6 +12,8 @@ export type ServerAddress =
       readonly members: readonly ViewMember[];
       readonly timeoutMs: number;
       readonly processes: number;
+      /** True if clients find tools by a search. */
+      readonly searchTools: boolean;
       /** The client headers that policies of the servers see; undefined without such a policy. */
       readonly shown?: readonly string[] | undefined;
       /** True if a server cuts long results, which clients of the view can read. */

@@ -153,6 +153,15 @@ it('docs/recipes/long-results.md has a result that is cut, and can be read whole
   await walk({ page: 'docs/recipes/long-results.md', ports: [8080] });
 });
 
+it('docs/recipes/many-tools.md has a view in which a tool is found and called', async () => {
+  await walk({ page: 'docs/recipes/many-tools.md', ports: [8080] });
+});
+
+it('docs/recipes/team-tokens.md has a view whose servers get only their own tokens', async () => {
+  const { outputs } = await walk({ page: 'docs/recipes/team-tokens.md', ports: [8080] });
+  expect(outputs[1]?.trim().split('\n')).toHaveLength(2);
+});
+
 it('docs/recipes/upstream-oauth.md has a command and two configurations, and shows the challenge that a client gets', async () => {
   const page = readFileSync(`${root}${'docs/recipes/upstream-oauth.md'}`, 'utf8');
   const [, options = ''] = /^mcp-gangway (.+) https:\/\/mcp\.example\.com\/mcp$/m.exec(page) ?? [];

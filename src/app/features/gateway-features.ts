@@ -23,6 +23,7 @@ import type {
   OtlpFeature,
   TracingFeature,
 } from './telemetry.ts';
+import type { ToolSearchFeature } from './tool-search.ts';
 
 /**
  * The features of a gateway. Each is optional: a gateway without one is complete otherwise. The assembly knows a feature
@@ -49,6 +50,7 @@ export interface Features {
   readonly resultLimits?: ResultLimitsFeature;
   readonly sharing?: SharingFeature;
   readonly tasks?: TasksFeature;
+  readonly toolSearch?: ToolSearchFeature;
   readonly tracing?: TracingFeature;
   readonly upstreamIdentity?: UpstreamIdentityFeature;
   readonly views?: ViewsFeature;

@@ -48,6 +48,7 @@ export function runView(
     ...serverFacts(config, pool.open),
     shownHeaders,
     memberNeeds,
+    unwrapCall: address.searchTools ? needed(features.toolSearch, 'searchTools of a view').unwrapCall : undefined,
     isRemote: true,
     sharesProcess: false,
     processes: address.processes,

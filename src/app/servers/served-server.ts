@@ -4,6 +4,8 @@ import { policySettings } from '../../config/servers/policy-option.ts';
 import { canKeepProcesses, type KnownUsers, reuseOf, sharedByOf } from '../../config/servers/process-sharing.ts';
 import { cutsResults, isView, receiversIn } from '../../config/servers/views.ts';
 import { minute } from '../../config/units.ts';
+import { hasAllScopes } from '../../core/auth/scopes/authorization.ts';
+import { ScopeRules } from '../../core/auth/scopes/scope-rules.ts';
 import { type CreateInterceptor, type InterceptorsOf, linkIfAny } from '../../core/backend/link/link.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
 import type { Sessions } from '../../core/registry/sessions.ts';
@@ -79,6 +81,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const interceptors = [
     ...policyInterceptors(config, parts),
     ...limitInterceptors(config, parts),
+    ...searchInterceptors(config, parts),
     ...clientInterceptors(config.name),
   ];
   const eras = parts.eras?.serve({
@@ -113,6 +116,22 @@ function policyInterceptors(
   const settings = policySettings(policy);
   if (settings === undefined) return [];
   return [needed(features.policy, '"policy" of a server').guard({ server, settings, keys, values, emit })];
+}
+
+/** What finds tools in a view: the last before its clients, whose calls have the names of the tools themselves. */
+function searchInterceptors(
+  { address, scopes }: ServerConfig,
+  { features, config: { auth } }: ServingParts,
+): readonly CreateInterceptor[] {
+  if (address?.transport !== 'view' || !address.searchTools) return [];
+  const rules = new ScopeRules({ requiredScopes: scopes.required, toolScopes: scopes.tools });
+  return [
+    needed(features.toolSearch, 'searchTools of a view').search({
+      servers: address.members.map(({ name }) => name),
+      mayCall: (tool, owned) =>
+        !auth.filterLists || hasAllScopes({ scopes: owned && new Set(owned) }, rules.neededByTool(tool)),
+    }),
+  ];
 }
 
 /** What cuts long results: behind the policy, which sees them whole. A view only answers for the texts of its servers. */

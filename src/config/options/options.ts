@@ -386,6 +386,9 @@ export const viewOptions = {
     'The server whose tools and prompts are listed without a prefix.',
   ),
   timeout: duration('5s', 'Time that the view waits for a server at its start.', { max: '10m' }),
+  searchTools: turnedOn(
+    'List two tools in place of all others: find_tools finds tools by what they do, and call_tool calls them.',
+  ),
   policy: policyOption,
   ...filterOptions,
   ...auditOptions,

@@ -58,7 +58,7 @@ function readView(
   place: string,
   report: ReportIssue,
 ): RemoteServer {
-  const { servers: wanted, separator, unprefixed, timeoutMs, ...filters } = view;
+  const { servers: wanted, separator, unprefixed, timeoutMs, searchTools, ...filters } = view;
   const unknown = wanted.find((pattern) => !servers.some((server) => matchesGlob(server.name, pattern)));
   if (unknown !== undefined) report(place, describeUnknown(unknown, servers));
   const chosen = servers.filter((server) => wanted.some((pattern) => matchesGlob(server.name, pattern)));
@@ -77,7 +77,7 @@ function readView(
     );
   const keepers = chosen.filter(canKeepProcesses);
   const affinity = findAffinity(chosen, keepers, place, report);
-  const passed = passedTo(chosen);
+  const passed = passedTo(chosen, searchTools);
   // What each user gives the servers must not be mixed.
   const share = passed.receivers !== undefined && common.share === 'all' ? 'user' : common.share;
   return {
@@ -93,13 +93,14 @@ function readView(
     warm: 0,
     probes: { everyMs: 0, required: false },
     name,
-    address: { transport: 'view', members, timeoutMs, processes: keepers.length, ...passed },
+    address: { transport: 'view', members, timeoutMs, processes: keepers.length, searchTools, ...passed },
   };
 }
 
 /** What the servers get of each client, and which headers their policies see; nothing where there is none. */
 function passedTo(
   servers: readonly ServerConfig[],
+  searchTools: boolean,
 ): Pick<Extract<ServerAddress, { readonly transport: 'view' }>, 'shown' | 'receivers' | 'cutsResults'> {
   const policies = servers.flatMap(({ policy }) => policySettings(policy) ?? []);
   const cuts = servers.some(({ limits }) => limits.resultBytes !== undefined);
@@ -112,7 +113,9 @@ function passedTo(
   }));
   return {
     ...(cuts && { cutsResults: true as const }),
-    ...((cuts || policies.length > 0) && { shown: [...new Set(policies.flatMap(({ showHeaders }) => showHeaders))] }),
+    ...((cuts || searchTools || policies.length > 0) && {
+      shown: [...new Set(policies.flatMap(({ showHeaders }) => showHeaders))],
+    }),
     ...(receivers.length > 0 && { receivers }),
   };
 }

@@ -22,6 +22,8 @@ export interface Server {
   readonly exchangesTokens?: boolean;
   /** What each server of a view gets of its clients; absent where none gets anything. */
   readonly memberNeeds?: readonly MemberNeeds[] | undefined;
+  /** Reads the call that a client makes through another tool; absent if there is no such tool. */
+  readonly unwrapCall?: UnwrapCall | undefined;
   /**
    * Set if something decides about each request by its sender on its way to the server: the names of the headers that it
    * may see, in lower case.
@@ -55,6 +57,15 @@ export interface Server {
   /** Decides which calls are run again after a restore; see `RerunPolicy`. */
   readonly rerun: 'safe' | 'hints';
 }
+
+/** A call in its own form, and the name of its tool. */
+export interface UnwrappedCall {
+  readonly message: Message;
+  readonly name: string;
+}
+
+/** Reads the call that a message of a client stands for; undefined if it stands for itself. */
+export type UnwrapCall = (message: Message) => UnwrappedCall | undefined;
 
 /** What a server of a view gets of each client. */
 export interface MemberNeeds {

@@ -1,9 +1,10 @@
 import type { Identity } from '../../auth/identity.ts';
 import { type Authorization, hasAllScopes } from '../../auth/scopes/authorization.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { shortened } from '../../protocol/message/shortened.ts';
 import { withoutBom } from '../../protocol/wire/lines.ts';
 import type { Reply } from '../../reply/reply.ts';
+import type { UnwrapCall } from '../../server/server.ts';
 import type { Refusal, RequestContext } from '../request-context.ts';
 import { type PostedMessages, type ReadPost, readMessages } from './read-messages.ts';
 import type { RequestTracing, TraceRequests } from './traced-messages.ts';
@@ -18,7 +19,7 @@ export interface MessagePolicy<C extends RequestContext> {
 
 /** The rules of an endpoint for messages. */
 export interface MessageReceiverOptions {
-  readonly server: { readonly name: string };
+  readonly server: { readonly name: string; readonly unwrapCall?: UnwrapCall | undefined };
   readonly authorization: Authorization;
   readonly maxDepth: number;
   /** Creates the spans of requests; absent without tracing. */
@@ -35,12 +36,14 @@ export class MessageReceiver<C extends RequestContext> {
   readonly #policy: MessagePolicy<C>;
   readonly #authorization: Authorization;
   readonly #maxDepth: number;
+  readonly #unwrapCall: UnwrapCall | undefined;
   readonly #trace: TraceRequests | undefined;
 
   constructor(policy: MessagePolicy<C>, options: MessageReceiverOptions, protocol: 'http' | 'websocket') {
     this.#policy = policy;
     this.#authorization = options.authorization;
     this.#maxDepth = options.maxDepth;
+    this.#unwrapCall = options.server.unwrapCall;
     this.#trace = options.tracePosts?.(options.server.name, protocol);
   }
 
@@ -50,7 +53,8 @@ export class MessageReceiver<C extends RequestContext> {
   }
 
   /** Receives the messages that were read, or refuses what could not be read. */
-  receive(context: C, read: PostedMessages): void {
+  receive(context: C, posted: PostedMessages): void {
+    const read = posted.ok && this.#unwrapCall !== undefined ? unwrapCalls(context, posted, this.#unwrapCall) : posted;
     context.answerId = read.id;
     context.messages = read.ok ? read.messages : undefined;
     const reason = context.admitMessages(context.messages ?? none);
@@ -64,13 +68,37 @@ export class MessageReceiver<C extends RequestContext> {
     context.countMessages(messages);
     const traced = this.#trace?.(read, context.headers, context.requestId);
     context.tracedMessages = traced?.posted.messages;
-    const posted = traced?.posted ?? read;
-    const plain = this.#policy.createReply(context, posted);
-    this.#policy.dispatch(context, posted, traced?.traceReply(plain) ?? plain);
+    const dispatched = traced?.posted ?? read;
+    const plain = this.#policy.createReply(context, dispatched);
+    this.#policy.dispatch(context, dispatched, traced?.traceReply(plain) ?? plain);
     // The context lives until the answer.
     context.messages = messages.map(shortened);
     context.tracedMessages = traced?.posted.messages.map(shortened);
   }
+}
+
+/** The header in which a modern client repeats the name of the tool (2026-07-28, basic/transports/streamable-http). */
+const nameHeader = 'mcp-name';
+
+/**
+ * Gives calls that clients make through another tool their own form, before anything reads their names. The header that
+ * repeats the name then says the own name, too.
+ */
+function unwrapCalls({ headers }: RequestContext, read: ReadPost, unwrap: UnwrapCall): ReadPost {
+  let { modern } = read;
+  const messages = read.messages.map((message) => {
+    const own = unwrap(message);
+    if (own === undefined) return message;
+    if (message.isModern) {
+      // A header that differs is refused later on, as for any other call.
+      const said = headers[nameHeader];
+      if (said !== memberValue(message, 'params', 'name') || !/^[\x21-\x7e]+$/.test(own.name)) return message;
+      headers[nameHeader] = own.name;
+    }
+    if (message === modern) modern = own.message;
+    return own.message;
+  });
+  return { ...read, messages, modern };
 }
 
 /**
