@@ -51,7 +51,7 @@ const schemaFault = /-32602|validation error|invalid (?:arguments|parameters|inp
 const maxReadBytes = 4 * 1024;
 
 /** The search of one backend. */
-export class ToolSearch extends Interceptor {
+export class ToolFinder extends Interceptor {
   readonly #options: ToolSearchOptions;
   readonly #indexes: ToolIndexes;
   readonly #own = new OwnRequests();
