@@ -55,6 +55,7 @@ describe('a command that makes no sense is refused in one line', () => {
     ['hop.mjs', '--nodes', "Unknown option '--nodes'"],
     ['hop.mjs', '0', 'The number of calls is a whole number from 1 up, and not "0"'],
     ['redis-cost.mjs', '--target ours', "Unknown option '--target'"],
+    ['task-cost.mjs', '--pairs 1', '--pairs is a whole number from 2 up, and not "1"'],
     ['report.mjs', 'none-of-that-name', 'There is no bench/results/none-of-that-name.jsonl; measure first'],
     ['report.mjs', 'package.json', 'There is no JSON in line 1 of package.json'],
   ])('%s %s', async (program, words, line) => {
@@ -83,13 +84,13 @@ describe('a command that makes no sense is refused in one line', () => {
     expect(await refusalOf(program, words, { PATH: folder })).toContain(line);
   });
 
-  test.each(['redis-cost', 'hop', 'profile'])('%s.mjs without a build', async (name) => {
+  test.each(['redis-cost', 'hop', 'profile', 'task-cost'])('%s.mjs without a build', async (name) => {
     const line = 'There is no /none/main.js; build it first: npm run build';
     expect(await refusalOf(`bench/${name}.mjs`, '', { BENCH_OURS: '/none/main.js' })).toContain(line);
   });
 });
 
-test.each(['bench', 'curves', 'hop', 'profile', 'redis-cost', 'report', 'scale', 'worst'])(
+test.each(['bench', 'curves', 'hop', 'profile', 'redis-cost', 'report', 'scale', 'task-cost', 'worst'])(
   '%s.mjs --help says how it is called and what it does',
   async (name) => {
     const { code, stdout } = await run(`bench/${name}.mjs`, '--help');

@@ -44,6 +44,7 @@ export interface PythonLanguage extends Language {
 
 /** The packages of the SDKs, with their versions as these files pin them. */
 export const sdkVersions: Readonly<Record<string, string>> = {
+  'npm @modelcontextprotocol/ext-tasks': '0.2.2',
   'PyPI mcp (Python 1)': '1.30.0',
   'PyPI mcp (Python 2)': '2.3.0',
   'PyPI fastmcp': '4.2.3',
@@ -156,12 +157,59 @@ export const sdks: readonly Sdk[] = [
   { name: 'rmcp, `Auto`', endpoints: ['mcp'], ...inRust('auto') },
 ];
 
+/** A client that knows tasks. It calls tools, follows their tasks to the end, and prints a line for each. */
+export interface TaskClientSdk extends Pick<Sdk, 'name' | 'language'> {
+  readonly revision: '2025-11-25' | '2026-07-28';
+  /** True if it answers the questions of a task. */
+  readonly answers: boolean;
+  command(url: string, tools: readonly string[]): readonly string[];
+}
+
+const extTasks: Language = {
+  programs: ['npm'],
+  async install() {
+    const place = join(installed, 'ext-tasks');
+    if (existsSync(join(place, 'node_modules'))) return;
+    mkdirSync(place, { recursive: true });
+    const packages = [
+      `@modelcontextprotocol/ext-tasks@${sdkVersions['npm @modelcontextprotocol/ext-tasks']}`,
+      '@modelcontextprotocol/client@2.4.0',
+    ];
+    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', place, ...packages], {
+      timeout: installMs,
+    });
+  },
+};
+
+/** go-sdk has no tasks. */
+export const taskClients: readonly TaskClientSdk[] = [
+  {
+    ...{ name: 'ext-tasks', revision: '2026-07-28', answers: true, language: extTasks },
+    command: (url, tools) => [
+      ...[process.execPath, join(folder, 'ext-tasks.mjs'), join(installed, 'ext-tasks')],
+      ...[url, ...tools],
+    ],
+  },
+  {
+    ...{ name: 'rmcp', revision: '2026-07-28', answers: true, language: rust },
+    command: (url, tools) => [join(installed, 'rust/debug/tasks'), url, ...tools],
+  },
+  {
+    ...{ name: 'Python 1', revision: '2025-11-25', answers: true, language: pythonOne },
+    command: (url, tools) => [pythonOne.interpreter, join(folder, 'python/tasks1.py'), url, ...tools],
+  },
+  {
+    ...{ name: 'mcp-go', revision: '2025-11-25', answers: false, language: go },
+    command: (url, tools) => [join(installed, 'go'), 'tasks', url, ...tools],
+  },
+];
+
 /** True if the machine has the programs that an SDK needs. */
-export const canRun = ({ language }: Sdk): boolean =>
+export const canRun = ({ language }: Pick<Sdk, 'language'>): boolean =>
   language.programs.every((program) => spawnSync(program, ['--version']).error === undefined);
 
 /** Installs what these SDKs need, as far as it is not there. */
-export async function installSdks(wanted: readonly Sdk[]): Promise<void> {
+export async function installSdks(wanted: readonly Pick<Sdk, 'language'>[]): Promise<void> {
   mkdirSync(installed, { recursive: true });
   for (const language of new Set(wanted.map((sdk) => sdk.language))) await language.install();
 }

@@ -1,6 +1,6 @@
 // Clients of go-sdk and mcp-go, told by lines on stdin what to do: connect, list, call, count, cancel. They print a line
 // of JSON for each. Arguments: `go-sdk` or `mcp-go`, `mcp` or `sse`, the URL, the key, the client's name, and the
-// revision, which is empty for the SDK's default.
+// revision, which is empty for the SDK's default. With `tasks`, the URL and tools: see runTasks.
 package main
 
 import (
@@ -26,6 +26,10 @@ type sdkClient interface {
 var progress atomic.Int64
 
 func main() {
+	if os.Args[1] == "tasks" {
+		runTasks(os.Args[2], os.Args[3:])
+		return
+	}
 	sdk, endpoint, url, key, name, revision := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]
 	var of sdkClient = &goSDK{endpoint: endpoint, url: url, key: key, name: name, revision: revision}
 	if sdk == "mcp-go" {

@@ -1,0 +1,93 @@
+// node bench/task-cost.mjs [calls] [--pairs 12] [--other file]
+//
+// What tasks cost a call that ends before `tasks.after`. Two gateways run with the same calls, 16 at once, in turn: ours, and
+// ours with `tasks.after off`; with --other, another build, such as one of a commit before a change. The calls are those of
+// sessions, of clients of 2026-07-28, and of clients of 2026-07-28 that declare tasks. Prints the CPU time of the gateway for
+// each call, as the median of all pairs, and the median and the quartiles of the ratio. BENCH_OURS=<file> measures another
+// build as ours.
+import path from 'node:path';
+import { prepareBackend } from './lib/backend.mjs';
+import { numberOf, readCommand, requireBuild, UsageError } from './lib/command.mjs';
+import { echoCall, McpSession } from './lib/mcp-session.mjs';
+import { cpuSeconds } from './lib/proc.mjs';
+import { startTarget, stopTarget } from './lib/target-process.mjs';
+import { envelopeOf } from './load/envelope.mjs';
+import { ourProgram, ours } from './targets.mjs';
+
+const { values, positionals } = readCommand(
+  import.meta,
+  { pairs: { type: 'number', least: 2 }, other: { type: 'string' } },
+  { allowPositionals: true },
+);
+if (positionals.length > 1) throw new UsageError(`One number of calls is enough, and not ${positionals.join(' ')}`);
+const calls = numberOf('The number of calls', positionals[0] ?? '8000');
+const { pairs = 12, other } = values;
+requireBuild(ourProgram);
+if (other !== undefined) requireBuild(path.resolve(other));
+const atOnce = 16;
+const print = (text) => process.stdout.write(`${text}\n`);
+const at = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(values.length * share)];
+
+const headers = { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'echo' };
+const inSession = async (port) => {
+  const session = new McpSession([port]);
+  await session.open();
+  return session;
+};
+const without = (port) => McpSession.without([port], headers);
+const modernCall = (capabilities) => {
+  const { method, params } = JSON.parse(echoCall('0'));
+  const _meta = JSON.parse(`{${envelopeOf(capabilities)}}`);
+  const rest = JSON.stringify({ method, params: { ...params, _meta } }).slice(1);
+  return (id) => `{"jsonrpc":"2.0","id":"${id}",${rest}`;
+};
+const kinds = [
+  ['sessions', inSession, echoCall],
+  ['2026-07-28', without, modernCall({})],
+  ['2026-07-28, with tasks', without, modernCall({ extensions: { 'io.modelcontextprotocol/tasks': {} } })],
+];
+
+const { command } = prepareBackend();
+const start = (name, target) => startTarget(name, target, { places: { command }, logFile: '/dev/null' });
+const off = { more: ['--defaults.tasks.after', 'off'] };
+const gateways = [
+  await start('ours', ours()),
+  await start('the other', ours(other === undefined ? off : { program: path.resolve(other) })),
+];
+try {
+  for (const kind of kinds) await measure(...kind);
+} finally {
+  for (const gateway of gateways) await stopTarget(gateway);
+}
+
+async function measure(name, open, textOf) {
+  const clients = [];
+  for (const { ports } of gateways)
+    clients.push(await Promise.all(Array.from({ length: atOnce }, () => open(ports[0]))));
+  for (let round = 0; round < 2; round += 1) for (const index of [0, 1]) await cost(index, clients, textOf);
+  const micros = [[], []];
+  for (let pair = 0; pair < pairs; pair += 1)
+    for (const index of pair % 2 === 0 ? [0, 1] : [1, 0]) micros[index].push(await cost(index, clients, textOf));
+  const ratios = micros[0].map((micro, pair) => micro / micros[1][pair]);
+  const [low, median, high] = [0.25, 0.5, 0.75].map((share) => at(ratios, share).toFixed(3));
+  print(
+    `${name}: CPU ${micros.map((all) => at(all, 0.5).toFixed(0)).join(' and ')} µs a call, ratio ${median} (${low} to ${high})`,
+  );
+  for (const each of clients.flat()) await each.close();
+}
+
+/** The CPU time of a gateway for each of so many calls, in µs. */
+async function cost(index, clients, textOf) {
+  const [pid] = gateways[index].pids;
+  const before = cpuSeconds(pid);
+  const each = Math.ceil(calls / atOnce);
+  await Promise.all(
+    clients[index].map(async (client) => {
+      for (let n = 0; n < each; n += 1) {
+        const answer = await client.call(textOf(`${n}`));
+        if (!answer.includes('"result"')) throw new Error(answer.slice(0, 200));
+      }
+    }),
+  );
+  return ((cpuSeconds(pid) - before) / (each * atOnce)) * 1e6;
+}
