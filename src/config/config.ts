@@ -71,7 +71,7 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'add' | 'remove' | 'list'; readonly request: ServerListRequest }
   | {
       readonly ok: true;
-      readonly command: 'serve' | 'check' | 'health' | 'print' | 'upgrade' | 'pin';
+      readonly command: 'serve' | 'check' | 'health' | 'print' | 'upgrade' | 'pin' | 'connect';
       readonly config: GatewayConfig;
       /** The word after the command. */
       readonly word: string | undefined;

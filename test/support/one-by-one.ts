@@ -1,5 +1,3 @@
-import type { SdkTransport } from './sdk-transports.ts';
-
 type Deliver = (...message: unknown[]) => void;
 
 /**
@@ -7,7 +5,7 @@ type Deliver = (...message: unknown[]) => void;
  * response. So the HTTP+SSE and WebSocket transports lose progress that they read in one piece with the response. A
  * loaded machine often reads separate writes in one piece.
  */
-export function deliverOneByOne(transport: SdkTransport): void {
+export function deliverOneByOne(transport: object): void {
   let deliver: Deliver | undefined;
   let last = Promise.resolve();
   const later: Deliver = (...message) => {

@@ -110,6 +110,14 @@ export async function runCommand(features: Features): Promise<void> {
     process.exitCode = failed;
     return;
   }
+  if (command === 'connect') {
+    const { connectClient } = await import('./connect/connect-command.ts');
+    const connectLog = logOf(config, {});
+    for (const warning of warnings) connectLog.app.warn(warning);
+    for (const signal of endSignals) process.once(signal, () => process.stdin.destroy());
+    // Nothing that is left may keep a client waiting for the end of this program.
+    process.exit(await connectClient(config, features, process.env, connectLog));
+  }
   if (config.servers.some(({ address }) => address === undefined)) prepareStarter(process.env);
   if (command === 'pin') {
     const { pinTools } = await import('./pin-command.ts');
@@ -164,6 +172,7 @@ const seeHelp = 'See mcp-gangway --help.';
 const remedies: Readonly<Record<Command, string>> = {
   serve: `The gateway was not started. ${correct}`,
   check: correct,
+  connect: correct,
   config: correct,
   health: correct,
   add: correct,

@@ -78,6 +78,28 @@ configuration is invalid.
 
 Docs: ${docsPage('health.md')}`,
   },
+  connect: {
+    takesOptions: true,
+    flags: [],
+    overview: ['connect <url>', 'a client over STDIO, a server at a URL'],
+    help: `Connects a client that only starts programs to a server at a URL. The client
+speaks STDIO with this program. The server can speak Streamable HTTP, HTTP+SSE
+or WebSocket, of any revision. Lost connections are opened again, and streams
+resume.
+
+Usage:
+  mcp-gangway connect [options] <url>
+
+Options:
+  --header 'Name: value'  header for the server; repeatable. The variable
+                          GANGWAY_HEADER keeps a token off the command line.
+  and the options of a server: mcp-gangway --help all
+
+Nothing listens on a port. The log is on stderr. Exit code: 0 if the client has
+left, 1 if its session could not go on, 2 if the configuration is invalid.
+
+Docs: ${docsPage('recipes/connect.md')}`,
+  },
   add: {
     takesOptions: true,
     example: 'git',
@@ -245,7 +267,7 @@ Docs: ${docsPage('audit.md')}`,
     words: ['print', 'schema'],
     example: 'print',
     flags: [],
-    overview: ['config print | schema', 'show the configuration'],
+    overview: ['config print | completion …', 'show settings; complete commands'],
     help: `Shows the configuration.
 
 Usage:
@@ -262,7 +284,6 @@ Docs: ${docsPage('reference/configuration.md')}`,
     words: ['bash', 'zsh', 'fish'],
     example: 'bash',
     flags: [],
-    overview: ['completion bash | zsh | fish', 'complete commands in a shell'],
     help: `Prints a script that completes commands and options in a shell.
 
 Usage:
@@ -294,6 +315,7 @@ export const commandFlags: ReadonlyMap<string, CommandFlag> = new Map(
 export const helpTopics = [
   'all',
   'check',
+  'connect',
   'config',
   'add',
   'remove',

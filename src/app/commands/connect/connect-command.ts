@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { GatewayConfig } from '../../../config/config.ts';
+import type { Environment } from '../../../config/sources/environment-variables.ts';
+import { longestLineBytes } from '../../../core/backend/backend.ts';
+import { CredentialMarks } from '../../../core/keys/credential-marks.ts';
+import { storedKeys } from '../../../core/keys/state-keys.ts';
+import { ServerHealth } from '../../../core/ops/health/server-health.ts';
+import type { Log } from '../../../core/ops/log/log.ts';
+import { faultText } from '../../../core/protocol/faults.ts';
+import { Sessions } from '../../../core/registry/sessions.ts';
+import { quotasOf } from '../../access/create-quotas.ts';
+import { createConnectedStore } from '../../create-store.ts';
+import { createTelemetry } from '../../create-telemetry.ts';
+import type { Features } from '../../features/gateway-features.ts';
+import { runServer } from '../../servers/run-server.ts';
+import { serve } from '../../servers/served-server.ts';
+import { version } from '../../version.ts';
+import { failed, misconfigured } from '../exit-codes.ts';
+import { reasonOfEnd, StdioClient } from './stdio-client.ts';
+
+/** How long the end of a session at the server may take, once the client has left. */
+const endMs = 2_000;
+
+/**
+ * Connects the client that has started this program to a server at a URL (`mcp-gangway connect URL`). It is one session
+ * without a gateway: nothing listens, and nothing is kept. Logs go to stderr.
+ * @returns the exit code, once the client has left
+ */
+export async function connectClient(
+  config: GatewayConfig,
+  features: Features,
+  environment: Environment,
+  log: Log,
+): Promise<number> {
+  const [server] = config.servers;
+  if (server?.address === undefined || !('url' in server.address)) {
+    process.stderr.write('mcp-gangway: connect needs one URL: mcp-gangway connect https://example.com/mcp\n');
+    return misconfigured;
+  }
+  const { limits, timeouts, sse, derived } = config;
+  const telemetry = createTelemetry(config, features, log, { health: new ServerHealth() });
+  const { emit } = telemetry;
+  const store = createConnectedStore(config);
+  const keys = storedKeys(store);
+  const onFailed = (cause: unknown): void => emit({ type: 'store-failed', cause });
+  const eras = features.eras?.connect({
+    config,
+    version,
+    keys,
+    marks: new CredentialMarks(keys),
+    store,
+    shared: undefined,
+    lasting: undefined,
+    emit,
+    onFailed,
+  });
+  const sessions = new Sessions({
+    ...timeouts,
+    ...sse,
+    ...config.calls,
+    ...derived,
+    // The program ends with its client, and not before.
+    sessionIdleMs: Number.MAX_SAFE_INTEGER,
+    maxSessions: limits.total.sessions,
+    maxCalls: limits.session.requests,
+    cluster: undefined,
+    store,
+    telemetry: telemetry.sessions,
+    quotas: quotasOf(config, store.rates, onFailed),
+    connections: { store, maxEventBytes: longestLineBytes },
+    onGroupChange: (topic, text) => eras?.noteGroupChange(topic, text),
+    formerServer: () => undefined,
+    currentServer: () => served.server,
+  });
+  // Nothing of an earlier session is kept: this program has one.
+  const running = runServer({ ...server, share: 'session' }, config, features, environment, telemetry);
+  const served = serve(running, {
+    config,
+    features,
+    eras,
+    sessions,
+    knownUsers: () => 'local',
+    emit,
+    keys,
+    values: store.values,
+    rates: store.rates,
+    onStoreFailure: onFailed,
+    clientInterceptors: telemetry.clientInterceptors,
+  });
+  const client = new StdioClient({
+    server: served.server,
+    sessions,
+    maxDepth: derived.maxDepth,
+    openModern: running.modern?.open,
+    findEra: async () => (served.eras === undefined ? 'legacy' : served.eras.findEra()),
+    input: process.stdin,
+    output: process.stdout,
+  });
+  const end = await client.serve();
+  const ended = Promise.all([running.pool.close(), served.eras?.drain(endMs, Promise.resolve())]);
+  await Promise.race([ended, delay(endMs, undefined, { ref: false })]);
+  await telemetry.close();
+  if (end === undefined) return 0;
+  log.app.error({ reason: end }, faultText(reasonOfEnd(end)));
+  return failed;
+}

@@ -1,0 +1,170 @@
+// `mcp-gangway connect`: a client that only starts programs, at a server at a URL.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { Client as ClientV2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { makeKey } from '../../src/app/commands/key-command.ts';
+import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { startNetProxy } from '../support/net-proxy.ts';
+import { deliverOneByOne } from '../support/one-by-one.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const info = { name: 'desktop', version: '1.0.0' };
+const program = `${root}dist/main.js`;
+
+/** The program as a client starts it, with its own environment. */
+const command = (url: string, env: Record<string, string> = {}, ...options: readonly string[]) => ({
+  command: process.execPath,
+  args: [program, 'connect', ...options, url],
+  env: { PATH: process.env['PATH'] ?? '', ...env },
+  stderr: 'ignore' as const,
+});
+
+/** A client of the SDK v1, which has sessions. */
+async function connectV1(url: string, ...more: readonly [env?: Record<string, string>, ...options: string[]]) {
+  const client = new Client(info, { capabilities: { elicitation: {} } });
+  onTestFinished(() => client.close());
+  const transport = new StdioClientTransport(command(url, ...more));
+  deliverOneByOne(transport);
+  await client.connect(transport);
+  return client;
+}
+
+const textOf = (result: unknown): string => (result as { content: { text: string }[] }).content[0]?.text ?? '';
+
+/** A gateway stands for each kind of server. */
+const kinds = [
+  ['Streamable HTTP', everythingFixture, '/mcp', []],
+  ['HTTP+SSE', everythingFixture, '/sse', []],
+  ['2026-07-28 alone', modernFixture, '/mcp', ['--era', 'modern']],
+] as const;
+
+describe.each(kinds)('a server over %s', (_, server, path, options) => {
+  test('serves a client of the SDK v1, with what the server asks of it', async () => {
+    const gateway = await startGateway({ command: server, args: options });
+    const client = await connectV1(gateway.baseUrl + path);
+    const asked: string[] = [];
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      asked.push(params.message);
+      return { action: 'decline' };
+    });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('echo');
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { text: 'über' } }))).toContain('über');
+    if (server === modernFixture) return;
+    await client.callTool({ name: 'test_elicitation_sep1034_defaults', arguments: {} });
+    expect(asked.length).toBe(1);
+  });
+});
+
+test.each([
+  ['the same revision', modernFixture, '2026-07-28'],
+  ['an older one', everythingFixture, '2025-11-25'],
+] as const)(
+  'a client of the SDK v2 speaks 2026-07-28 with a server of %s, or falls back',
+  async (_, server, revision) => {
+    const gateway = await startGateway({
+      command: server,
+      args: ['--era', revision === '2026-07-28' ? 'modern' : 'legacy'],
+    });
+    // A gateway serves both eras, so the older server is one that refuses the newer one.
+    const url = revision === '2026-07-28' ? gateway.url : `${gateway.baseUrl}/sse`;
+    const client = new ClientV2(info, { versionNegotiation: { mode: 'auto' } });
+    onTestFinished(() => client.close());
+    await client.connect(new TransportV2(command(url)));
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { text: 'hi' } }))).toContain('hi');
+  },
+);
+
+test('a header from a variable or an option is sent, and a refused one ends the client with the reason', async () => {
+  const key = makeKey('ada');
+  const gateway = await startGateway({ command: everythingFixture, env: { GANGWAY_API_KEYS: key.variable } });
+  const client = await connectV1(gateway.url, { GANGWAY_HEADER: `Authorization: Bearer ${key.key}` });
+  expect((await client.listTools()).tools.length).toBeGreaterThan(0);
+  const other = await connectV1(gateway.url, {}, '--header', `Authorization: Bearer ${key.key}`);
+  expect((await other.listTools()).tools.length).toBeGreaterThan(0);
+  await expect(connectV1(gateway.url, { GANGWAY_HEADER: 'Authorization: Bearer wrong' })).rejects.toThrow(
+    /refused|authoriz/i,
+  );
+});
+
+test('[P3] a stream that is cut in the middle of a call goes on: each message arrives once', async () => {
+  const gateway = await startGateway({ command: everythingFixture });
+  const proxy = await startNetProxy(gateway.port);
+  onTestFinished(() => proxy[Symbol.asyncDispose]());
+  const client = await connectV1(proxy.urlOf(gateway.url));
+  const steps: number[] = [];
+  const calling = client.callTool({ name: 'progress', arguments: { count: 30, gapMs: 100, marker: 'm' } }, undefined, {
+    onprogress: ({ progress }) => steps.push(progress),
+    timeout: 30_000,
+  });
+  for (const seen of [5, 15]) {
+    await waitFor(() => steps.length >= seen, { deadlineMs: 15_000 });
+    proxy.cutAll();
+  }
+  expect(textOf(await calling)).toContain('m');
+  expect(steps).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
+  expect(proxy.requests().some((head) => /last-event-id/i.test(head))).toBe(true);
+});
+
+test('a server that has lost the session gets a new one, and the client goes on', async () => {
+  const first = await startGateway({ command: everythingFixture });
+  const client = await connectV1(first.url);
+  await client.listTools();
+  await first.stop();
+  await startGateway({ command: everythingFixture, port: first.port });
+  await waitFor(
+    () =>
+      client.callTool({ name: 'echo', arguments: { text: 'again' } }).then(
+        (result) => textOf(result).includes('again'),
+        () => false,
+      ),
+    { deadlineMs: 20_000 },
+  );
+});
+
+describe('the program', () => {
+  const run = async (args: readonly string[], input: string) => {
+    const child = spawn(process.execPath, [program, 'connect', ...args]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    return { stdout, stderr, code };
+  };
+
+  test('ends when its client closes the pipe, and with the session at the server', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const client = await connectV1(gateway.url);
+    await client.listTools();
+    await client.close();
+    await waitFor(async () => gateway.logs().some(({ msg }) => msg === 'session ended'), { deadlineMs: 10_000 });
+    expect(await run([gateway.url], '')).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  test('answers what it cannot read or send with errors, and goes on', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const lines = ['no json', '{"jsonrpc":"2.0","id":7,"method":"tools/list"}', '{"jsonrpc":"2.0","method":"x"}'];
+    const { stdout, code } = await run([gateway.url], `${lines.join('\n')}\n`);
+    const answers = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(answers.map(({ id, error }) => [id, error.data.reason])).toEqual([
+      [null, 'not_json'],
+      [7, 'not_initialized'],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  test('needs a URL', async () => {
+    expect(await run(['--', 'node', 'x.js'], '')).toMatchObject({ code: 2, stdout: '' });
+    expect((await run(['tcp://127.0.0.1:1'], '')).stderr).toContain('connect needs one URL');
+    expect(await run([], '')).toMatchObject({ code: 2 });
+  });
+});
