@@ -81,7 +81,7 @@ Docs: ${docsPage('health.md')}`,
   connect: {
     takesOptions: true,
     flags: [],
-    overview: ['connect <url>', 'a client over STDIO, a server at a URL'],
+    overview: ['connect <url>', 'from STDIO to a server at a URL'],
     help: `Connects a client that only starts programs to a server at a URL. The client
 speaks STDIO with this program. The server can speak Streamable HTTP, HTTP+SSE
 or WebSocket, of any revision. Lost connections are opened again, and streams
