@@ -48,6 +48,13 @@ test('a chain is whole over restarts, a kill and a rotation; a change is named w
   expect((await verify(old, audit.path)).code).toBe(0);
   expect((await verify(audit.path)).text).toContain('continues an earlier file, whose last line has the hash');
 
+  // As it stands in the page.
+  const page = readFileSync(`${root}docs/audit.md`, 'utf8');
+  const [, files = ''] = /^mcp-gangway audit verify (.*)$/m.exec(page) ?? [];
+  const here = files.replaceAll('/var/log/mcp-gangway/audit.jsonl', audit.path).split(' ');
+  expect(here).toEqual([old, audit.path]);
+  expect((await verify(...here)).code).toBe(0);
+
   const text = readFileSync(audit.path, 'utf8');
   writeFileSync(audit.path, text.replace('"name":"echo"', '"name":"else"'));
   const changed = await verify(old, audit.path);
