@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,11 +6,13 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { openAnswered } from '../support/answered-session.ts';
 import { createAuditFile } from '../support/audit-lines.ts';
-import { everythingFixture, type GatewayOptions, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, type GatewayOptions, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { waitForMetric } from '../support/metrics.ts';
 import { callModern, metaKeys } from '../support/modern-client.ts';
 import { type PolicyInput, RawAnswer, startPolicyService } from '../support/policy-service.ts';
 import { findFreePort } from '../support/redis-process.ts';
+import { awaitTask, callForTask, updateTask } from '../support/task-client.ts';
+import { writeViewFile } from '../support/view-file.ts';
 
 type Decide = (input: PolicyInput) => unknown;
 
@@ -223,4 +226,57 @@ test('the policy learns who asks, and of headers only those that the operator na
   expect(service.inputs[0]).toMatchObject({ ...facts, headers: {} });
   expect(other.inputs).toEqual([expect.objectContaining({ ...facts, server: 'two', name: 'echo', headers: {} })]);
   expect(JSON.stringify([service.inputs, other.inputs])).not.toContain(key);
+});
+
+test('check asks the service, and fails if there is no decision', async () => {
+  const service = await startPolicyService(() => false);
+  const [command, ...commandArgs] = everythingFixture;
+  const { args } = await writeViewFile(
+    { one: { command, args: commandArgs, policy: { url: service.url } } },
+    { all: { servers: ['one'], policy: { url: `${service.url}/other` } } },
+  );
+  const check = () =>
+    new Promise<{ code: number | null; printed: string }>((resolve) => {
+      const child = spawn(process.execPath, [`${root}dist/main.js`, 'check', ...args], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      let printed = '';
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+        printed += chunk;
+      });
+      child.on('close', (code) => resolve({ code, printed }));
+    });
+  const fine = await check();
+  expect(fine.printed).toMatch(/OK {4}policy of one: it decides\nOK {4}policy of all: it decides/);
+  expect(fine.code).toBe(0);
+  expect(service.inputs[0]).toMatchObject({ phase: 'request', server: 'one', name: 'mcp-gangway-check' });
+  service.decide = () => undefined;
+  const wrong = await check();
+  expect(wrong.printed).toMatch(/FAIL {2}policy of one: The answer has no result/);
+  service.close();
+  const gone = await check();
+  expect(gone.printed).toMatch(
+    /FAIL {2}policy of all: The policy service at http:.* cannot be reached \(ECONNREFUSED\)/,
+  );
+  expect([wrong.code, gone.code]).toEqual([1, 1]);
+});
+
+test.each([
+  ['legacy', everythingFixture],
+  ['modern', modernFixture],
+] as const)('an approval is asked for within a task, at a %s server', async (_, command) => {
+  const { gateway } = await behindPolicy(() => ({ approval: { message: 'May I?' } }), {
+    command,
+    args: ['--defaults.tasks.after', '0'],
+  });
+  for (const action of ['accept', 'decline']) {
+    const { taskId } = await callForTask(gateway.url, 'echo', { text: 'in a task' });
+    const { inputRequests = {} } = await awaitTask(() => gateway.url, taskId, ['input_required']);
+    const [[key, question]] = Object.entries(inputRequests) as [[string, { params: object }]];
+    expect(question.params).toMatchObject({ message: 'May I?' });
+    await updateTask(gateway.url, taskId, { [key]: { action, ...(action === 'accept' && { content: {} }) } });
+    const { result, error } = await awaitTask(() => gateway.url, taskId);
+    if (action === 'accept') expect(result?.content[0]?.text).toBe('in a task');
+    else expect(error?.data?.reason).toBe('approval_declined');
+  }
 });
