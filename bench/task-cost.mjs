@@ -8,7 +8,7 @@
 import path from 'node:path';
 import { prepareBackend } from './lib/backend.mjs';
 import { numberOf, readCommand, requireBuild, UsageError } from './lib/command.mjs';
-import { echoCall, McpSession } from './lib/mcp-session.mjs';
+import { McpSession } from './lib/mcp-session.mjs';
 import { cpuSeconds } from './lib/proc.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { envelopeOf } from './load/envelope.mjs';
@@ -35,16 +35,17 @@ const inSession = async (port) => {
   return session;
 };
 const without = (port) => McpSession.without([port], headers);
-const modernCall = (capabilities) => {
-  const { method, params } = JSON.parse(echoCall('0'));
-  const _meta = JSON.parse(`{${envelopeOf(capabilities)}}`);
-  const rest = JSON.stringify({ method, params: { ...params, _meta } }).slice(1);
+/** Makes the texts of calls, which differ in their ids. @param capabilities those that a client of 2026-07-28 declares */
+const callWith = (capabilities) => {
+  const _meta = capabilities && JSON.parse(`{${envelopeOf(capabilities)}}`);
+  const params = { name: 'echo', arguments: { text: 'x'.repeat(100) }, _meta };
+  const rest = JSON.stringify({ method: 'tools/call', params }).slice(1);
   return (id) => `{"jsonrpc":"2.0","id":"${id}",${rest}`;
 };
 const kinds = [
-  ['sessions', inSession, echoCall],
-  ['2026-07-28', without, modernCall({})],
-  ['2026-07-28, with tasks', without, modernCall({ extensions: { 'io.modelcontextprotocol/tasks': {} } })],
+  ['sessions', inSession, callWith()],
+  ['2026-07-28', without, callWith({})],
+  ['2026-07-28, with tasks', without, callWith({ extensions: { 'io.modelcontextprotocol/tasks': {} } })],
 ];
 
 const { command } = prepareBackend();
