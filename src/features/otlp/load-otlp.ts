@@ -1,17 +1,6 @@
 import type { Otlp, OtlpOptions } from '../../app/features/telemetry.ts';
 import { readOtlpSettings } from './otlp-settings.ts';
 
-/** The packages of the SDK, which `package.json` has as optional dependencies. */
-const packages = [
-  'core',
-  'otlp-exporter-base',
-  'otlp-transformer',
-  'resources',
-  'sdk-logs',
-  'sdk-metrics',
-  'sdk-trace-base',
-].map((name) => `@opentelemetry/${name}`);
-
 /**
  * Starts the export to an OpenTelemetry collector, if its variables name one; undefined otherwise. The SDK is loaded only
  * then, because loading it takes a large part of a start. Without its packages, the log says what to install, and the
@@ -28,8 +17,9 @@ export async function loadOtlp(options: OtlpOptions): Promise<Otlp | undefined> 
     const missing = missingPackage(cause);
     if (missing === undefined) throw cause;
     options.logger.error(
-      { missing, remedy: `npm install ${packages.join(' ')}` },
-      'OTLP is off, because an optional package is not installed. Install the packages, install the gateway without --omit=optional, or unset OTEL_EXPORTER_OTLP_ENDPOINT.',
+      // A bare name would get another major version.
+      { missing, remedy: 'npm install --include=optional mcp-gangway' },
+      'OTLP is off, because an optional package of the gateway is not installed. Install it, or unset OTEL_EXPORTER_OTLP_ENDPOINT.',
     );
     return undefined;
   }
