@@ -160,6 +160,23 @@ describe('a flag', () => {
   });
 });
 
+describe('the promises', () => {
+  it('have one folder each that owns their tests, and cites them', () => {
+    const rows = [...read('docs/design.md').matchAll(/^\| ((?:P\d+(?:, )?)+) \| `(test\/[\w/]+)` \|$/gm)];
+    const owners = rows.flatMap(([, promises = '', folder = '']) =>
+      promises.split(', ').map((promise) => [promise, folder] as const),
+    );
+    expect(owners.map(([promise]) => promise).toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1)))).toEqual(
+      Array.from({ length: 12 }, (_, index) => `P${index + 1}`),
+    );
+    const isCited = ([promise, folder]: readonly [string, string]): boolean =>
+      files.some(
+        (path) => path.startsWith(`${folder}/`) && path.endsWith('.ts') && read(path).includes(`[${promise}]`),
+      );
+    expect(owners.filter((owner) => !isCited(owner))).toEqual([]);
+  });
+});
+
 describe('the maps', () => {
   const foldersOf = (page: string): string[] =>
     [...read(page).matchAll(/^\| ((?:`[\w./-]+`(?:, )?)+) \|/gm)].flatMap(([, cell = '']) =>
