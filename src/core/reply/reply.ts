@@ -20,6 +20,9 @@ export interface RequestFacts {
   readonly receivedAt?: number | undefined;
 }
 
+/** The facts of a request where none may be forgotten: a new fact does not compile until it is given, too. */
+export type EveryFact = { readonly [Fact in keyof RequestFacts]-?: RequestFacts[Fact] | undefined };
+
 /** An answer that is complete at once. */
 export type CompleteAnswer =
   | JsonAnswer

@@ -4,7 +4,15 @@ import type { Accepts } from '../../protocol/http/media-types.ts';
 import { isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import { keepAliveComment } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
-import type { CompleteAnswer, EventSink, FaultAnswer, Headers, Reply, RequestFacts } from '../../reply/reply.ts';
+import type {
+  CompleteAnswer,
+  EventSink,
+  EveryFact,
+  FaultAnswer,
+  Headers,
+  Reply,
+  RequestFacts,
+} from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
@@ -37,7 +45,7 @@ export class HttpReply implements Reply {
   constructor(context: HttpContext, times: ReplyTimes, accepts: Accepts = context.accepts) {
     const { forwarded } = context.sender;
     const { requestId, receivedAt } = context;
-    this.request = { accepts, forwarded, requestId, receivedAt };
+    this.request = { accepts, forwarded, requestId, receivedAt } satisfies EveryFact;
     this.context = context;
     this.outgoing = context.outgoing;
     this.#times = times;
@@ -69,6 +77,8 @@ export class HttpReply implements Reply {
         return;
       case 'fault':
         return this.#fault(answer);
+      default:
+        answer satisfies never; // a new kind of answer does not compile until it is sent
     }
   }
 

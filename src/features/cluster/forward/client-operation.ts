@@ -2,7 +2,7 @@ import type { RequestId } from '../../../core/protocol/faults.ts';
 import { noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type EventId, formatEventId } from '../../../core/protocol/wire/event-id.ts';
 import type { RemoteOpening } from '../../../core/registry/session-cluster.ts';
-import type { RequestFacts } from '../../../core/reply/reply.ts';
+import type { EveryFact, RequestFacts } from '../../../core/reply/reply.ts';
 import type { ClientPost } from '../../../core/session/session-handle.ts';
 import type { PeerRequest } from '../peers/peer-request.ts';
 import type { ClientReply } from './client-reply.ts';
@@ -65,7 +65,7 @@ export function bodyOf(operation: ClientOperation): Buffer | undefined {
 }
 
 /** The facts that travel: all but those that mean something only at this instance. */
-type SentFacts = { readonly [Fact in Exclude<keyof RequestFacts, 'receivedAt'>]-?: RequestFacts[Fact] | undefined };
+type SentFacts = Omit<EveryFact, 'receivedAt'>;
 
 /** The facts of a client's request for its owner. A new fact that is missing here does not compile. */
 function factsToSend({ accepts, forwarded = noHeaders, requestId }: RequestFacts): RequestFacts {
