@@ -69,9 +69,9 @@ USER 1000:1000
 # Nothing outside of the container can reach its 127.0.0.1, so the gateway listens on all addresses. There, it checks
 # Host only if --allow-host names some: docs/docker.md. On 127.0.0.1, only servers could reach the operator port. The
 # port is off until it has an address: docs/status-page.md. Sessions survive a restart of the container. With a named
-# volume, they also survive a new container: docs/store.md. With Redis, the gateway does not use the volume.
+# volume, they also survive a new container: docs/store.md. So do the packages of servers. With Redis, the gateway does not use the volume.
 ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0 GANGWAY_LISTEN_ADMIN_HOST=off \
-    GANGWAY_REPLAY_STORE=file-if-writable:/var/lib/mcp-gangway
+    GANGWAY_REPLAY_STORE=file-if-writable:/var/lib/mcp-gangway GANGWAY_PACKAGES_FOLDER=/var/lib/mcp-gangway/packages
 VOLUME /var/lib/mcp-gangway
 EXPOSE 8080
 

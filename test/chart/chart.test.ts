@@ -127,8 +127,10 @@ describe('the defaults', () => {
         .filter(([key, value]) => !isDeepStrictEqual(value, Reflect.get(Object(composed), key)))
         .map(([key]) => `${name}.${key}`);
     });
-    // The names of this cluster, its servers, and the port and address between instances, which compose need not know.
-    expect(differing.toSorted()).toEqual(['cluster.link', 'cluster.redis', 'listen.allowedHosts', 'servers']);
+    // The names of this cluster, its servers, the port and address between instances, which compose need not know, and the
+    // folder of packages: a pod has no volume of the image.
+    const own = ['cluster.link', 'cluster.redis', 'listen.allowedHosts', 'packages.folder', 'servers'];
+    expect(differing.toSorted()).toEqual(own);
     expect(fromCompose.cluster.link.host).toBe(fromChart.cluster.link.host);
     expect(deploymentOf(manifests).spec?.replicas).toBe(
       Object.keys(compose).filter((name) => name.startsWith('gateway-')).length,
@@ -190,7 +192,12 @@ describe('a value', () => {
     const manifests = await render(everything);
     expect(configOf(configurationOf(manifests)).cluster.redis).toBe(redisUrl);
     const variables = containerOf(manifests).env?.map(({ name }) => name);
-    expect(variables).toEqual(['GANGWAY_CLUSTER_LINK_ADDRESS', 'GANGWAY_LISTEN_ADMIN_HOST', 'TOKEN']);
+    expect(variables).toEqual([
+      'GANGWAY_PACKAGES_FOLDER',
+      'GANGWAY_CLUSTER_LINK_ADDRESS',
+      'GANGWAY_LISTEN_ADMIN_HOST',
+      'TOKEN',
+    ]);
     const { volumes } = deploymentOf(manifests).spec?.template.spec ?? {};
     expect(volumes?.find(({ name }) => name === 'redis')?.secret).toEqual({
       secretName: 'redis',
@@ -200,6 +207,18 @@ describe('a value', () => {
     expect(configOf(configurationOf(await render())).cluster.redis).toBe('redis://gw-mcp-gangway-redis:6379');
     const other = { 'redis.enabled': false, 'redis.url': 'redis://other:6379' };
     expect(configOf(configurationOf(await render(other))).cluster.redis).toBe('redis://other:6379');
+  });
+
+  it('takes a text for the command of a server, such as the name of a package', async () => {
+    const values = {
+      servers: { git: 'uvx:mcp-server-git --repository /x', every: '@scope/name', old: { command: 'node' } },
+    };
+    const { servers } = configOf(configurationOf(await render(values)));
+    expect(servers).toMatchObject([
+      { name: 'every', package: { registry: 'npm', name: '@scope/name' } },
+      { name: 'git', package: { registry: 'pypi', name: 'mcp-server-git', args: ['--repository', '/x'] } },
+      { name: 'old', command: 'node' },
+    ]);
   });
 
   it('replaces the servers of the defaults instead of adding to them', async () => {

@@ -105,12 +105,12 @@ it('docs/recipes/sdks.md has a client that calls a tool with a key, and clients.
 
 it('docs/recipes/python-servers.md has commands that the gateway accepts, and names what uvx inherits', () => {
   const page = readFileSync(`${root}${'docs/recipes/python-servers.md'}`, 'utf8');
-  const commands = [...page.matchAll(/`mcp-gangway -- (uvx? [^`]+|\/[^`]+|mcp-[^`]+)`/g)].map(
+  const commands = [...page.matchAll(/`mcp-gangway (-- (?:uvx? [^`]+|\/[^`]+)|uvx:[^`]+)`/g)].map(
     ([, command = '']) => command,
   );
-  expect(commands.length).toBe(7);
+  expect(commands.length).toBe(6);
   for (const command of commands) {
-    const argv = ['--', ...command.replaceAll("'", '').split(' ')];
+    const argv = command.replaceAll("'", '').split(' ');
     expect(readConfiguration({ argv, env: {}, readFile: () => '' }), command).toMatchObject({
       ok: true,
       command: 'serve',

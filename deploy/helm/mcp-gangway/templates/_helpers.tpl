@@ -90,6 +90,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.auth.existingSecret }}
 {{- $_ := set $own "auth" (dict "required" true "apiKeysFile" (printf "/etc/mcp-gangway-secret/%s" .Values.auth.key)) }}
 {{- end }}
-{{- $_ := set $own "mcpServers" (default (dict "everything" (dict "command" "npx" "args" (list "-y" "@modelcontextprotocol/server-everything") "warm" 1)) .Values.servers) }}
+{{- $servers := dict }}
+{{- range $server, $entry := .Values.servers }}
+{{- /* A text is a package or a command, with its arguments. */}}
+{{- if kindIs "string" $entry }}{{ $entry = dict "command" $entry }}{{ end }}
+{{- $_ := set $servers $server $entry }}
+{{- end }}
+{{- $_ := set $own "mcpServers" (default (dict "everything" (dict "command" "@modelcontextprotocol/server-everything" "warm" 1)) $servers) }}
 {{- mergeOverwrite $own (deepCopy .Values.config) | toPrettyJson }}
 {{- end }}
