@@ -31,6 +31,8 @@ const downloaders: readonly Downloader[] = [
   },
   // A token that publishes packages is of no use for running one.
   { programs: ['uvx', 'uv'], names: new Set(), prefixes: ['UV_'] },
+  // Only the gateway itself runs pip.
+  { programs: ['pip'], names: new Set(), prefixes: ['PIP_'] },
   { programs: ['pipx'], names: new Set(['PIP_INDEX_URL', 'PIP_CERT']), prefixes: [] },
 ];
 
