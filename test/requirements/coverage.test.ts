@@ -46,7 +46,11 @@ const testFilesIn = (folder: string): string[] =>
     return /\.(ts|mts)$/.test(entry.name) ? [path] : [];
   });
 
-const testFiles = testFilesIn(testFolder);
+const packagesFolder = join(testFolder, '../packages');
+const testFiles = [
+  testFolder,
+  ...readdirSync(packagesFolder).map((name) => join(packagesFolder, name, 'test')),
+].flatMap(testFilesIn);
 
 const all: readonly Requirement[] = [...requirements, ...hardening];
 

@@ -23,16 +23,16 @@ const pinFile = 'pin.json';
 const maxKeyLength = 180;
 
 /** Other characters are escaped in URLs, and some servers take the path of their own URL for that of their file. */
-const unsafe = /[^A-Za-z0-9._@+-]/;
+const unsafe = /[^A-Za-z0-9._@+-]/g;
 
 /** The name of the folder for what was asked for: one for each package, wanted version and way of installing. */
 export function keyOf({ registry, name, extras, wanted, runsScripts }: PackageRequest): string {
   const scripts = runsScripts ? '' : '+no-scripts';
   const key = `${registry}-${name}${extras}@${wanted ?? 'latest'}${scripts}`;
   const readable = key.replace('/', '+');
-  if (readable.length <= maxKeyLength && !unsafe.test(readable)) return readable;
+  const safe = readable.replace(unsafe, '_').slice(0, maxKeyLength);
   // The digest keeps apart what looks the same without these characters.
-  return `${readable.replaceAll(new RegExp(unsafe, 'g'), '_').slice(0, maxKeyLength)}-${hash('sha256', key, 'hex').slice(0, 12)}`;
+  return safe === readable ? readable : `${safe}-${hash('sha256', key, 'hex').slice(0, 12)}`;
 }
 
 /** Reads the pin in a folder; undefined if there is none, or if it cannot be used. */

@@ -5,13 +5,14 @@ import { parseAst, transformWithEsbuild } from 'vite';
 import { describe, expect, it } from 'vitest';
 import { cpuMsOf, msHere } from '../../support/cpu-time.ts';
 
-/** A regular expression of `src`, and where it stands. */
+/** A regular expression of `src` or a package, and where it stands. */
 interface Found {
   readonly where: string;
   readonly pattern: RegExp;
 }
 
-const sourceFolder = fileURLToPath(new URL('../../../src', import.meta.url));
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const sources = ['src', 'packages/json-scan/src', 'packages/console/src'];
 
 /** What a parser of the language finds. */
 async function regularExpressionsOf(name: string): Promise<Found[]> {
@@ -27,12 +28,16 @@ async function regularExpressionsOf(name: string): Promise<Found[]> {
       for (const each of Object.values(value)) visit(each);
     }
   };
-  const { code } = await transformWithEsbuild(readFileSync(join(sourceFolder, name), 'utf8'), name);
+  const { code } = await transformWithEsbuild(readFileSync(join(root, name), 'utf8'), name);
   visit(parseAst(code));
   return found;
 }
 
-const files = readdirSync(sourceFolder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+const files = sources
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  .filter((name) => name.endsWith('.ts'));
 const all = (await Promise.all(files.sort().map(regularExpressionsOf))).flat();
 
 const size = 64 * 1024;
@@ -84,10 +89,15 @@ function timeOf(pattern: RegExp, text: string): number {
 describe('[S19] [A09] the regular expressions of src', () => {
   it('are found by this test', () => {
     const places = all.map(({ where }) => where).join('\n');
-    for (const file of ['protocol/wire/event-id.ts', 'auth/origin-rules.ts', 'config/options/options.ts'])
+    for (const file of [
+      'protocol/wire/event-id.ts',
+      'auth/origin-rules.ts',
+      'config/options/options.ts',
+      'console/src/',
+    ])
       expect(places).toContain(file);
     // None is made of text at run time, where this test could not see it.
-    for (const name of files) expect(readFileSync(join(sourceFolder, name), 'utf8'), name).not.toMatch(/\bRegExp\(/);
+    for (const name of files) expect(readFileSync(join(root, name), 'utf8'), name).not.toMatch(/\bRegExp\(/);
   });
 
   it.each([/\s+$/, /\d+x/, /\$\{[^}]*\}/g])('would be found slow if they were like %s', (pattern) => {
