@@ -3,7 +3,7 @@
 // What tasks cost a call that ends before `tasks.after`. Two gateways run with the same calls, 16 at once, in turn: ours, and
 // ours with `tasks.after off`; with --other, another build, such as one of a commit before a change. The calls are those of
 // sessions, of clients of 2026-07-28, and of clients of 2026-07-28 that declare tasks. Prints the CPU time of the gateway for
-// each call, as the median of all pairs, and the median and the quartiles of the ratio. BENCH_OURS=<file> measures another
+// each call, as the median of all pairs, and the mean and the quartiles of the ratio. BENCH_OURS=<file> measures another
 // build as ours.
 import path from 'node:path';
 import { prepareBackend } from './lib/backend.mjs';
@@ -49,41 +49,50 @@ const kinds = [
 ];
 
 const { command } = prepareBackend();
-const start = (name, target) => startTarget(name, target, { places: { command }, logFile: '/dev/null' });
 const off = { more: ['--defaults.tasks.after', 'off'] };
-const gateways = [
-  await start('ours', ours()),
-  await start('the other', ours(other === undefined ? off : { program: path.resolve(other) })),
-];
-try {
-  for (const kind of kinds) await measure(...kind);
-} finally {
-  for (const gateway of gateways) await stopTarget(gateway);
+const targets = [ours(), ours(other === undefined ? off : { program: path.resolve(other) })];
+/** The CPU times of each kind, of ours and of the other. */
+const micros = kinds.map(() => [[], []]);
+// Of two equal gateways, the one that starts first costs more. So each does in turn.
+for (const order of [
+  [0, 1],
+  [1, 0],
+]) {
+  const gateways = [];
+  try {
+    for (const index of order)
+      gateways[index] = await startTarget(`${index}`, targets[index], { places: { command }, logFile: '/dev/null' });
+    for (const [at, kind] of kinds.entries()) await measure(gateways, kind, micros[at]);
+  } finally {
+    for (const gateway of gateways) if (gateway !== undefined) await stopTarget(gateway);
+  }
+}
+for (const [index, [name]] of kinds.entries()) {
+  const [own, others] = micros[index];
+  const ratios = own.map((micro, pair) => micro / others[pair]);
+  const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length).toFixed(3);
+  const [low, high] = [0.25, 0.75].map((share) => at(ratios, share).toFixed(3));
+  const medians = [own, others].map((all) => at(all, 0.5).toFixed(0)).join(' and ');
+  print(`${name}: CPU ${medians} µs a call, ratio ${mean} (quartiles ${low} and ${high})`);
 }
 
-async function measure(name, open, textOf) {
+async function measure(gateways, [, open, textOf], [own, others]) {
   const clients = [];
   for (const { ports } of gateways)
     clients.push(await Promise.all(Array.from({ length: atOnce }, () => open(ports[0]))));
-  for (let round = 0; round < 2; round += 1) for (const index of [0, 1]) await cost(index, clients, textOf);
-  const micros = [[], []];
+  const costOf = (index) => cost(gateways[index].pids[0], clients[index], textOf);
+  for (const index of [0, 1, 0, 1]) await costOf(index);
   for (let pair = 0; pair < pairs; pair += 1)
-    for (const index of pair % 2 === 0 ? [0, 1] : [1, 0]) micros[index].push(await cost(index, clients, textOf));
-  const ratios = micros[0].map((micro, pair) => micro / micros[1][pair]);
-  const [low, median, high] = [0.25, 0.5, 0.75].map((share) => at(ratios, share).toFixed(3));
-  print(
-    `${name}: CPU ${micros.map((all) => at(all, 0.5).toFixed(0)).join(' and ')} µs a call, ratio ${median} (${low} to ${high})`,
-  );
+    for (const index of pair % 2 === 0 ? [0, 1] : [1, 0]) (index === 0 ? own : others).push(await costOf(index));
   for (const each of clients.flat()) await each.close();
 }
 
 /** The CPU time of a gateway for each of so many calls, in µs. */
-async function cost(index, clients, textOf) {
-  const [pid] = gateways[index].pids;
+async function cost(pid, clients, textOf) {
   const before = cpuSeconds(pid);
   const each = Math.ceil(calls / atOnce);
   await Promise.all(
-    clients[index].map(async (client) => {
+    clients.map(async (client) => {
       for (let n = 0; n < each; n += 1) {
         const answer = await client.call(textOf(`${n}`));
         if (!answer.includes('"result"')) throw new Error(answer.slice(0, 200));

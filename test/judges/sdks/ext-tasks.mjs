@@ -1,16 +1,10 @@
-// A client of `@modelcontextprotocol/ext-tasks` (2026-07-28). Arguments: the folder where it is installed, the URL, and the
+// A client of `@modelcontextprotocol/ext-tasks` (2026-07-28), copied to where that is installed. Arguments: the URL, and the
 // tools to call. It answers the questions of tasks, and prints a line of JSON for each tool.
 import { randomUUID } from 'node:crypto';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/client';
 
-const [folder, url, ...tools] = process.argv.slice(2);
-const { resolve } = createRequire(join(folder, 'package.json'));
-const load = (name) => import(pathToFileURL(resolve(name)).href);
-const { Client, StreamableHTTPClientTransport } = await load('@modelcontextprotocol/client');
-const { createTaskSessionFromClient } = await load('@modelcontextprotocol/ext-tasks/client');
-
+const [url, ...tools] = process.argv.slice(2);
 const protocolVersion = '2026-07-28';
 const clientInfo = { name: 'ext-tasks', version: '1' };
 const clientCapabilities = { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } };
@@ -30,8 +24,8 @@ const rawDispatch = async (request, { signal, context } = {}) => {
     'mcp-protocol-version': protocolVersion,
     'mcp-method': request.method,
     ...(name && { 'mcp-name': name }),
-    ...context?.headers,
   });
+  for (const [key, value] of Object.entries(context?.headers ?? {})) headers.set(key, value);
   const response = await fetch(url, {
     method: 'POST',
     signal,

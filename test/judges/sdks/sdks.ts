@@ -1,6 +1,6 @@
 // The SDKs whose clients are judged: how each is installed, and which program is its client.
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -169,8 +169,9 @@ const extTasks: Language = {
   programs: ['npm'],
   async install() {
     const place = join(installed, 'ext-tasks');
-    if (existsSync(join(place, 'node_modules'))) return;
     mkdirSync(place, { recursive: true });
+    copyFileSync(join(folder, 'ext-tasks.mjs'), join(place, 'ext-tasks.mjs'));
+    if (existsSync(join(place, 'node_modules'))) return;
     const packages = [
       `@modelcontextprotocol/ext-tasks@${sdkVersions['npm @modelcontextprotocol/ext-tasks']}`,
       '@modelcontextprotocol/client@2.4.0',
@@ -185,10 +186,7 @@ const extTasks: Language = {
 export const taskClients: readonly TaskClientSdk[] = [
   {
     ...{ name: 'ext-tasks', revision: '2026-07-28', answers: true, language: extTasks },
-    command: (url, tools) => [
-      ...[process.execPath, join(folder, 'ext-tasks.mjs'), join(installed, 'ext-tasks')],
-      ...[url, ...tools],
-    ],
+    command: (url, tools) => [process.execPath, join(installed, 'ext-tasks/ext-tasks.mjs'), url, ...tools],
   },
   {
     ...{ name: 'rmcp', revision: '2026-07-28', answers: true, language: rust },

@@ -38,13 +38,14 @@ func followTask(ctx context.Context, of *client.Client, tool string) (map[string
 	call := mcp.CallToolRequest{}
 	call.Params.Name = tool
 	call.Params.Task = &mcp.TaskParams{}
-	// The SDK has no member for the task that the answer names, and the list has it.
-	if _, err := of.CallTool(ctx, call); err != nil {
-		return nil, err
-	}
+	// The SDK wants content in the answer, which names a task instead. The list has it.
+	_, failed := of.CallTool(ctx, call)
 	listed, err := of.ListTasks(ctx, mcp.ListTasksRequest{})
 	if err != nil {
 		return nil, err
+	}
+	if len(listed.Tasks) == 0 {
+		return nil, failed
 	}
 	id := listed.Tasks[len(listed.Tasks)-1].TaskId
 	wanted := mcp.TaskResultRequest{}
