@@ -5,7 +5,6 @@ import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../c
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { httpSse, modernEra, newestLegacy } from '../../core/protocol/known-revisions.ts';
 import { nearestName } from '../../core/util/text/nearest-name.ts';
-import { auditOptions } from '../servers/audit-options.ts';
 import { filterOptions } from '../servers/filter-options.ts';
 import { identityOption } from '../servers/identity-options.ts';
 import { packageUses } from '../servers/package-request.ts';
@@ -36,6 +35,24 @@ import {
   turnedOn,
 } from './option-kinds.ts';
 import { forwardHeadersOption, headersOption } from './remote-options.ts';
+
+const pattern = z
+  .string({ error: 'must be a list of strings' })
+  .check(z.refine((text) => text !== '', { error: 'must be a name, in which * stands for any characters' }));
+
+/** What the audit log says of the calls of a server or view; a part of `serverOptions`, and of each view. */
+const auditOptions = {
+  audit: {
+    arguments: list(
+      pattern,
+      'Tool whose arguments the audit log contains, up to 8 KiB for each call: a name with * for any characters; repeatable. None by default.',
+    ),
+    hide: list(
+      pattern,
+      'Name of an argument whose value the audit log replaces, at any depth: a name with *; repeatable.',
+    ),
+  },
+};
 
 const levels = z.string({ error: 'must be a level such as info, or levels per part such as info,store=debug' }).check(
   z.superRefine((value, context) => {
