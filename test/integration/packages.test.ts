@@ -6,10 +6,12 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { postModern } from '../support/modern-client.ts';
 import { type PackageRegistry, startPackageRegistry } from '../support/package-registry.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -124,7 +126,7 @@ describe('versions', () => {
     expect(await askServer(gateway, '/old/mcp')).toMatchObject({ version: '1.0.0' });
   });
 
-  test('files that were lost come back in the version that was pinned, while kept lists are answered', async () => {
+  test('files that were lost come back in the version that was pinned; kept lists are answered meanwhile', async () => {
     const registry = await startPackageRegistry(weather);
     const mcpServers = {
       weather: { command: '@test/weather', lists: { ttl: '1h' } },
@@ -135,12 +137,20 @@ describe('versions', () => {
       JSON.stringify({ mcpServers, packages: { folder: registry.folder } }),
     );
     const gateway = await startGateway({ args: ['--config', file.path], env: registry.env });
-    expect(await askServer(gateway, '/weather/mcp')).toMatchObject({ version: '1.0.0' });
+    const list = () => postModern(`${gateway.baseUrl}/weather/mcp`, 'tools/list');
+    const known = await list();
+    expect(known.json.result.tools).toHaveLength(1);
     await registry.publish({ ...weather, version: '3.0.0' });
     const [key = ''] = await readdir(registry.folder);
     const pin = JSON.parse(await readFile(join(registry.folder, key, 'pin.json'), 'utf8'));
     await rm(join(registry.folder, key, pin.folder), { recursive: true });
-    expect(await askServer(gateway, '/weather/mcp')).toMatchObject({ version: '1.0.0' });
+    const release = registry.hold();
+    const told = askServer(gateway, '/weather/mcp');
+    expect((await list()).json.result.tools).toEqual(known.json.result.tools);
+    const isWaiting = await Promise.race([told.then(() => false), delay(300, true)]);
+    release();
+    expect(isWaiting).toBe(true);
+    expect(await told).toMatchObject({ version: '1.0.0' });
   });
 });
 
