@@ -118,6 +118,7 @@ export class Answer implements OpeningAnswer {
   pointOf: (() => string | undefined) | undefined;
   #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
   readonly #silence: SilentCall | undefined;
+  #longTimer: NodeJS.Timeout | undefined;
   /** Takes what follows, since the client has its answer already. */
   #continuation: Continuation | undefined;
 
@@ -207,6 +208,11 @@ export class Answer implements OpeningAnswer {
    */
   onCancelled(listener: (reason: 'left' | 'slow') => void): void {
     if (this.#options.policy.cancelsByLeaving) this.#onCancelled = listener;
+  }
+
+  /** Calls the listener once after so long, unless the answer is complete by then, or the client has left. */
+  whenLong(ms: number, listener: () => void): void {
+    this.#longTimer = setTimeout(listener, ms).unref();
   }
 
   message(message: Message): boolean {
@@ -331,8 +337,10 @@ export class Answer implements OpeningAnswer {
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {
     this.#state = state;
-    if (state !== 'streaming') this.#silence?.stop();
     clearTimeout(this.#commitTimer);
+    if (state === 'streaming') return;
+    this.#silence?.stop();
+    clearTimeout(this.#longTimer);
   }
 }
 

@@ -191,12 +191,12 @@ export class ModernTasks implements CallTasks {
   async call(call: Message, answer: Answer, origin: TaskAsker, given: CallSender): Promise<void> {
     const { afterMs } = this.#options;
     const sender = this.#senderOf(given);
-    const begin = (): Promise<void> => this.#begin(call, answer, origin, sender);
     if (afterMs > 0) {
-      setTimeout(() => answer.isOver || detach('request', begin()), afterMs).unref();
+      // The answer of a short call forgets this, with all that it holds.
+      answer.whenLong(afterMs, () => detach('request', this.#begin(call, answer, origin, sender)));
       return sender.send(call, answer);
     }
-    await begin();
+    await this.#begin(call, answer, origin, sender);
     if (!answer.isOver) sender.send(call, answer);
   }
 

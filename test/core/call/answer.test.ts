@@ -56,6 +56,24 @@ describe('an answer to one request', () => {
     ]);
   });
 
+  it('tells once that it takes long, also as a stream, and forgets who asked when it is complete or its client leaves', () => {
+    const told: string[] = [];
+    const asked = (name: string, reply = createFakeReply()) => {
+      const { answer } = createAnswer(reply);
+      answer.whenLong(5 * commitAfterMs, () => told.push(name));
+      return answer;
+    };
+    asked('long');
+    asked('answered').response(asMessage(response(1)));
+    const leaving = createFakeReply();
+    asked('left', leaving);
+    leaving.leave();
+    vi.advanceTimersByTime(commitAfterMs / 2);
+    expect(vi.getTimerCount()).toBe(2); // to become a stream, and to tell
+    vi.advanceTimersByTime(10 * commitAfterMs);
+    expect(told).toEqual(['long']);
+  });
+
   it('begins its stream with a priming event only if told so', () => {
     for (const primes of [true, false]) {
       const { answer, target } = createAnswer(createFakeReply(), {}, primes);

@@ -177,7 +177,7 @@ class ModernRequest {
     if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
     const { modern, groups, tasks } = this.#endpoint;
     if (tasks?.serves(this.#message, era) === true)
-      return this.#settle(tasks.serve(this.#message, answer, this.#origin, this.#senderFor(era)));
+      return this.#settle(tasks.serve(this.#message, answer, this.#origin, this.#senderFor(era, envelope)));
     if (this.#message.method !== 'tools/call') return this.#forward(era, envelope);
     const outcome =
       era === 'legacy'
@@ -238,9 +238,11 @@ class ModernRequest {
     this.#answer.observer = this.#createObserver(era);
     const listed = tasks?.tasksOf(this.#message);
     if (tasks?.mayMake(this.#message) === true)
-      this.#settle(tasks.call(this.#message, this.#answer, this.#origin, this.#senderFor(era)));
+      this.#settle(tasks.call(this.#message, this.#answer, this.#origin, this.#senderFor(era, envelope)));
     else if (tasks !== undefined && listed !== undefined)
-      this.#settle(tasks.listen(this.#message, listed, this.#answer, this.#reply, this.#origin, this.#senderFor(era)));
+      this.#settle(
+        tasks.listen(this.#message, listed, this.#answer, this.#reply, this.#origin, this.#senderFor(era, envelope)),
+      );
     else this.#send(this.#message, era, envelope, this.#answer);
     this.#report?.sent();
   }
@@ -252,9 +254,10 @@ class ModernRequest {
   }
 
   /** Sends requests of tasks for the client of this request. Each has an envelope of its own. */
-  #senderFor(era: Era): CallSender {
+  #senderFor(era: Era, envelope: Envelope): CallSender {
     const { groups } = this.#endpoint;
     const envelopeOf = (message: Message): Envelope => {
+      if (message === this.#message) return envelope;
       const read = readEnvelope(message);
       if (!read.ok) throw new Error('a request of a task without an envelope');
       return read.envelope;
