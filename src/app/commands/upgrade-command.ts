@@ -42,11 +42,11 @@ export async function upgradePackages(
     const before = packages.versionOf(request);
     try {
       const { version } = await packages.upgrade(request, toolRunner(environment, env));
-      print(
-        version === before
-          ? `${name}: ${version} is the newest version`
-          : `${name}: ${version}${before === undefined ? '' : `, before ${before}`}. Processes that start from now on have it.`,
-      );
+      const whatIsNew =
+        before === undefined
+          ? `${version} is installed`
+          : `${version}, before ${before}. Processes that start from now on have it`;
+      print(`${name}: ${version === before ? `${version} is the newest version` : `${whatIsNew}.`}`);
     } catch (error) {
       const { message, output = [] } = error as PackageFailure;
       print([`${name}: ${message}`, ...output.map((line) => `  | ${line}`)].join('\n'));

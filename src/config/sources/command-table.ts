@@ -111,6 +111,7 @@ that runs with this file serves it a second later.
 Usage:
   mcp-gangway add <name> [options] -- <command> [args…]
   mcp-gangway add <name> [options] <url>
+  mcp-gangway add <name> [options] <package>
 
 Options:
 {flags}

@@ -810,7 +810,8 @@ const catalogue = {
   unknown_tool: {
     status: 200,
     code: -32602,
-    message: 'Invalid params: the tool does not exist. Get the names of the tools with tools/list.',
+    message:
+      'Invalid params: the tool does not exist. Get the names of the tools with tools/list, or with find_tools where the list has it.',
   },
   unknown_prompt: {
     status: 200,
