@@ -177,7 +177,7 @@ other unknown key is an error too. A server name has 1 to 64 letters, digits, do
 **Several files.** \`include\` names a file or a folder, or a list of them, relative to the file. In a folder, the gateway reads all files that end with
 \`.json\` or \`.jsonc\`, in the order of their names. An included file contains servers, but no options of the gateway. When an included file changes, the gateway reloads its configuration.
 
-**The folder \`servers.d\`** beside the file belongs to it, without \`include\`. \`mcp-gangway add\` writes a file there for each server:
+**The folder \`servers.d\`** beside the file belongs to it, and to each other configuration file in that folder, without \`include\`. \`mcp-gangway add\` writes a file there for each server:
 
 \`\`\`sh
 mcp-gangway add git --config gangway.json -- uvx mcp-server-git
