@@ -67,7 +67,12 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'schema' }
   | { readonly ok: true; readonly command: 'completion'; readonly shell: string }
   | { readonly ok: true; readonly command: 'key'; readonly key: KeyRequest }
-  | { readonly ok: true; readonly command: 'audit'; readonly files: readonly string[] }
+  | {
+      readonly ok: true;
+      readonly command: 'audit';
+      readonly files: readonly string[];
+      readonly last: string | undefined;
+    }
   | { readonly ok: true; readonly command: 'add' | 'remove' | 'list'; readonly request: ServerListRequest }
   | {
       readonly ok: true;
@@ -151,7 +156,10 @@ export function readConfiguration({
   checkCommandWord(command, word, report);
   if (command === 'audit') {
     if (line.operands.length === 0) report(command, 'needs the audit files: mcp-gangway audit verify audit.jsonl');
-    return faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, files: line.operands };
+    const last = line.flags.get('--last')?.[0];
+    if (last !== undefined && !/^[\w-]{43}$/.test(last))
+      report('--last', 'must be the hash that an earlier mcp-gangway audit verify has printed');
+    return faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, files: line.operands, last };
   }
   if (command === 'completion' || word === 'schema') {
     if (faults.length > 0) return { ok: false, command, faults };

@@ -59,13 +59,15 @@ test('a chain is whole over restarts, a kill and a rotation; a change is named w
   writeFileSync(audit.path, text.replace('"name":"echo"', '"name":"else"'));
   const changed = await verify(old, audit.path);
   const at = text.split('\n').findIndex((line) => line.includes('"name":"echo"')) + 2;
-  expect(changed.text).toContain(`${audit.path}:${at}: does not continue the line before: that line was changed`);
+  expect(changed.text).toContain(
+    `${audit.path}:${at}: line ${at} does not follow from line ${at - 1}: line ${at - 1} was changed`,
+  );
   expect(changed.text).toContain('The chain is broken.');
   expect(changed.code).toBe(1);
 
   const lines = text.split('\n');
   writeFileSync(audit.path, [...lines.slice(0, 1), ...lines.slice(2)].join('\n'));
-  expect((await verify(audit.path)).text).toContain(`${audit.path}:2: does not continue the line before`);
+  expect((await verify(audit.path)).text).toContain(`${audit.path}:2: line 2 does not follow from line 1: `);
   writeFileSync(audit.path, [...lines.slice(0, 1), '{"time":"now","outcome":"ok"}', ...lines.slice(1)].join('\n'));
   expect((await verify(audit.path)).text).toContain(`${audit.path}:2: has no hash of the line before: it was added`);
 
@@ -73,6 +75,38 @@ test('a chain is whole over restarts, a kill and a rotation; a change is named w
   rmSync(audit.path);
   await writeLines(audit);
   expect((await verify(old, audit.path)).code).toBe(0);
+}, 60_000);
+
+test('a changed or removed last line shows with the hash that an earlier check has printed', async () => {
+  const audit = createAuditFile();
+  await writeLines(audit);
+  const [, hash = ''] = /hash of the last line is ([\w-]{43})/.exec((await verify(audit.path)).text) ?? [];
+  const last = `--last=${hash}`;
+  const same = await verify(last, audit.path);
+  expect(same).toMatchObject({ code: 0, text: expect.stringContaining('is unchanged, and no line follows.') });
+  const text = readFileSync(audit.path, 'utf8');
+  await writeLines(audit);
+  expect((await verify(last, audit.path)).text).toMatch(/is unchanged, and \d lines follow\./);
+  const whole = readFileSync(audit.path, 'utf8');
+  // The file before was rotated away.
+  writeFileSync(audit.path, whole.slice(text.length));
+  expect((await verify(last, audit.path)).code).toBe(0);
+
+  const lines = text.trimEnd().split('\n');
+  for (const changed of [
+    text.replace(/"name":"[^"]*"(?=[^\n]*\n$)/, '"name":"else"').replace(/"time":"(?=[^\n]*\n$)/, '"time":"9'),
+    `${lines.slice(0, -1).join('\n')}\n`,
+    '',
+  ]) {
+    expect(changed).not.toBe(text);
+    writeFileSync(audit.path, changed);
+    // Without the hash, nothing shows it.
+    expect((await verify(audit.path)).code).toBe(0);
+    const found = await verify(last, audit.path);
+    expect(found.text).toContain('No line has the hash of --last: the line that was the last one was changed');
+    expect(found.code).toBe(1);
+  }
+  expect(await verify('--last', 'abc', audit.path)).toMatchObject({ code: 2 });
 }, 60_000);
 
 test('audit verify needs files, and says which one it cannot read', async () => {

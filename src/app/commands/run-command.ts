@@ -60,7 +60,7 @@ export async function runCommand(features: Features): Promise<void> {
   if (configuration.command === 'key') return createKey(configuration.key);
   if (configuration.command === 'audit') {
     const { verifyAudit } = await import('./audit-command.ts');
-    const { stdout = '', stderr = '', exitCode } = await verifyAudit(configuration.files, features);
+    const { stdout = '', stderr = '', exitCode } = await verifyAudit(configuration.files, configuration.last, features);
     process.stdout.write(stdout);
     process.stderr.write(stderr);
     process.exitCode = exitCode;

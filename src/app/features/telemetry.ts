@@ -17,8 +17,11 @@ import type { FindMeter } from '../../core/util/telemetry/meter.ts';
 export interface AuditFeature {
   /** Throws an error for the operator if the file cannot be opened. */
   open(options: AuditOptions): AuditLog;
-  /** Checks the chain of files, the oldest first. Rejects if one cannot be read. */
-  verify(files: readonly string[]): Promise<ChainReport>;
+  /**
+   * Checks the chain of files, the oldest first. Rejects if one cannot be read.
+   * @param known the hash of a line that the chain must have, or must continue
+   */
+  verify(files: readonly string[], known?: string): Promise<ChainReport>;
 }
 
 /** What is noted about a line of a chain. */
@@ -33,6 +36,8 @@ export interface ChainReport {
   readonly lines: number;
   /** The hash of the last line, which the next record will have; null without lines. */
   readonly last: string | null;
+  /** The number of lines after the one with the known hash; undefined if no line has it. */
+  readonly sinceKnown: number | undefined;
   /** The first line that does not continue the one before; undefined if there is none. */
   readonly broken: ChainNote | undefined;
   readonly notes: readonly ChainNote[];

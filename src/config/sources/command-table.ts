@@ -249,17 +249,23 @@ Docs: ${docsPage('authentication.md')}`,
     words: ['verify'],
     example: 'verify',
     operands: 'file',
-    flags: [],
+    flags: [flagOf('--last <hash>', 'The hash that an earlier check has printed: its line must still be there.')],
     help: `Checks that no record of an audit log was changed, removed or added.
 
 Usage:
   mcp-gangway audit verify <file>…   rotated files in their order, the oldest first
 
-The log must have been written with --observe.auditChain. The command names the
-first broken line. It prints the hash of the last line: keep that hash elsewhere
-to detect that the last lines were removed.
+Options:
+{flags}
 
-Exit code: 0 if the chain is whole, 1 if it is broken or a file cannot be read.
+The log must have been written with --observe.auditChain. The command names the
+first line that does not follow from the line before. It prints the hash of the
+last line. Nothing follows the last line, so only this hash shows that the last
+line was changed, or that the last lines were removed: keep it elsewhere, and
+give it to the next check with --last.
+
+Exit code: 0 if the chain is whole, 1 if it is broken or a file cannot be read,
+2 if the arguments are wrong.
 
 Docs: ${docsPage('audit.md')}`,
   },

@@ -33,8 +33,18 @@ export class ChainCheck {
   #lines = 0;
   /** Undefined before the first line. */
   #previous: string | undefined;
+  /** The line before; undefined before the first one. */
+  #at: { readonly file: string; readonly line: number } | undefined;
+  /** The number of lines up to the one with the known hash; undefined while it was not found. */
+  #knownAt: number | undefined;
   #broken: ChainNote | undefined;
   readonly #notes: ChainNote[] = [];
+  readonly #known: string | undefined;
+
+  /** @param known the hash of a line that the chain must have, or must continue */
+  constructor(known?: string) {
+    this.#known = known;
+  }
 
   /** False once the chain is broken. */
   get isWhole(): boolean {
@@ -42,16 +52,21 @@ export class ChainCheck {
   }
 
   get report(): ChainReport {
-    return { lines: this.#lines, last: this.#previous ?? null, broken: this.#broken, notes: this.#notes };
+    const sinceKnown = this.#knownAt === undefined ? undefined : this.#lines - this.#knownAt;
+    return { lines: this.#lines, last: this.#previous ?? null, sinceKnown, broken: this.#broken, notes: this.#notes };
   }
 
   /** @param text the line without its line break */
   check(file: string, line: number, text: Buffer): void {
     const at = (note: string): ChainNote => ({ file, line, text: note });
     const before = this.#previous;
+    const lineBefore = this.#at;
     const prev = previousOf(text);
+    if (before === undefined && prev !== undefined && prev === this.#known) this.#knownAt = 0;
     this.#lines += 1;
     this.#previous = hashAfter(before, text, prev);
+    this.#at = { file, line };
+    if (this.#previous === this.#known) this.#knownAt = this.#lines;
     if (prev === 'cut')
       return this.#note(at('is cut, as after a crash or with a full disk; the lines after it continue it'));
     if (prev === undefined)
@@ -61,10 +76,13 @@ export class ChainCheck {
       return this.#break(at('begins a new chain: lines before it were removed, or another gateway has written it'));
     }
     if (before === undefined) return this.#note(at(`continues an earlier file, whose last line has the hash ${prev}`));
-    if (prev !== before)
-      this.#break(
-        at('does not continue the line before: that line was changed, or lines between them were removed or added'),
-      );
+    if (prev === before || lineBefore === undefined) return;
+    const which = `line ${lineBefore.line}${lineBefore.file === file ? '' : ` of ${lineBefore.file}`}`;
+    this.#break(
+      at(
+        `line ${line} does not follow from ${which}: ${which} was changed, or lines between them were removed or added`,
+      ),
+    );
   }
 
   #note(note: ChainNote): void {

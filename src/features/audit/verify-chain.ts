@@ -6,8 +6,8 @@ import { ChainCheck } from './chain.ts';
 const maxLineBytes = 1024 * 1024;
 
 /** Checks the chain of files, the oldest first, up to the first broken line. Rejects if a file cannot be read. */
-export async function verifyChain(files: readonly string[]): Promise<ChainReport> {
-  const check = new ChainCheck();
+export async function verifyChain(files: readonly string[], known?: string): Promise<ChainReport> {
+  const check = new ChainCheck(known);
   for (const file of files) {
     let number = 0;
     for await (const line of linesOf(file)) {
