@@ -162,6 +162,74 @@ describe('the program', () => {
     expect(code).toBe(0);
   });
 
+  const hello = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: info },
+  };
+  const call = (id: number, name: string, args: object) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: args },
+  });
+  const linesOf = (...messages: readonly object[]): string => messages.map((each) => JSON.stringify(each)).join('\n');
+  const read = (stdout: string) =>
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  test('answers messages that a client writes at once, after its end of the pipe too', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const ready = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const slow = call(3, 'progress', { count: 5, gapMs: 100, marker: 'late' });
+    // The last line has no end.
+    const { stdout, code } = await run([gateway.url], linesOf(hello, ready, call(2, 'echo', { text: 'early' }), slow));
+    const answers = new Map(read(stdout).map(({ id, result }) => [id, JSON.stringify(result)]));
+    expect(answers.get(1)).toContain('serverInfo');
+    expect(answers.get(2)).toContain('early');
+    expect(answers.get(3)).toContain('late');
+    expect(code).toBe(0);
+  });
+
+  test('ends at the time of a drain if a call goes on after the end of the pipe', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const ready = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const slow = call(2, 'progress', { count: 600, gapMs: 100, marker: 'never' });
+    const { stdout, code } = await run(['--timeouts.drain', '300ms', gateway.url], linesOf(hello, ready, slow));
+    expect(read(stdout).find(({ id }) => id === 2)).toMatchObject({ error: { data: { reason: 'session_ended' } } });
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    ['initialize', hello],
+    [
+      'server/discover',
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'server/discover',
+        params: {
+          _meta: {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientInfo': info,
+            'io.modelcontextprotocol/clientCapabilities': {},
+          },
+        },
+      },
+    ],
+  ])('tells a client that sends %s why its server cannot be reached, and ends with 1', async (_, first) => {
+    const { stdout, stderr, code } = await run(['http://127.0.0.1:1/mcp'], `${linesOf(first)}\n`);
+    const [{ id, error }] = read(stdout);
+    expect(id).toBe(1);
+    expect(error.message).toContain('http://127.0.0.1:1 refused the connection: nothing listens there.');
+    expect(error.message).not.toContain('mcp-gangway check');
+    expect(stderr).toContain('refused the connection');
+    expect(code).toBe(1);
+  });
+
   test('needs a URL', async () => {
     expect(await run(['--', 'node', 'x.js'], '')).toMatchObject({ code: 2, stdout: '' });
     expect((await run(['tcp://127.0.0.1:1'], '')).stderr).toContain('connect needs one URL');

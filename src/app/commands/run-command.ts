@@ -114,9 +114,10 @@ export async function runCommand(features: Features): Promise<void> {
     const { connectClient } = await import('./connect/connect-command.ts');
     const connectLog = logOf(config, {});
     for (const warning of warnings) connectLog.app.warn(warning);
-    for (const signal of endSignals) process.once(signal, () => process.stdin.destroy());
+    const leaving = new AbortController();
+    for (const signal of endSignals) process.once(signal, () => leaving.abort());
     // Nothing that is left may keep a client waiting for the end of this program.
-    process.exit(await connectClient(config, features, process.env, connectLog));
+    process.exit(await connectClient(config, features, process.env, connectLog, leaving.signal));
   }
   if (config.servers.some(({ address }) => address === undefined)) prepareStarter(process.env);
   if (command === 'pin') {

@@ -96,7 +96,8 @@ Options:
   and the options of a server: mcp-gangway --help all
 
 Nothing listens on a port. The log is on stderr. Exit code: 0 if the client has
-left, 1 if its session could not go on, 2 if the configuration is invalid.
+left, 1 if its session could not start or go on, 2 if the configuration is
+invalid.
 
 Docs: ${docsPage('recipes/connect.md')}`,
   },

@@ -16,7 +16,7 @@ import { runServer } from '../../servers/run-server.ts';
 import { serve } from '../../servers/served-server.ts';
 import { version } from '../../version.ts';
 import { failed, misconfigured } from '../exit-codes.ts';
-import { reasonOfEnd, StdioClient } from './stdio-client.ts';
+import { StdioClient } from './stdio-client.ts';
 
 /** How long the end of a session at the server may take, once the client has left. */
 const endMs = 2_000;
@@ -24,6 +24,7 @@ const endMs = 2_000;
 /**
  * Connects the client that has started this program to a server at a URL (`mcp-gangway connect URL`). It is one session
  * without a gateway: nothing listens, and nothing is kept. Logs go to stderr.
+ * @param leave aborted to end the session at once
  * @returns the exit code, once the client has left
  */
 export async function connectClient(
@@ -31,6 +32,7 @@ export async function connectClient(
   features: Features,
   environment: Environment,
   log: Log,
+  leave: AbortSignal,
 ): Promise<number> {
   const [server] = config.servers;
   if (server?.address === undefined || !('url' in server.address)) {
@@ -38,8 +40,11 @@ export async function connectClient(
     return misconfigured;
   }
   const { limits, timeouts, sse, derived } = config;
-  const telemetry = createTelemetry(config, features, log, { health: new ServerHealth() });
+  const health = new ServerHealth();
+  const telemetry = createTelemetry(config, features, log, { health });
   const { emit } = telemetry;
+  health.add(server.name, { transport: server.address.transport, isRequired: false, era: () => undefined });
+  const explainFailure = (): string | undefined => health.detailsOf(server.name)?.detail;
   const store = createConnectedStore(config);
   const keys = storedKeys(store);
   const onFailed = (cause: unknown): void => emit({ type: 'store-failed', cause });
@@ -93,6 +98,9 @@ export async function connectClient(
     maxDepth: derived.maxDepth,
     openModern: running.modern?.open,
     findEra: async () => (served.eras === undefined ? 'legacy' : served.eras.findEra()),
+    explainFailure,
+    drainMs: timeouts.drainMs,
+    leave,
     input: process.stdin,
     output: process.stdout,
   });
@@ -101,6 +109,6 @@ export async function connectClient(
   await Promise.race([ended, delay(endMs, undefined, { ref: false })]);
   await telemetry.close();
   if (end === undefined) return 0;
-  log.app.error({ reason: end }, faultText(reasonOfEnd(end)));
+  log.app.error({ reason: end, detail: explainFailure() }, faultText(end));
   return failed;
 }

@@ -12,6 +12,7 @@ import type { EventSink, Reply } from '../../../core/reply/reply.ts';
 import type { Server } from '../../../core/server/server.ts';
 import { faultForEnd, type SessionEndReason } from '../../../core/session/end-reason.ts';
 import type { Session } from '../../../core/session/session.ts';
+import { settlesWithin } from '../../../core/util/timing/within.ts';
 
 /** The server of a client that speaks lines, and the client's pipes. */
 export interface StdioClientOptions {
@@ -22,6 +23,12 @@ export interface StdioClientOptions {
   readonly openModern: OpenBackend | undefined;
   /** Finds out the era of the server. */
   findEra(): Promise<Era | Reason>;
+  /** Why the server could not be started or reached, in words for a person; undefined if nobody knows. */
+  explainFailure(): string | undefined;
+  /** How long open requests may take to end once the client has closed its pipe. */
+  readonly drainMs: number;
+  /** Aborted to end the session at once. */
+  readonly leave: AbortSignal;
   readonly input: Readable;
   readonly output: Writable;
 }
@@ -35,58 +42,113 @@ export interface StdioClientOptions {
 export class StdioClient {
   readonly #options: StdioClientOptions;
   #session: Session | undefined;
+  /** Settles once the client has the answer to its `initialize`. */
+  #opening: Promise<void> | undefined;
+  /** Why the client cannot start; undefined once it could. */
+  #startFault: Reason | undefined;
   #sessionEnd: SessionEndReason | undefined;
   /** True once the session can be listened to. */
   #isOpen = false;
   #modern: Backend | undefined;
-  /** The requests of a client without sessions that are not answered. */
-  readonly #unanswered = new Set<RequestId>();
+  /** The requests of a client without sessions that are not answered, by id, with their methods. */
+  readonly #unanswered = new Map<RequestId, string | undefined>();
+  /** Called when one of them is answered. */
+  #onAnswered = (): void => undefined;
 
   constructor(options: StdioClientOptions) {
     this.#options = options;
   }
 
   /**
-   * Serves the client until it closes its pipe, or its session cannot go on.
-   * @returns why the session has ended; undefined if the client has left
+   * Serves the client until it closes its pipe and has its answers, or its session cannot go on.
+   * @returns why the session has ended or could never start; undefined if the client has left
    */
-  async serve(): Promise<SessionEndReason | undefined> {
-    const { input, maxDepth } = this.#options;
-    const lines = new LineSplitter({ maxLineBytes: longestLineBytes });
-    for await (const chunk of input) {
-      // One line after the other: what is read later may depend on what was sent before.
-      for (const line of lines.push(chunk as Buffer)) {
-        const posted = await readMessages(line, maxDepth);
-        if (!posted.ok) this.#write(faultMessage(posted.reason, posted.id));
-        else if (posted.modern !== undefined) await this.#sendModern(posted.modern);
-        else this.#post(posted);
-      }
-      if (lines.overflowed) this.#write(faultMessage('body_too_large', null));
-      if (this.#sessionEnd !== undefined) break;
-    }
+  async serve(): Promise<Reason | undefined> {
+    const { drainMs, leave } = this.#options;
+    const hasLeft = new Promise<void>((resolve) => {
+      leave.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.race([this.#readAll(), hasLeft]);
+    // A client that writes everything at once wants the answers, too.
+    if (this.#sessionEnd === undefined) await settlesWithin(Promise.race([this.#whenAnswered(), hasLeft]), drainMs);
     // A client ends its session by closing the pipe, so the server shall not keep it.
     await Promise.all([this.#session?.end('deleted'), this.#modern?.close({ isForGood: true })]);
-    return this.#sessionEnd === 'deleted' ? undefined : this.#sessionEnd;
+    const end = this.#sessionEnd;
+    return end === undefined || end === 'deleted' ? this.#startFault : faultForEnd[end];
+  }
+
+  async #readAll(): Promise<void> {
+    const { input } = this.#options;
+    const lines = new LineSplitter({ maxLineBytes: longestLineBytes });
+    try {
+      for await (const chunk of input) {
+        for (const line of lines.push(chunk as Buffer)) await this.#receive(line);
+        if (lines.overflowed) this.#write(faultMessage('body_too_large', null));
+        if (this.#sessionEnd !== undefined) return;
+      }
+      const last = lines.flush();
+      if (last !== undefined) await this.#receive(last);
+    } catch (cause) {
+      if (!input.destroyed) throw cause; // the session has ended, or the program is about to
+    }
+  }
+
+  /** One line after the other: what is read later may depend on what was sent before. */
+  async #receive(line: Buffer): Promise<void> {
+    const posted = await readMessages(line, this.#options.maxDepth);
+    if (!posted.ok) this.#write(faultMessage(posted.reason, posted.id));
+    else if (posted.modern !== undefined) await this.#sendModern(posted.modern);
+    else this.#post(posted);
+    // What the client has written after `initialize` stays in the pipe until then.
+    await this.#opening;
+  }
+
+  /** Resolves when the client waits for no answer. A subscription has none before its end. */
+  async #whenAnswered(): Promise<void> {
+    await this.#session?.whenIdle();
+    const isAnswered = (): boolean =>
+      [...this.#unanswered.values()].every((method) => method === 'subscriptions/listen');
+    if (isAnswered()) return;
+    await new Promise<void>((resolve) => {
+      this.#onAnswered = () => {
+        if (isAnswered()) resolve();
+      };
+    });
   }
 
   #post(posted: ReadPost): void {
     const { initialize, isBatch, id } = posted;
     if (this.#session !== undefined && this.#isOpen) return this.#session.post(posted, this.#replyTo());
     if (initialize === undefined || isBatch || this.#session !== undefined) return this.#refuse('not_initialized', id);
+    let onAnswered = (): void => undefined;
+    this.#opening = new Promise((resolve) => {
+      onAnswered = resolve;
+    });
     const reply = this.#replyTo(() => {
       this.#isOpen = true;
+      this.#startFault = undefined;
       this.#session?.listen(undefined, this.#replyTo());
+      onAnswered();
     });
     const { server, sessions } = this.#options;
     this.#session = sessions.connected.open({ server, principal: anonymous }, initialize, reply, (reason) => {
+      onAnswered();
       if (this.#isOpen || reason === 'deleted') this.#sessionEnd = reason;
-      // A client whose `initialize` has failed may try again.
-      else this.#session = undefined;
+      else {
+        // A client whose `initialize` has failed may try again.
+        this.#startFault = faultForEnd[reason];
+        this.#session = undefined;
+      }
     });
+    if (this.#session === undefined) onAnswered();
   }
 
+  /** Answers a request with a fault. The reader of the log is the user here, so the answer says what the log says. */
   #refuse(reason: Reason, id: RequestId | null): void {
-    if (id !== null) this.#write(faultMessage(reason, id));
+    if (id === null) return;
+    const detail = failuresOfStart.has(reason) ? this.#options.explainFailure() : undefined;
+    const text = faultMessage(reason, id);
+    this.#write(detail === undefined ? text : withDetail(text, detail));
   }
 
   #replyTo(onAccepted = (): void => undefined): Reply {
@@ -135,36 +197,47 @@ export class StdioClient {
     const era = this.#modern === undefined ? await findEra() : 'modern';
     if (era !== 'modern' || openModern === undefined) {
       if (kind !== 'request' || id === null) return;
-      if (era !== 'legacy' && era !== 'modern') return this.#refuse(era, id);
+      if (era !== 'legacy' && era !== 'modern') {
+        this.#startFault = era;
+        return this.#refuse(era, id);
+      }
       const text = `This server has no ${method}. Use initialize.`;
       this.#write(createMessage({ id, error: { code: methodNotFound, message: text } }).text);
       return;
     }
     this.#modern ??= openModern(this.#modernEvents());
-    if (kind === 'request' && id !== null) this.#unanswered.add(id);
+    if (kind === 'request' && id !== null) this.#unanswered.set(id, method);
     const sent = this.#modern.send(message);
-    if (sent !== 'sent' && id !== null && this.#unanswered.delete(id))
+    if (sent !== 'sent' && id !== null && this.#settle(id))
       this.#refuse(sent === 'full' ? 'server_busy' : 'server_unreachable', id);
   }
 
   #modernEvents(): BackendEvents {
     const lose = (ids: Iterable<RequestId>, reason: Reason): void => {
-      for (const id of ids) if (this.#unanswered.delete(id)) this.#refuse(reason, id);
+      for (const id of ids) if (this.#settle(id)) this.#refuse(reason, id);
     };
     return {
       onMessages: (messages) => {
         for (const { id, kind, text } of messages) {
-          if (kind === 'response' && id !== undefined && id !== null) this.#unanswered.delete(id);
+          this.#startFault = undefined;
           this.#write(text);
+          if (kind === 'response' && id !== undefined && id !== null) this.#settle(id);
         }
       },
       onNoise: () => undefined,
       onUnanswered: lose,
       onEnd: () => {
         this.#modern = undefined;
-        lose([...this.#unanswered], 'server_unreachable');
+        lose([...this.#unanswered.keys()], 'server_unreachable');
       },
     };
+  }
+
+  /** @returns true if the request was not answered before */
+  #settle(id: RequestId): boolean {
+    const isFirst = this.#unanswered.delete(id);
+    if (isFirst) this.#onAnswered();
+    return isFirst;
   }
 
   /** @returns false if the client does not keep up */
@@ -176,5 +249,17 @@ export class StdioClient {
   }
 }
 
-/** Why a session could not go on, for the log. */
-export const reasonOfEnd = (end: SessionEndReason): Reason => faultForEnd[end];
+/** The faults whose cause the log has. */
+const failuresOfStart: ReadonlySet<Reason> = new Set([
+  'server_start_failed',
+  'server_start_timeout',
+  'server_unreachable',
+]);
+
+/** Puts the cause in the place of the hint where a cause is to be found. */
+function withDetail(text: string, detail: string): string {
+  const message = JSON.parse(text);
+  const [what] = message.error.message.split(/(?<=\.) /, 1);
+  message.error.message = `${what} ${detail}`;
+  return JSON.stringify(message);
+}
