@@ -52,7 +52,7 @@ describe('three broken servers: check says what to do', () => {
     expect(code).toBe(1);
     const failed = { ok: false, why: expect.any(String), output: [] };
     expect(JSON.parse(stdout)).toEqual({
-      ...{ version: expect.any(String), ok: false, redis: null, advice: [] },
+      ...{ version: expect.any(String), ok: false, redis: null, policies: [], advice: [] },
       servers: [
         { ...failed, name: 'wrong', help: null },
         { ...failed, name: 'crashing', help: expect.stringContaining('manually'), output: ['no database'] },

@@ -164,6 +164,7 @@ describe('the overview', () => {
     const figure = (name: string) => page.locator('.figures > div').filter({ hasText: name });
     await figure('Refused requests').getByText('none since the start').waitFor();
     const session = await initialize(gateway.url);
+    await session.request('tools/list'); // the page names only tools that their server has listed
     for (let call = 0; call < 3; call += 1) await session.callTool('test_error_handling', {});
     await figure('Failed calls').getByText('most: test_error_handling of everything-server').waitFor();
     await page.getByText(/^3 of \d+ calls failed in the last 2 min .*, most of test_error_handling\.$/).waitFor();

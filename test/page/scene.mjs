@@ -129,7 +129,10 @@ export async function startScene({ isCalm = false, sessions = 0, args = [] } = {
   const keepCalling = async ([user, name, version, at, pauseMs, instance]) => {
     let client;
     while (!isOver) {
-      client ??= await connect(user, name, version, at, instance).catch(() => undefined);
+      if (client === undefined) {
+        client = await connect(user, name, version, at, instance).catch(() => undefined);
+        await client?.listTools().catch(() => undefined); // the page names the tools that their server has listed
+      }
       const isUsable = await client?.callTool({ name: 'query', arguments: { text: 'invoices' } }).then(
         () => true,
         // A call that fails, such as in a crash, does not end the session.
