@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -26,6 +26,10 @@ function createFolder(options: object = {}, more: object = {}) {
   list(read, write);
   return { folder, config, list, pin: join(folder, 'pins.json') };
 }
+
+/** What `pin` shows of a tool. */
+const shown = (description: string): string =>
+  `  description: ${description}\n  inputSchema: ${JSON.stringify(inputSchema)}\n`;
 
 const run = (...args: readonly string[]): Promise<{ code: number; text: string }> =>
   new Promise((resolve) => {
@@ -68,11 +72,24 @@ test('a tool that changes between two lists is logged once and counted, also ove
 test('a pin file hides new and changed tools, until the command renews it', async () => {
   const { config, list, pin } = createFolder({ pin: 'PIN' });
   writeFileSync(config, readFileSync(config, 'utf8').replace('"PIN"', JSON.stringify(pin)));
-  await expect(startGateway({ args: ['--config', config] })).rejects.toThrow(/pin file .* mcp-gangway pin/);
+  const missing = `The pin file ${pin} does not exist. Write it with: mcp-gangway pin files --config ${config}`;
+  await expect(startGateway({ args: ['--config', config] })).rejects.toThrow(missing);
+  expect(await run('check', '--config-only', '--config', config)).toEqual({
+    code: 2,
+    text: `mcp-gangway: ${missing}\n`,
+  });
   // As it stands in the page.
   const [, command = ''] = /^mcp-gangway (pin .*)$/m.exec(readFileSync(`${root}docs/tools.md`, 'utf8')) ?? [];
   const first = await run(...command.replace('gangway.json', config).split(' '));
-  expect(first).toEqual({ code: 0, text: `new: read\nnew: write\nPinned 2 tools in ${pin}.\n` });
+  expect(first).toEqual({
+    code: 0,
+    text: `new: read\n${shown('Reads a file.')}new: write\n${shown('Writes a file.')}Pinned 2 tools in ${pin}.\n`,
+  });
+  expect((await run('check', '--config-only', '--config', config)).code).toBe(0);
+  expect(await run('pin', 'files', '--check', '--config', config)).toEqual({
+    code: 0,
+    text: 'No tool is new or changed.\n',
+  });
 
   const gateway = await startGateway({ args: ['--config', config] });
   const session = await initialize(gateway.url);
@@ -90,8 +107,15 @@ test('a pin file hides new and changed tools, until the command renews it', asyn
   expect((await other.request('tools/call', { name: 'read' })).messages[0].result.content[0].text).toBe('called read');
   expect((await other.request('tools/call', { name: 'none' })).messages[0].error.data.reason).toBe('unknown_tool');
 
+  const changes = `new: fresh\n${shown('Reads a file.')}changed: write (description)\n${shown('Deletes a file.')}`;
+  const before = readFileSync(pin, 'utf8');
+  expect(await run('pin', 'files', '--check', '--config', config)).toEqual({
+    code: 1,
+    text: `${changes}2 tools are new or changed. Nothing was written; to pin: mcp-gangway pin files --config ${config}\n`,
+  });
+  expect(readFileSync(pin, 'utf8')).toBe(before);
   const second = await run('pin', 'files', '--config', config);
-  expect(second.text).toBe(`new: fresh\nchanged: write (description)\nPinned 3 tools in ${pin}.\n`);
+  expect(second.text).toBe(`${changes}Pinned 3 tools in ${pin}.\n`);
   await waitFor(async () => (await namesOf(session)).length === 3, { what: 'the renewed tools' });
   expect((await session.request('tools/call', { name: 'write' })).messages[0].result).toBeDefined();
 });
@@ -101,7 +125,9 @@ test('a view has a pin file of its own, whose names have the prefixes', async ()
   const pin = join(folder, 'view-pins.json');
   const given = JSON.parse(readFileSync(config, 'utf8'));
   writeFileSync(config, JSON.stringify({ ...given, views: { all: { servers: ['files'], pin } } }));
-  expect((await run('pin', 'all', '--config', config)).text).toContain('new: files__read\nnew: files__write\n');
+  expect((await run('pin', 'all', '--config', config)).text).toMatch(
+    /^new: files__read\n(?: {2}.*\n)+new: files__write\n/,
+  );
   const gateway = await startGateway({ args: ['--config', config] });
   const session = await initialize(gateway.url.replace('/files/', '/all/'));
   expect(await namesOf(session)).toEqual(['files__read', 'files__write']);
@@ -109,6 +135,45 @@ test('a view has a pin file of its own, whose names have the prefixes', async ()
   expect(await namesOf(session)).toEqual(['files__read']);
   const [{ error }] = (await session.request('tools/call', { name: 'files__write' })).messages;
   expect(error.data.reason).toBe('tool_not_pinned');
+});
+
+test('[P8] pin shows long and hostile text of a tool bounded, on one line, without control characters', async () => {
+  const { config, list } = createFolder({ pin: 'pins.json' });
+  list({ name: 'read', description: `a\n\u001b[2J\u202e${'x'.repeat(5_000)}`, inputSchema });
+  const { text } = await run('pin', 'files', '--config', config);
+  const [, line = ''] = text.split('\n');
+  expect(line).toMatch(/^ {2}description: a\\n\\u001b\[2J\\u202ex+… \(the first 4000 of 50\d\d characters\)$/);
+  expect(text.split('\n')).toHaveLength(5);
+});
+
+test('a relative path of a pin file begins at the configuration file, and at the included file that has the server', async () => {
+  const { folder, config } = createFolder({ pin: 'pins.json' });
+  const { mcpServers } = JSON.parse(readFileSync(config, 'utf8'));
+  mkdirSync(join(folder, 'servers.d'));
+  writeFileSync(
+    join(folder, 'servers.d', 'more.json'),
+    JSON.stringify({ mcpServers: { more: { ...mcpServers.files, pin: 'more.json.pins' } } }),
+  );
+  writeFileSync(config, JSON.stringify({ mcpServers, views: { all: { servers: ['*'], pin: 'view.pins' } } }));
+  const places = { files: 'pins.json', more: 'servers.d/more.json.pins', all: 'view.pins' };
+  for (const [name, place] of Object.entries(places)) {
+    expect((await run('pin', name, '--config', config)).text).toContain(join(folder, place));
+    expect([place, existsSync(join(folder, place))]).toEqual([place, true]);
+  }
+  expect((await run('check', '--config-only', '--config', config)).code).toBe(0);
+});
+
+test('pin of a server that does not start shows its last output, as check does', async () => {
+  const { config } = createFolder();
+  const args = ['-e', 'console.error("no database"); process.exit(1)'];
+  writeFileSync(
+    config,
+    JSON.stringify({ mcpServers: { files: { command: process.execPath, args, pin: 'pins.json' } } }),
+  );
+  const { code, text } = await run('pin', 'files', '--config', config);
+  expect(text).toMatch(/The pin file was not written: files: .*The server exited with code 1/);
+  expect(text).toMatch(/\n {8}\| no database\n/);
+  expect(code).toBe(1);
 });
 
 test('pin says what is wrong', async () => {

@@ -1,17 +1,26 @@
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { NamedItem } from '../../core/backend/filter-rules.ts';
+import { escapeControlCharacters } from '../../core/backend/stdio/pipes/printable.ts';
+import { parseBounded } from '../../core/protocol/json.ts';
+import { definingMembers } from '../../core/protocol/tool-definition.ts';
+import { isObject } from '../../core/util/is-object.ts';
 import { type Features, needed } from '../features/gateway-features.ts';
 import type { PinChanges } from '../features/servers.ts';
+import { pinCommand } from '../servers/run-server.ts';
 import { tryServer } from './check/check-command.ts';
+import { failureText } from './check/render-check.ts';
 import { failed, misconfigured } from './exit-codes.ts';
 import type { Outcome } from './servers-command.ts';
 
 type Checked = Extract<Configuration, { readonly config: GatewayConfig }>;
 
-/** Writes the pin file of a server or view (`mcp-gangway pin`), and says what has changed. */
+/**
+ * Writes the pin file of a server or view (`mcp-gangway pin`), and shows the new and changed tools. With `--check`, only
+ * shows them.
+ */
 export async function pinTools(
-  { config, word }: Checked,
+  { config, word, file: configFile, flags }: Checked,
   features: Features,
   environment: Environment,
 ): Promise<Outcome> {
@@ -26,9 +35,23 @@ export async function pinTools(
     return refuse(`${name} has no pin file. Set "pin" in its entry to the path of the file.`, misconfigured);
   try {
     const tools = await toolsOf(server, config, features, environment);
-    return { stdout: describe(needed(features.definitions, 'pin').writePins(file, name, tools), file), exitCode: 0 };
+    const pins = needed(features.definitions, 'pin').preparePins(file, name, tools);
+    const shown = describe(pins, new Map(tools.map((tool) => [tool.name, tool.text])));
+    if (flags.has('--check')) {
+      const count = pins.added.length + pins.changed.length;
+      const end =
+        count === 0
+          ? 'No tool is new or changed.'
+          : `${countOf(count)} new or changed. Nothing was written; to pin: ${pinCommand(name, configFile)}`;
+      return { stdout: `${shown}${end}\n`, exitCode: count === 0 ? 0 : failed };
+    }
+    pins.write();
+    return {
+      stdout: `${shown}Pinned ${pins.pinned} ${pins.pinned === 1 ? 'tool' : 'tools'} in ${file}.\n`,
+      exitCode: 0,
+    };
   } catch (cause) {
-    return refuse(`The pin file was not written: ${(cause as Error).message}`, failed);
+    return refuse(`The pin file was not written: ${(cause as Error).message.trimEnd()}`, failed);
   }
 }
 
@@ -41,7 +64,7 @@ async function toolsOf(
 ): Promise<NamedItem[]> {
   const listOf = async (each: ServerConfig, look: 'listed' | 'shown'): Promise<NamedItem[]> => {
     const checked = await tryServer(each, config, features, environment, look);
-    if (!checked.isFine) throw new Error(`${each.name}: ${checked.failure.message}`);
+    if (!checked.isFine) throw new Error(failureText(each.name, checked.failure));
     return [...(checked.findings.items?.tools.values() ?? [])];
   };
   if (server.address?.transport !== 'view') return listOf({ ...server, pin: undefined }, 'listed');
@@ -54,15 +77,37 @@ async function toolsOf(
   return tools;
 }
 
-function describe({ pinned, added, removed, changed }: PinChanges, file: string): string {
+const countOf = (tools: number): string => (tools === 1 ? '1 tool is' : `${tools} tools are`);
+
+/** What is different, with the whole definition of each new and changed tool: the hashes in the file show nothing. */
+function describe({ added, removed, changed }: PinChanges, texts: ReadonlyMap<string, Buffer>): string {
+  const definition = (tool: string): string[] => describeTool(texts.get(tool));
   const lines = [
-    ...added.map((tool) => `new: ${printable(tool)}`),
-    ...removed.map((tool) => `removed: ${printable(tool)}`),
-    ...changed.map(({ tool, members }) => `changed: ${printable(tool)} (${members.join(', ')})`),
-    `Pinned ${pinned} ${pinned === 1 ? 'tool' : 'tools'} in ${file}.`,
+    ...added.flatMap((tool) => [`new: ${shortened(tool)}`, ...definition(tool)]),
+    ...removed.map((tool) => `removed: ${shortened(tool)}`),
+    ...changed.flatMap(({ tool, members }) => [
+      `changed: ${shortened(tool)} (${members.join(', ')})`,
+      ...definition(tool),
+    ]),
   ];
-  return `${lines.join('\n')}\n`;
+  return lines.map((line) => `${line}\n`).join('');
 }
 
-/** A server chooses the names of its tools, and a terminal obeys control characters. */
-const printable = (name: string): string => JSON.stringify(name).slice(1, -1);
+/** The most characters of a member that are shown. A longer text is shown with its length (P8). */
+const maxShown = 4_000;
+
+function describeTool(text: Buffer | undefined): string[] {
+  const tool = text === undefined ? undefined : parseBounded(text, text.length);
+  if (!isObject(tool)) return [];
+  return definingMembers
+    .filter((member) => tool[member] !== undefined)
+    .map((member) => `  ${member}: ${shortened(tool[member])}`);
+}
+
+/** Text of a server as compact JSON, of bounded length. A terminal obeys control characters, so they are escaped. */
+function shortened(value: unknown): string {
+  const json = JSON.stringify(value);
+  const text = typeof value === 'string' ? json.slice(1, -1) : json;
+  const end = text.length > maxShown ? `… (the first ${maxShown} of ${text.length} characters)` : '';
+  return `${escapeControlCharacters(Buffer.from(text.slice(0, maxShown)))}${end}`;
+}

@@ -24,6 +24,7 @@ import { endSignals } from './end-on-signals.ts';
 import { failed, misconfigured } from './exit-codes.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
+import { pinFaults } from './pin-faults.ts';
 import { serveUntilSignal } from './serve-command.ts';
 import type { PackageOf } from './servers-command.ts';
 
@@ -97,6 +98,12 @@ export async function runCommand(features: Features): Promise<void> {
     prepareStarter(process.env);
     const print = (line: string): unknown => process.stdout.write(`${line}\n`);
     process.exitCode = await upgradePackages(configuration, features, process.env, print);
+    return;
+  }
+  const unreadable = command === 'serve' || flags.has('--config-only') ? pinFaults(configuration, features) : [];
+  if (unreadable.length > 0) {
+    for (const fault of unreadable) process.stderr.write(`mcp-gangway: ${fault}\n`);
+    process.exitCode = command === 'serve' ? failed : misconfigured;
     return;
   }
   if (command === 'check' && flags.has('--config-only')) {

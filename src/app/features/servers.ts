@@ -123,10 +123,13 @@ export interface FiltersFeature {
 export interface DefinitionsFeature {
   /** Reports tools whose definition differs from that of an earlier list. */
   watch(options: WatchedTools): CreateInterceptor;
-  /** Opens a pin file. Throws an error for the operator if it cannot be read. */
-  openPins(path: string): PinnedTools;
-  /** Writes a pin file. Throws if that is not possible. */
-  writePins(path: string, server: string, tools: Iterable<NamedItem>): PinChanges;
+  /**
+   * Opens a pin file. Throws an error for the operator if it cannot be read.
+   * @param command what writes the file, for the error
+   */
+  openPins(path: string, command: string): PinnedTools;
+  /** Compares tools with a pin file, which may not exist yet. Throws if that is not possible. */
+  preparePins(path: string, server: string, tools: Iterable<NamedItem>): PreparedPins;
 }
 
 /** A server whose tools are watched. */
@@ -146,6 +149,12 @@ export interface PinChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly { readonly tool: string; readonly members: readonly string[] }[];
+}
+
+/** A new pin file that is not written yet. */
+export interface PreparedPins extends PinChanges {
+  /** Throws if the file cannot be written. */
+  write(): void;
 }
 
 /** Several servers as one backend (docs/views.md). */

@@ -297,14 +297,23 @@ const upstreamTokensOf = (
 ): UpstreamTokens | undefined =>
   identity && needed(upstreamIdentity, '"identity" of a server').tokensOf(name, identity, emit);
 
+/**
+ * The command that writes the pin file of a server or view.
+ * @param file the configuration file; undefined for a server on the command line
+ */
+export const pinCommand = (name: string, file: string | undefined): string =>
+  `mcp-gangway pin ${name} ${file === undefined ? 'with the same options' : `--config ${file}`}`;
+
 /** The interceptors by which clients see and call only what a server's options allow; none if they allow everything. */
 export const filterInterceptors = (
-  options: FilterOptions,
+  options: FilterOptions & { readonly name: string },
   { filters, definitions }: Features,
 ): readonly CreateInterceptor[] =>
   isUnfiltered(options)
     ? []
     : needed(filters, 'filters of tools and prompts').interceptorsOf(
         options,
-        options.pin === undefined ? undefined : needed(definitions, 'pin files').openPins(options.pin),
+        options.pin === undefined
+          ? undefined
+          : needed(definitions, 'pin files').openPins(options.pin, pinCommand(options.name, '<file>')),
       );

@@ -63,6 +63,6 @@ export const filterOptions = {
     { secrets: 'arguments' },
   ),
   pin: fileOption(
-    'Pin file, which mcp-gangway pin writes. Clients see and call only tools whose definition is the pinned one.',
+    'Pin file, which mcp-gangway pin writes. Clients see and call only tools whose definition is the pinned one. In a file, a relative path begins at the folder of that file.',
   ),
 };

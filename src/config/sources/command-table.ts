@@ -59,7 +59,10 @@ export const commands = {
   check: {
     takesOptions: true,
     flags: [
-      flagOf('--config-only', 'Check only the configuration, and start nothing. With --json, no servers are listed.'),
+      flagOf(
+        '--config-only',
+        'Check only the configuration and its pin files, and start nothing. With --json, no servers are listed.',
+      ),
       flagOf('--json', 'Print one JSON object instead of text.'),
     ],
     overview: ['check | health [same arguments]', 'check servers; a running gateway'],
@@ -159,7 +162,7 @@ Docs: ${docsPage('reference/configuration.md')}`,
   pin: {
     takesOptions: true,
     example: 'git',
-    flags: [],
+    flags: [flagOf('--check', 'Write nothing. The exit code is 1 if a tool is new or changed.')],
     help: `Writes the pin file of a server or view. Clients then see and call only tools
 whose definition stays as it is now.
 
@@ -168,8 +171,16 @@ Usage:
 
 The option pin of the server names the file. The command starts the server, or
 the servers of the view, and prints what is different from the file before:
-new, removed and changed tools. Review them. A gateway that runs uses the new
-file a second later.
+new and changed tools with their whole text, and removed ones. Review them, best
+with --check before the file is written. A gateway that runs uses the new file a
+second later.
+
+Options:
+{flags}
+
+Exit code: 0 if the file was written or, with --check, no tool is new or changed;
+1 if the server does not start, or --check found such a tool; 2 if the
+configuration is invalid.
 
 Docs: ${docsPage('tools.md')}`,
   },

@@ -1,8 +1,8 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { isObject } from '../../core/util/is-object.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
-import { options } from '../options/option-names.ts';
+import { defaultsBranch, options } from '../options/option-names.ts';
 import { viewLeaves } from '../options/options.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';
 import { expandWhole } from './expand-variables.ts';
@@ -53,6 +53,7 @@ export function readConfigFile(text: string, file: string, context: FileContext)
   const root = readRoot(text, file, context);
   if (root === undefined) return { given, servers: [], views: [], included: [] };
   readBranch(root, '', `${file}: `, { given, known, references: context, report });
+  placePin(given, file, `${defaultsBranch}.pin`);
   for (const key of Object.keys(root).filter((each) => ignoredRootKeys.includes(each))) {
     const why =
       key === 'inputs'
@@ -71,6 +72,14 @@ export function readConfigFile(text: string, file: string, context: FileContext)
   if (servers.length === 0 && isComplete)
     report(memberPath(`${file}: `, 'include'), 'includes no enabled server; add one, or correct the path');
   return { given, servers, views: readViews(root, file, context), included: files };
+}
+
+/** A relative path of a pin file begins at the folder of the file that names it, as those of `include` do. */
+function placePin(given: Map<string, GivenValue>, file: string, key = 'pin'): Map<string, GivenValue> {
+  const pin = given.get(key);
+  if (typeof pin?.value === 'string' && pin.value !== '')
+    given.set(key, { ...pin, value: resolve(dirname(file), pin.value) });
+  return given;
 }
 
 function readViews(root: Readonly<Record<string, unknown>>, file: string, context: FileContext): ViewEntry[] {
@@ -92,6 +101,7 @@ function readViews(root: Readonly<Record<string, unknown>>, file: string, contex
       report(at, 'must be a list of server names, or an object such as { "servers": ["a", "b"], "separator": "_" }');
       return [];
     }
+    placePin(given, file);
     return [{ name, path: at, given }];
   });
 }
@@ -220,5 +230,8 @@ function readServers(
   for (const [name, entry] of entries) if (isDisabled(entry)) context.onDisabled?.(name);
   const enabled = entries.filter(([, entry]) => !isDisabled(entry));
   if (enabled.length === 0 && !isOptional) report(path, 'has no enabled server; add one, or remove "disabled": true');
-  return enabled.map(([name, entry]) => readServerEntry(name, entry, memberPath(path, name), context));
+  return enabled.map(([name, entry]) => {
+    const read = readServerEntry(name, entry, memberPath(path, name), context);
+    return { ...read, given: placePin(new Map(read.given), file) };
+  });
 }

@@ -1,5 +1,5 @@
 import type { DefinitionsFeature } from '../../app/features/servers.ts';
 import { watchDefinitions } from './definition-watch.ts';
-import { openPins, writePins } from './pin-file.ts';
+import { openPins, preparePins } from './pin-file.ts';
 
-export const definitions: DefinitionsFeature = { watch: watchDefinitions, openPins, writePins };
+export const definitions: DefinitionsFeature = { watch: watchDefinitions, openPins, preparePins };

@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import type { PinChanges } from '../../app/features/servers.ts';
+import { resolve } from 'node:path';
+import type { PreparedPins } from '../../app/features/servers.ts';
 import type { NamedItem, PinnedTools } from '../../core/backend/filter-rules.ts';
 import {
   changedMembers,
@@ -8,6 +9,7 @@ import {
   type ToolDefinition,
 } from '../../core/protocol/tool-definition.ts';
 import { isObject } from '../../core/util/is-object.ts';
+import { errorCodeOf } from '../../core/util/text/error-code.ts';
 
 /** The definitions of the pinned tools, by name. */
 type Pins = ReadonlyMap<string, ToolDefinition>;
@@ -21,11 +23,12 @@ const maxHidden = 1_000;
 /**
  * The tools of a pin file: those whose definition is still the pinned one may be seen and called. A changed file counts
  * within a second. If it cannot be read any more, the last pins stay.
+ * @param command what writes the file, for the error
  * @throws an error for the operator if the file cannot be read
  */
-export function openPins(path: string): PinnedTools {
+export function openPins(path: string, command: string): PinnedTools {
   let state = stateOf(path);
-  let pins = readPins(path);
+  let pins = readPins(path, command);
   let lookedAt = performance.now();
   const hidden = new Set<string>();
   const current = (): Pins => {
@@ -34,7 +37,7 @@ export function openPins(path: string): PinnedTools {
     const now = stateOf(path);
     if (now === state || now === undefined) return pins;
     try {
-      pins = readPins(path);
+      pins = readPins(path, command);
       state = now;
     } catch {
       // The file is being written. The next look reads it.
@@ -63,20 +66,18 @@ const stateOf = (path: string): string | undefined => {
   return found && `${found.ino} ${found.size} ${found.mtimeMs}`;
 };
 
-function readPins(path: string): Pins {
+function readPins(path: string, command: string): Pins {
+  const named = `The pin file ${resolve(path)}`;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new Error(
-      `The pin file ${path} cannot be read: ${(cause as Error).message}. Write it with mcp-gangway pin.`,
-      {
-        cause,
-      },
-    );
+    const isMissing = errorCodeOf(cause) === 'ENOENT';
+    const why = isMissing ? 'does not exist' : `cannot be read: ${(cause as Error).message}`;
+    throw new Error(`${named} ${why}. Write it with: ${command}`, { cause });
   }
   const tools = toolsIn(text);
-  if (tools === undefined) throw new Error(`The pin file ${path} is not valid. Write it again with mcp-gangway pin.`);
+  if (tools === undefined) throw new Error(`${named} is not valid. Write it again with: ${command}`);
   return tools;
 }
 
@@ -99,10 +100,10 @@ const isDefinition = (value: unknown): value is ToolDefinition =>
   );
 
 /**
- * Writes the pin file of these tools as a whole, and returns what is different from the file before.
- * @throws if the file cannot be written
+ * Finds what the pin file of these tools changes, and returns it with what writes the file as a whole.
+ * @throws if the file before cannot be read
  */
-export function writePins(path: string, server: string, tools: Iterable<NamedItem>): PinChanges {
+export function preparePins(path: string, server: string, tools: Iterable<NamedItem>): PreparedPins {
   const before: Pins = (stateOf(path) !== undefined && toolsIn(readFileSync(path, 'utf8'))) || new Map();
   const after = new Map<string, ToolDefinition>();
   for (const item of tools) {
@@ -111,8 +112,6 @@ export function writePins(path: string, server: string, tools: Iterable<NamedIte
   }
   const entries = [...after].sort(([a], [b]) => (a < b ? -1 : 1));
   const text = JSON.stringify({ server, tools: Object.fromEntries(entries) }, undefined, 2);
-  writeFileSync(`${path}.new`, `${text}\n`);
-  renameSync(`${path}.new`, path);
   const changed = [...after].map(([tool, definition]) => ({
     tool,
     members: changedMembers(before.get(tool) ?? definition, definition),
@@ -122,5 +121,9 @@ export function writePins(path: string, server: string, tools: Iterable<NamedIte
     added: [...after.keys()].filter((tool) => !before.has(tool)),
     removed: [...before.keys()].filter((tool) => !after.has(tool)),
     changed: changed.filter(({ members }) => members.length > 0),
+    write() {
+      writeFileSync(`${path}.new`, `${text}\n`);
+      renameSync(`${path}.new`, path);
+    },
   };
 }

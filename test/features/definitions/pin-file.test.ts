@@ -1,9 +1,17 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readToolDefinition } from '../../../src/core/protocol/tool-definition.ts';
-import { openPins, writePins } from '../../../src/features/definitions/pin-file.ts';
+import { openPins, preparePins } from '../../../src/features/definitions/pin-file.ts';
+
+const command = 'mcp-gangway pin s --config g.json';
+
+function writePins(...given: Parameters<typeof preparePins>) {
+  const { write, ...changes } = preparePins(...given);
+  write();
+  return changes;
+}
 
 const item = (name: string, tool: object) => ({ name, text: Buffer.from(JSON.stringify({ name, ...tool })) });
 
@@ -18,7 +26,7 @@ test('a tool is allowed as long as each member that defines it is the pinned one
   const annotations = { readOnlyHint: true };
   const pinned = { description: 'a', inputSchema: { type: 'object', properties: { x: {}, y: {} } }, annotations };
   writePins(path, 's', [item('t', pinned)]);
-  const pins = openPins(path);
+  const pins = openPins(path, command);
   expect(pins.allows(item('t', pinned))).toBe(true);
   const reordered = { type: 'object', properties: { y: {}, x: {} } };
   expect(pins.allows(item('t', { ...pinned, inputSchema: reordered, _meta: { at: 1 } }))).toBe(true);
@@ -47,8 +55,16 @@ test('the file has no text of a tool; one that is not valid is refused', () => {
   expect(writePins(path, 's', [item('u', {})])).toMatchObject({ added: ['u'], removed: ['t'] });
   for (const text of ['', '[]', '{"tools":[]}', '{"tools":{"t":{"name":"x"}}}', '{"tools":{"t":{"title":1}}}']) {
     writeFileSync(path, text);
-    expect(() => openPins(path)).toThrow(/not valid/);
+    expect(() => openPins(path, command)).toThrow(/not valid/);
   }
+});
+
+test('the error of a missing file has its whole path and the whole command; comparing alone writes nothing', () => {
+  const path = createFile();
+  expect(preparePins(path, 's', [item('t', {})])).toMatchObject({ added: ['t'] });
+  const expected = `The pin file ${path} does not exist. Write it with: ${command}`;
+  expect(() => openPins(path, command)).toThrow(expected);
+  expect(() => openPins(relative(process.cwd(), path), command)).toThrow(expected);
 });
 
 test('[P8] a tool that is no object, or is very long, has no definition', () => {

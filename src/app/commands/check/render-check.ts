@@ -1,4 +1,5 @@
 import { escapeControlCharacters } from '../../../core/backend/stdio/pipes/printable.ts';
+import type { ServerUnusableError } from '../../probes/probe-session.ts';
 import { version } from '../../version.ts';
 import type { Advice } from './advice.ts';
 import type { CheckedPolicy, CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
@@ -41,9 +42,7 @@ export function textListener(print: (text: string) => void, hasColors = false): 
 function linesOf(checked: CheckedServer): string {
   const { name } = checked.server;
   if (!checked.isFine) {
-    const { message, output, help } = checked.failure;
-    const lines = [...output.map((line) => `  | ${line}`), ...(help === '' ? [] : [help])];
-    return `FAIL  ${name}: ${message}\n${lines.map((line) => `${indent}${line}\n`).join('')}`;
+    return `FAIL  ${failureText(name, checked.failure)}`;
   }
   const { transport, findings } = checked;
   const { eras, revisions, startMs } = findings;
@@ -56,6 +55,12 @@ function linesOf(checked: CheckedServer): string {
   const line = `OK    ${name}: ${safe(findings.name)}, ${transport}, ${era} ${revisions.join(' and ')}${counts.join('')}, started in ${startMs} ms\n`;
   const from = checked.package === undefined ? '' : `${indent}package: ${safe(checked.package)}\n`;
   return line + from + offered.map(([what, names]) => namesLine(what, names)).join('');
+}
+
+/** Why a server cannot be used, with its last output and the remedy. The text ends with a line break. */
+export function failureText(server: string, { message, output, help }: ServerUnusableError): string {
+  const lines = [...output.map((line) => `  | ${line}`), ...(help === '' ? [] : [help])];
+  return `${server}: ${message}\n${lines.map((line) => `${indent}${line}\n`).join('')}`;
 }
 
 function namesLine(what: string, names: readonly string[]): string {
