@@ -146,6 +146,10 @@ describe('release.yml', () => {
     const build = commandsOf('image').find((run) => run.startsWith('docker buildx build'));
     for (const flag of ['--push', '--sbom=true', '--provenance=mode=max']) expect(build?.split(' ')).toContain(flag);
     expect(commandsOf('image').some((run) => run.includes('--driver docker-container'))).toBe(true);
+    // There is a second image, with uv and Python.
+    expect(build).toContain('--build-arg "WITH_UV=$WITH_UV"');
+    expect(commandsOf('manifest').join()).toContain('--tag "$IMAGE:$NEWEST"');
+    expect(readFileSync(`${root}Dockerfile`, 'utf8')).toMatch(/^ARG WITH_UV=0$/m);
     const { manifest: sign } = jobs;
     expect(sign?.permissions).toHaveProperty('id-token', 'write');
     expect(sign?.needs).toBe('image');
