@@ -64,6 +64,8 @@ export interface EndedCall {
   readonly serverMs: number | undefined;
   /** The part of it for which neither the server nor the gateway is responsible. */
   readonly waitedMs: number;
+  /** True if the answer is a task that the gateway made of the call, which goes on. */
+  readonly isTask?: boolean;
 }
 
 /** A session has failed one of its calls. */

@@ -52,6 +52,14 @@ test('calls are counted by server, and are forgotten after two minutes', () => {
   });
 });
 
+test('a call that has become a task has no response time', () => {
+  const { rates, count } = createRates();
+  for (let call = 0; call < 3; call += 1) count({ ...ended('files', 5_000), isTask: true });
+  expect(rates.recent('files')).toMatchObject({ calls: 3, failures: 0, p95Ms: null, gatewayMs: null });
+  count(ended('files', 3));
+  expect(rates.recent('files').p95Ms).toBeLessThan(10);
+});
+
 test('a response time is known to a few percent, and is never longer than the longest answer', () => {
   const { rates, count } = createRates();
   for (let call = 0; call < 95; call += 1) count(ended('files', 3));

@@ -188,7 +188,7 @@ export class Answer implements OpeningAnswer {
   continueAs(continuation: Continuation, response: Message): void {
     this.#missing -= 1;
     this.#respond(response, 200);
-    this.#options.report?.answered(response);
+    this.#options.report?.becameTask(response);
     this.#continuation = continuation;
   }
 

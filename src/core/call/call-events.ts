@@ -65,6 +65,8 @@ export interface EndedCall {
    * client (usually of a person or a model), or was being started.
    */
   readonly waitedMs: number;
+  /** True if the answer is a task that the gateway made of the call, which goes on. */
+  readonly isTask?: boolean;
   /** The bytes of the request; 0 if the request is not kept. */
   readonly bytesIn: number;
   /** The bytes of the server's response; 0 for a fault. */

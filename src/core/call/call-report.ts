@@ -59,6 +59,7 @@ export class CallReport implements EndedCall {
   durationMs = 0;
   serverMs: number | undefined;
   waitedMs = 0;
+  isTask = false;
   readonly #telemetry: CallTelemetry;
   readonly #startedAt: number;
   #sentAt: number | undefined;
@@ -141,6 +142,12 @@ export class CallReport implements EndedCall {
     const fault = readGatewayFault(response);
     if (fault !== undefined) return this.failed(fault.reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);
+  }
+
+  /** The client has a task in the place of an answer of the server. */
+  becameTask({ text }: Message): void {
+    this.isTask = true;
+    this.#end(ok, text.length);
   }
 
   failed(reason: Reason): void {

@@ -41,6 +41,15 @@ describe('the outcome of a call', () => {
   });
 });
 
+it('a call whose client has a task says so', () => {
+  const events: CallEvent[] = [];
+  const origin = { server: 's', era: 'modern', principal: undefined } as const;
+  const call = new CallReport({ emit: (event) => void events.push(event), wantsNames: false }, origin);
+  call.becameTask(response);
+  call.answered(response);
+  expect(events).toMatchObject([{ type: 'call-ended', outcome: { kind: 'ok' }, isTask: true }]);
+});
+
 describe('the time of a call', () => {
   it('is without waits: of the server until its response is read, of the gateway before and after', () => {
     const { call, pass, times } = open();

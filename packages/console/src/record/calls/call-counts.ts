@@ -22,14 +22,15 @@ export class CallCounts {
 
   /**
    * Adds a call. Its response time covers gateway and server, without time that neither is responsible for
-   * (`EndedCall.waitedMs`). A call without an answer of the server has no response time.
+   * (`EndedCall.waitedMs`). A call without an answer of the server has no response time, and one
+   * that has become a task has none yet.
    * @param isMeasured false if its response time says nothing about the server
    */
-  count({ durationMs, serverMs, waitedMs, outcome: { kind } }: EndedCall, isMeasured: boolean): void {
+  count({ durationMs, serverMs, waitedMs, outcome: { kind }, isTask = false }: EndedCall, isMeasured: boolean): void {
     this.calls += 1;
     if (kind !== 'ok' && kind !== 'left') this.failures += 1;
     const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
-    if (!isAnswered || !isMeasured) return;
+    if (!isAnswered || !isMeasured || isTask) return;
     if (serverMs !== undefined) {
       this.gatewayMs += Math.max(0, durationMs - waitedMs - serverMs);
       this.gatewayCalls += 1;
