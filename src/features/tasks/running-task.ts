@@ -1,6 +1,6 @@
 import type { Continuation } from '../../core/call/answer.ts';
 import type { FaultData } from '../../core/call/call-answer.ts';
-import type { Reason } from '../../core/protocol/faults.ts';
+import { deniesReaching, type Reason } from '../../core/protocol/faults.ts';
 import { scalarAt, scanObject, valueAt } from '../../core/protocol/json.ts';
 import { formatObject, putMembers } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
@@ -69,6 +69,8 @@ export class RunningTask implements Continuation {
   #newsTimer: NodeJS.Timeout | undefined;
   /** The point that the store has. */
   #storedPoint: string | undefined;
+  /** True if another instance has sent the call. */
+  #isFollowed = false;
 
   constructor(id: string, facts: TaskFacts, host: RunningTaskHost) {
     this.id = id;
@@ -103,6 +105,7 @@ export class RunningTask implements Continuation {
   /** Goes on with the call of a task that another instance has begun. */
   async goOn(call: TaskCall, { facts, text }: TaskRecord): Promise<void> {
     this.attach(call);
+    this.#isFollowed = true;
     const { point, round } = facts;
     this.#storedPoint = point;
     if (round !== undefined) {
@@ -122,6 +125,7 @@ export class RunningTask implements Continuation {
   /** Sends the request again from its beginning, once. */
   async restart(): Promise<void> {
     const { request } = this.#call as TaskCall;
+    this.#isFollowed = false;
     this.#facts = { ...this.#facts, isRerun: true, mayRunAgain: false, point: undefined };
     // Stored first: an instance that takes the task over must not send the call once more.
     if (!(await this.#host.store())) return this.failLost('outcome_unknown');
@@ -150,8 +154,11 @@ export class RunningTask implements Continuation {
     this.#end('completed', valueAt(response.text, ['result']));
   }
 
-  fault(reason: Reason, data?: FaultData): void {
+  fault(cause: Reason, data?: FaultData): void {
     if (this.isOver) return;
+    // Whoever could not read on knows nothing of what another instance has sent.
+    const isUntrue = this.#isFollowed && cause !== 'draining' && deniesReaching(cause);
+    const reason = isUntrue ? 'outcome_unknown' : cause;
     const { mayRunAgain, isKept, rounds = 0, isRerun } = this.#facts;
     if (reason !== 'outcome_unknown' && reason !== 'draining') return this.#end('failed', errorOf(reason, data));
     // A session that ends says so of a request that its server has not got.

@@ -243,6 +243,20 @@ describe('[P3] a task whose instance is lost', () => {
     await waitFor(() => (b.followed.length === 1 ? true : undefined));
   });
 
+  it('[P3] is not said to have been refused if the instance that reads on cannot', async () => {
+    const { start, lose } = createInstances();
+    const [a, b] = [start('a'), start('b')];
+    a.call.point = () => 'here';
+    const id = ids(await a.begin());
+    await waitFor(async () => ((await b.tasks.find(id, ada))?.facts.point === 'here' ? true : undefined));
+    lose('a');
+    await b.tasks.find(id, ada, b.open);
+    await waitFor(() => (b.followed.length === 1 ? true : undefined));
+    b.opened[0]?.fault('store_unavailable');
+    await waitFor(() => (b.tasks.running === 0 ? true : undefined));
+    expect(textOf(await b.tasks.find(id, ada))).toMatchObject({ data: { reason: 'outcome_unknown' } });
+  });
+
   it('is left by an owner that comes back after another one has gone on with it', async () => {
     const { start, lose } = createInstances();
     const [a, b] = [start('a'), start('b')];
