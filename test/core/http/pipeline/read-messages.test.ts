@@ -7,7 +7,8 @@ const modern =
   '{"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}';
 const bom = '\ufeff';
 
-const read = (text: string, version?: string) => readMessages(Buffer.from(text), 5, version);
+/** A small text, too, is read in a later turn if this one has had enough work. */
+const read = async (text: string, version?: string) => readMessages(Buffer.from(text), 5, version);
 
 describe('a text of a client', () => {
   it.each([
@@ -24,12 +25,12 @@ describe('a text of a client', () => {
       null,
     ],
     ['more messages than a batch may have', `[${Array(101).fill(ping).join(',')}]`, 'batch_too_large', null],
-  ])('is refused: %s', (_, text, reason, id) => {
-    expect(read(text)).toEqual({ ok: false, reason, id });
+  ])('is refused: %s', async (_, text, reason, id) => {
+    expect(await read(text)).toEqual({ ok: false, reason, id });
   });
 
-  it('is refused under the id of its message, if that could be read', () => {
-    expect(read('{"jsonrpc":"1.0","id":7,"method":"ping"}')).toMatchObject({ ok: false, id: 7 });
+  it('is refused under the id of its message, if that could be read', async () => {
+    expect(await read('{"jsonrpc":"1.0","id":7,"method":"ping"}')).toMatchObject({ ok: false, id: 7 });
   });
 
   it.each([
@@ -40,38 +41,39 @@ describe('a text of a client', () => {
     ['initialize in a batch', `[${ping},${initialize}]`, { isBatch: true, initialize: { method: 'initialize' } }],
     ['initialize as a notification', '{"jsonrpc":"2.0","method":"initialize"}', { initialize: undefined }],
     ['a modern message', modern, { id: 3, modern: { isModern: true } }],
-  ])('is read: %s', (_, text, result) => {
-    expect(read(text)).toMatchObject({ ok: true, ...result });
+  ])('is read: %s', async (_, text, result) => {
+    expect(await read(text)).toMatchObject({ ok: true, ...result });
   });
 
-  it('is modern if a header says so', () => {
-    expect(read(ping, '2026-07-28')).toMatchObject({ modern: { id: 1 } });
-    expect(read(ping, '2025-11-25')).toMatchObject({ modern: undefined });
+  it('is modern if a header says so', async () => {
+    expect(await read(ping, '2026-07-28')).toMatchObject({ modern: { id: 1 } });
+    expect(await read(ping, '2025-11-25')).toMatchObject({ modern: undefined });
   });
 
   it.each(['2026-07-28', '2027-01-01', '1999-01-01'])(
     'is never modern if it is initialize, under a header of %s',
-    (version) => {
-      expect(read(initialize, version)).toMatchObject({ modern: undefined, initialize: { id: 2 } });
+    async (version) => {
+      expect(await read(initialize, version)).toMatchObject({ modern: undefined, initialize: { id: 2 } });
     },
   );
 
-  it('is modern if it is initialize with the fields of that era, which has removed it', () => {
+  it('is modern if it is initialize with the fields of that era, which has removed it', async () => {
     const removed = modern.replace('ping', 'initialize');
-    expect(read(removed)).toMatchObject({ modern: { method: 'initialize' } });
-    expect(read(removed, '2025-11-25')).toMatchObject({ modern: { method: 'initialize' } });
+    expect(await read(removed)).toMatchObject({ modern: { method: 'initialize' } });
+    expect(await read(removed, '2025-11-25')).toMatchObject({ modern: { method: 'initialize' } });
   });
 
-  it('is a modern batch, even of initialize, if a header says so', () => {
-    expect(read(`[${initialize}]`, '2026-07-28')).toMatchObject({ ok: false, reason: 'modern_batch' });
+  it('is a modern batch, even of initialize, if a header says so', async () => {
+    expect(await read(`[${initialize}]`, '2026-07-28')).toMatchObject({ ok: false, reason: 'modern_batch' });
   });
 
-  it('has no byte order mark left in front, which is no JSON', () => {
-    expect(read(`${bom}${ping}`)).toMatchObject({ ok: false });
+  it('has no byte order mark left in front, which is no JSON', async () => {
+    expect(await read(`${bom}${ping}`)).toMatchObject({ ok: false });
   });
 
   it('[P8] is read later if it is large', async () => {
-    const large = read(`{"jsonrpc":"2.0","id":9,"method":"x","params":{"a":"${'a'.repeat(2 ** 20)}"}}`);
+    const text = `{"jsonrpc":"2.0","id":9,"method":"x","params":{"a":"${'a'.repeat(2 ** 20)}"}}`;
+    const large = readMessages(Buffer.from(text), 5);
     expect(large).toBeInstanceOf(Promise);
     expect(await large).toMatchObject({ ok: true, id: 9 });
   });
