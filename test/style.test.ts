@@ -74,7 +74,7 @@ const isPeerFolder = (path: string): boolean =>
 const readersOfOwnTexts: ReadonlySet<string> = new Set([
   'src/config/servers/signing-key.ts',
   'src/features/remote/streamable-http/resume-state.ts',
-  'src/features/eras/keys/request-state.ts',
+  'src/core/keys/request-state.ts',
   'src/features/eras/modern-on-legacy/rounds/parked-call.ts',
   'src/features/eras/modern-on-legacy/rounds/round-outcome.ts',
   'src/features/eras/modern/changes/peer-announcements.ts',
@@ -166,7 +166,7 @@ describe('[P8] no value of a peer is built without a limit', () => {
 
   test.each([
     ['parseOwn(text)', 'src/core/backend/x.ts', 1],
-    ['parseOwn(text)', 'src/features/eras/keys/request-state.ts', 0],
+    ['parseOwn(text)', 'src/core/keys/request-state.ts', 0],
     ['const { parse } = JSON;', 'src/features/eras/modern/x.ts', 1],
     ["JSON['parse'](text)", 'src/features/eras/x.ts', 1],
     ['texts.map(JSON.parse)', 'src/core/call/x.ts', 1],

@@ -5,6 +5,7 @@ import type { OpenBackend } from '../../src/core/backend/backend.ts';
 import { Answer, modernPolicy } from '../../src/core/call/answer.ts';
 import { LiveTarget } from '../../src/core/call/live-target.ts';
 import { CredentialMarks } from '../../src/core/keys/credential-marks.ts';
+import { RequestStates } from '../../src/core/keys/request-state.ts';
 import { configuredKeys } from '../../src/core/keys/state-keys.ts';
 import { readOne } from '../../src/core/protocol/message/message.ts';
 import { type Envelope, readEnvelope } from '../../src/core/protocol/modern/envelope.ts';
@@ -17,7 +18,6 @@ import type { SessionTelemetry } from '../../src/core/session/session-events.ts'
 import { keyFromId } from '../../src/core/session/session-key.ts';
 import { createMemoryStore } from '../../src/core/store/memory/memory-store.ts';
 import { reportFaultsTo } from '../../src/core/util/boundary.ts';
-import { RequestStates } from '../../src/features/eras/keys/request-state.ts';
 import { openEitherEra } from '../../src/features/eras/legacy-on-modern/open-either-era.ts';
 import type { ModernServerAccess } from '../../src/features/eras/legacy-on-modern/server-side.ts';
 import { Translator } from '../../src/features/eras/legacy-on-modern/translator.ts';
@@ -346,7 +346,7 @@ const inGroup = subject(
     const groups = new Groups({
       ...{ sessions, records: store.sessions, changes: store.changes, values: store.values },
       ...{ server: serverOf(open), isolation: () => 'request', poolMax: 2, version: '1' },
-      states: new RequestStates(keys, () => 0),
+      states: new RequestStates(keys, { now: () => 0 }),
       marks: new CredentialMarks(keys),
       ...{ requestIdleMs: never, settleMs: 1, maxListeners: 100 },
       onFailed: (cause) => void slips.push(cause),

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { type RequestStateBinding, RequestStates } from '../../src/core/keys/request-state.ts';
 import { configuredKeys } from '../../src/core/keys/state-keys.ts';
-import { type RequestStateBinding, RequestStates } from '../../src/features/eras/keys/request-state.ts';
 import { record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 
-const states = new RequestStates(configuredKeys(['a key of these fuzzers, long enough', 'an older one']), () => 999);
+const states = new RequestStates(configuredKeys(['a key of these fuzzers, long enough', 'an older one']), {
+  now: () => 999,
+});
 const part = fc.oneof(fc.string({ unit: 'binary', maxLength: 6 }), fc.constantFrom('', 'a', '"', '","'));
 const binding: fc.Arbitrary<RequestStateBinding> = record({
   principal: record({ issuer: part, subject: part, client: part }),

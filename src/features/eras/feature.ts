@@ -1,5 +1,5 @@
 import type { ErasFeature } from '../../app/features/eras.ts';
-import { RequestStates } from './keys/request-state.ts';
+import { RequestStates } from '../../core/keys/request-state.ts';
 import { anyChange, ChangeThrottle } from './modern/changes/change-throttle.ts';
 import { probeEra } from './modern/era-probe.ts';
 import { probeEraOverHttp } from './modern/http-era-probe.ts';

@@ -4,6 +4,7 @@ import { usesClientCredentials } from '../../config/options/client-credential-op
 import { isolationOf, isRemote, isServedOverHttp, modernIsolationOf } from '../../config/servers/process-sharing.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import { linkIfAny } from '../../core/backend/link/link.ts';
+import type { RequestStates } from '../../core/keys/request-state.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { discoverRequest } from '../../core/protocol/modern/envelope.ts';
 import { anonymous } from '../../core/protocol/principal.ts';
@@ -14,7 +15,6 @@ import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { ModernEndpoint } from './endpoint/modern.ts';
 import { SessionlessEndpoint } from './endpoint/sessionless.ts';
-import type { RequestStates } from './keys/request-state.ts';
 import { openEitherEra } from './legacy-on-modern/open-either-era.ts';
 import { Translator } from './legacy-on-modern/translator.ts';
 import { ListCache } from './modern/list-cache.ts';

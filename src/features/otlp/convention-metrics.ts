@@ -1,11 +1,12 @@
 import type { MetricReading, ServerPlace } from '../../app/features/telemetry.ts';
-import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import type { BackendEnd } from '../../core/backend/backend.ts';
+import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
+import type { CreateInterceptor, Outgoing } from '../../core/backend/link/link.ts';
 import type { OfferedNames } from '../../core/backend/offered-names.ts';
 import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import type { GatewayEvent } from '../../core/ops/gateway-events.ts';
 import { methodLabel } from '../../core/ops/metrics/method-labels.ts';
-import { entryOf, type Reason, type RequestId } from '../../core/protocol/faults.ts';
+import { entryOf } from '../../core/protocol/faults.ts';
 import { errorCodeIn } from '../../core/protocol/json.ts';
 import { newestModern } from '../../core/protocol/known-revisions.ts';
 import { readCallName } from '../../core/protocol/message/call-name.ts';
@@ -255,12 +256,13 @@ interface OperationSink {
   onEnd(ms: number, error: string | undefined): void;
 }
 
-/** Measures the requests of one backend, and its whole life. */
-class OperationTimer extends Interceptor {
+/**
+ * Measures the requests of one backend, and its whole life. There are no more requests than calls, which are limited: a call
+ * that is given up is cancelled at the server.
+ */
+class OperationTimer extends AnswerWatcher<OpenOperation> {
   readonly #sink: OperationSink;
   readonly #openedAt = performance.now();
-  /** No more than calls, which are limited: a call that is given up is cancelled at the server. */
-  readonly #open = new Map<RequestId, OpenOperation>();
 
   constructor(sink: OperationSink) {
     super();
@@ -269,9 +271,9 @@ class OperationTimer extends Interceptor {
 
   override onSend(outgoing: Outgoing): Outgoing {
     const { message } = outgoing;
-    if (message.cancels !== undefined) this.#fail(message.cancels, 'cancelled');
+    if (message.cancels !== undefined) this.lose(message.cancels, 'cancelled');
     if (message.kind === 'request')
-      this.#open.set(message.id as RequestId, {
+      this.note(message, {
         sentAt: performance.now(),
         method: message.method,
         name: readCallName(message),
@@ -279,36 +281,19 @@ class OperationTimer extends Interceptor {
     return outgoing;
   }
 
-  override onSent({ kind, id }: Message, result: Sent): void {
-    if (kind === 'request' && result !== 'sent') this.#open.delete(id as RequestId);
+  protected override onAnswer(answer: Message, operation: OpenOperation): Message {
+    this.#end(operation, responseError(operation.method, answer));
+    return answer;
   }
 
-  override onMessages(messages: readonly Message[]): readonly Message[] {
-    for (const message of this.#open.size === 0 ? [] : messages) {
-      if (message.kind !== 'response' || message.id == null) continue;
-      const operation = this.#open.get(message.id);
-      if (operation === undefined) continue;
-      this.#open.delete(message.id);
-      this.#end(operation, responseError(operation.method, message));
-    }
-    return messages;
+  protected override onLost(operation: OpenOperation, type: string, isSent: boolean): void {
+    if (isSent) this.#end(operation, { type });
   }
 
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
-    for (const id of ids) this.#fail(id, reason);
-    this.passUnanswered(ids, reason, isFinal);
-  }
-
-  override onOver({ reason }: BackendEnd): void {
-    for (const id of [...this.#open.keys()]) this.#fail(id, `server_${reason}`);
+  override onOver(end: BackendEnd): void {
+    super.onOver(end);
+    const { reason } = end;
     this.#sink.onEnd(performance.now() - this.#openedAt, reason === 'closed' ? undefined : `server_${reason}`);
-  }
-
-  #fail(id: RequestId, type: string): void {
-    const operation = this.#open.get(id);
-    if (operation === undefined) return;
-    this.#open.delete(id);
-    this.#end(operation, { type });
   }
 
   #end(operation: OpenOperation, error: OperationError | undefined): void {

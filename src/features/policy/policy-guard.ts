@@ -3,10 +3,11 @@
 import type { PolicyOptions } from '../../app/features/policy.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
 import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
-import { HeldResults } from '../../core/backend/link/held-results.ts';
-import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
+import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
+import type { RequestStateBinding } from '../../core/keys/request-state.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { decidedHeader, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
@@ -26,7 +27,7 @@ import { type ClientFeature, readClientFeatures } from '../../core/protocol/meth
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
 import type { PolicyDecision, PolicyFailure, PolicyPhase } from '../../core/server/server-events.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
-import { ApprovalStates, approvalMs, digestOf, isApprovalState } from './approval-state.ts';
+import { ApprovalStates, approvalMs, bindingOf, isApprovalState } from './approval-state.ts';
 import { type Decision, readDecision } from './decision.ts';
 import type { PolicyClient } from './policy-client.ts';
 import { type AskedRequest, argumentsOf, askedRequest, contentOf, questionText } from './question.ts';
@@ -53,25 +54,21 @@ interface SentRequest {
   readonly asked: AskedRequest;
   readonly content: Buffer | undefined;
   /** Set for a request that its client had approved by a state. */
-  readonly approved: string | undefined;
+  readonly approved: RequestStateBinding | undefined;
   readonly isSeen: boolean;
 }
 
 /** The guard of one backend. */
-export class PolicyGuard extends Interceptor {
+export class PolicyGuard extends AnswerWatcher<SentRequest> {
   readonly #options: PolicyOptions;
   readonly #client: PolicyClient;
   readonly #opening: OpenOptions | undefined;
   readonly #states: ApprovalStates;
   readonly #waiting = new WaitingRequests<HeldRequest>(maxWaiting);
-  readonly #sent = new Map<RequestId, SentRequest>();
   /** The questions of the guard to the client. */
   readonly #questions = new OwnRequests();
   /** What the client of a legacy session can be asked; undefined if it is not known here. */
   #features: ReadonlySet<ClientFeature> | undefined;
-  /** Results that wait for the service. */
-  readonly #results = new HeldResults({ hold: () => this.hold(), release: () => this.release() });
-  #end: BackendEnd | undefined;
 
   constructor(options: PolicyOptions, client: PolicyClient, opening: OpenOptions | undefined) {
     super();
@@ -98,53 +95,35 @@ export class PolicyGuard extends Interceptor {
       this.#noteSent(held, argumentsOf(message));
       return this.#marked(held, message);
     }
-    if (this.#end !== undefined) return 'ended';
+    if (this.hasEnded) return 'ended';
     if (!this.#waiting.hasRoomFor(id, held)) return 'full';
     this.#waiting.set(id, held);
     detach('backend', this.#decide(held), () => this.#refuse(held, 'internal'));
     return 'sent';
   }
 
-  override onSent({ kind, id }: Message, result: Sent): void {
-    if (result !== 'sent' && kind === 'request' && id != null) this.#sent.delete(id);
+  protected override onAnswer(
+    answer: Message,
+    sent: SentRequest,
+    related: RequestIds | undefined,
+  ): Message | undefined {
+    if (!sent.isSeen && sent.approved === undefined) return answer;
+    this.keep(answer, related, this.#decideResult(answer, sent), 'result_unchecked');
+    return undefined;
   }
 
-  override onMessages(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
-    return messages.filter((message) => {
-      if (message.kind !== 'response' || message.id == null) return true;
-      const sent = this.#sent.get(message.id);
-      if (sent === undefined) return true;
-      this.#sent.delete(message.id);
-      if (!sent.isSeen && sent.approved === undefined) return true;
-      this.#holdResult(message, sent, related);
-      return false;
-    });
-  }
-
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
-    for (const id of ids) this.#sent.delete(id);
-    this.passUnanswered(ids, reason, isFinal);
-  }
-
-  /** Results that wait are reported before the end. */
   override onEnd(end: BackendEnd): void {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    this.#sent.clear();
     this.#questions.end(end);
     const undelivered = [...waiting, ...(end.undelivered ?? [])];
-    this.#end = waiting.length === 0 ? end : { ...end, undelivered };
-    this.#passEndWhenDone();
+    super.onEnd(waiting.length === 0 ? end : { ...end, undelivered });
   }
 
-  override onOver(): void {
+  override onOver(end: BackendEnd): void {
+    super.onOver(end);
     this.#waiting.clear();
-    this.#results.clear();
     this.#questions.end(undefined);
-  }
-
-  #passEndWhenDone(): void {
-    if (this.#end !== undefined && this.#results.areNone) this.passEnd(this.#end);
   }
 
   #noteClient(initialize: Message): void {
@@ -173,13 +152,13 @@ export class PolicyGuard extends Interceptor {
     const { server, settings } = this.#options;
     if (!laterResults.has(message.method) || message.kind !== 'request' || !settings.on.has('result')) return outgoing;
     const asked = askedRequest(server, message, this.#senderOf(outgoing));
-    this.#sent.set(message.id as RequestId, { asked, content: undefined, approved: undefined, isSeen: true });
+    this.note(message, { asked, content: undefined, approved: undefined, isSeen: true });
     return outgoing;
   }
 
-  #noteSent({ message, asked }: HeldRequest, content: Buffer | undefined, approved?: string): void {
+  #noteSent({ message, asked }: HeldRequest, content: Buffer | undefined, approved?: RequestStateBinding): void {
     const isSeen = this.#options.settings.on.has('result');
-    if (isSeen || approved !== undefined) this.#sent.set(message.id as RequestId, { asked, content, approved, isSeen });
+    if (isSeen || approved !== undefined) this.note(message, { asked, content, approved, isSeen });
   }
 
   /** The request as it goes on: no guard of the same server asks again. */
@@ -231,8 +210,8 @@ export class PolicyGuard extends Interceptor {
   /** A modern client sends the request again, with its answer. */
   async #decideByState(held: HeldRequest, state: string, content: Buffer | undefined): Promise<void> {
     const { message, asked } = held;
-    const digest = digestOf(asked, content);
-    const opened = await this.#states.open(state, digest);
+    const binding = bindingOf(asked, content);
+    const opened = await this.#states.open(state, binding);
     if (this.#isGone(held)) return;
     const action = scalarAt(message.text, ['params', 'inputResponses', approvalKey, 'action']);
     if (opened === undefined || (!opened.isApproved && action !== 'accept'))
@@ -243,7 +222,7 @@ export class PolicyGuard extends Interceptor {
       inner === undefined
         ? withoutMember(text, ['params', 'requestState'])
         : splice(text, ['params', 'requestState'], JSON.stringify(inner));
-    this.#pass(held, changedMessage(message, text, {}), content, digest);
+    this.#pass(held, changedMessage(message, text, {}), content, binding);
   }
 
   /** Asks the client for an approval, as the server would. */
@@ -258,7 +237,7 @@ export class PolicyGuard extends Interceptor {
       const range = memberRange(message, 'meta', clientCapabilitiesKey);
       const capabilities = range ? message.text.subarray(range.start, range.end) : Buffer.from('{}');
       if (!readClientFeatures(capabilities).has('elicitation')) return this.#refuse(held, 'approval_impossible');
-      const requestState = await this.#states.seal(digestOf(asked, content));
+      const requestState = await this.#states.seal(bindingOf(asked, content));
       if (this.#isGone(held)) return;
       const inputRequests = { [approvalKey]: { method: 'elicitation/create', params: { mode: 'form', ...params } } };
       return this.#answer(
@@ -285,14 +264,14 @@ export class PolicyGuard extends Interceptor {
   }
 
   /** The request goes on to the server. */
-  #pass(held: HeldRequest, message: Message, content: Buffer | undefined, approved?: string): void {
+  #pass(held: HeldRequest, message: Message, content: Buffer | undefined, approved?: RequestStateBinding): void {
     const id = held.message.id as RequestId;
     this.#waiting.delete(id);
     contain('backend', () => {
       this.#noteSent(held, content, approved);
       const marked = this.#marked(held, message);
       if (this.passSend(marked.message, marked.headers) !== 'full') return;
-      this.#sent.delete(id);
+      this.forget(id);
       this.passUnanswered([id], 'server_busy', true);
     });
   }
@@ -306,22 +285,10 @@ export class PolicyGuard extends Interceptor {
   #answer(held: HeldRequest, response: Message): void {
     if (this.#isGone(held)) return;
     this.#waiting.delete(held.message.id as RequestId);
-    queueMicrotask(() => contain('backend', () => this.passMessages([response])));
+    this.answer(response);
   }
 
-  /** Keeps a result until the service has decided about it. Everything else of the server goes on meanwhile. */
-  #holdResult(response: Message, sent: SentRequest, related: RequestIds | undefined): void {
-    const isOver = this.#results.add(response.text.length);
-    const settle = (passed: Message): void => {
-      isOver();
-      contain('backend', () => this.passMessages([passed], related));
-      contain('backend', () => this.#passEndWhenDone());
-    };
-    detach('backend', this.#decideResult(response, sent).then(settle), () =>
-      settle(createFaultResponse('result_unchecked', response.id as RequestId)),
-    );
-  }
-
+  /** The result as the client gets it: the service decides about it. */
   async #decideResult(response: Message, sent: SentRequest): Promise<Message> {
     const id = response.id as RequestId;
     const { asked, content, approved, isSeen } = sent;
@@ -345,13 +312,13 @@ export class PolicyGuard extends Interceptor {
   }
 
   /** The state of a server that asks for input carries the approval of the request, so that nobody is asked again. */
-  async #withState(response: Message, digest: string): Promise<Message> {
+  async #withState(response: Message, binding: RequestStateBinding): Promise<Message> {
     const { text } = response;
     if (scalarAt(text, ['result', 'resultType']) !== 'input_required') return response;
     const inner = scalarAt(text, ['result', 'requestState']);
-    const state = JSON.stringify(
-      await this.#states.seal(digest, { inner: typeof inner === 'string' ? inner : undefined }),
-    );
+    const sealed = await this.#states.seal(binding, { inner: typeof inner === 'string' ? inner : undefined });
+    if (sealed === undefined) return createFaultResponse('response_too_complex', response.id as RequestId);
+    const state = JSON.stringify(sealed);
     if (inner !== undefined) return changedMessage(response, splice(text, ['result', 'requestState'], state), {});
     const result = findRange(text, ['result']);
     if (typeof result !== 'object') return response;

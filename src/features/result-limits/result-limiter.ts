@@ -2,9 +2,9 @@
 
 import type { ResultLimitOptions } from '../../app/features/result-limits.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
-import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
-import { HeldResults } from '../../core/backend/link/held-results.ts';
-import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import type { OpenOptions, RequestIds } from '../../core/backend/backend.ts';
+import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
+import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
 import { sessionRevision } from '../../core/protocol/known-revisions.ts';
@@ -18,7 +18,7 @@ import {
 } from '../../core/protocol/message/message.ts';
 import { listMethods } from '../../core/protocol/methods/methods.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
-import { contain, detach } from '../../core/util/boundary.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { boundaryIn, type LongText, longTextsIn } from './cut-text.ts';
 import { isKeptText, type KeptTexts, keptMs, type TextOwner } from './kept-texts.ts';
 
@@ -45,18 +45,14 @@ interface Watched {
 }
 
 /** The limiter of one backend. */
-export class ResultLimiter extends Interceptor {
+export class ResultLimiter extends AnswerWatcher<Watched> {
   readonly #options: ResultLimitOptions;
   readonly #texts: KeptTexts;
   readonly #opening: OpenOptions | undefined;
-  readonly #watched = new Map<RequestId, Watched>();
   /** False for a client of a session whose revision has no resource links. */
   #knowsLinks = true;
   /** True if the server itself has no resources. */
   #lacksResources = false;
-  /** Results whose whole texts are being kept. */
-  readonly #results = new HeldResults({ hold: () => this.hold(), release: () => this.release() });
-  #end: BackendEnd | undefined;
 
   constructor(options: ResultLimitOptions, texts: KeptTexts, opening: OpenOptions | undefined) {
     super();
@@ -83,12 +79,12 @@ export class ResultLimiter extends Interceptor {
     const key = this.#lacksResources ? resourceLists.get(method) : undefined;
     if (key !== undefined) {
       const more = message.isModern ? { resultType: 'complete', ttlMs: 0, cacheScope: 'private' } : {};
-      this.#answer(createMessage({ id, result: { [key]: [], ...more } }));
+      this.answer(createMessage({ id, result: { [key]: [], ...more } }));
       return 'sent';
     }
     const isWatched = method === 'initialize' || method === 'server/discover' || contentOf.has(method);
     if (isWatched && this.#options.maxBytes !== undefined)
-      this.#watched.set(id, {
+      this.note(message, {
         method,
         owner: this.#ownerOf(outgoing),
         knowsLinks: message.isModern || this.#knowsLinks,
@@ -96,49 +92,14 @@ export class ResultLimiter extends Interceptor {
     return outgoing;
   }
 
-  override onSent({ kind, id }: Message, result: Sent): void {
-    if (result !== 'sent' && kind === 'request' && id != null) this.#watched.delete(id);
-  }
-
-  override onMessages(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
-    const passed: Message[] = [];
-    for (const message of messages) {
-      const watched = message.kind === 'response' && message.id != null ? this.#watched.get(message.id) : undefined;
-      if (watched === undefined) {
-        passed.push(message);
-        continue;
-      }
-      this.#watched.delete(message.id as RequestId);
-      const path = contentOf.get(watched.method);
-      if (message.isError) passed.push(message);
-      else if (path === undefined) passed.push(this.#withResources(message));
-      else {
-        const long = this.#longTextsOf(message, path);
-        if (long.length === 0) passed.push(message);
-        else this.#cutLater(message, long, watched, related);
-      }
-    }
-    return passed;
-  }
-
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
-    for (const id of ids) this.#watched.delete(id);
-    this.passUnanswered(ids, reason, isFinal);
-  }
-
-  /** Results that are being kept are reported before the end. */
-  override onEnd(end: BackendEnd): void {
-    this.#watched.clear();
-    this.#end = end;
-    this.#passEndWhenDone();
-  }
-
-  override onOver(): void {
-    this.#results.clear();
-  }
-
-  #passEndWhenDone(): void {
-    if (this.#end !== undefined && this.#results.areNone) this.passEnd(this.#end);
+  protected override onAnswer(answer: Message, watched: Watched, related: RequestIds | undefined): Message | undefined {
+    const path = contentOf.get(watched.method);
+    if (answer.isError) return answer;
+    if (path === undefined) return this.#withResources(answer);
+    const long = this.#longTextsOf(answer, path);
+    if (long.length === 0) return answer;
+    this.keep(answer, related, this.#cut(answer, long, watched), 'internal');
+    return undefined;
   }
 
   /** Who may read what the request brings; undefined if nobody is known. */
@@ -167,19 +128,7 @@ export class ResultLimiter extends Interceptor {
     );
   }
 
-  /** Keeps the whole texts, and then passes the result with cut ones. Other messages go on meanwhile. */
-  #cutLater(message: Message, long: readonly LongText[], watched: Watched, related: RequestIds | undefined): void {
-    const isOver = this.#results.add(message.text.length);
-    const settle = (passed: Message): void => {
-      isOver();
-      contain('backend', () => this.passMessages([passed], related));
-      contain('backend', () => this.#passEndWhenDone());
-    };
-    detach('backend', this.#cut(message, long, watched).then(settle), () =>
-      settle(createFaultResponse('internal', message.id as RequestId)),
-    );
-  }
-
+  /** Keeps the whole texts, and resolves with the result whose texts are cut. */
   async #cut(message: Message, long: readonly LongText[], { owner, knowsLinks }: Watched): Promise<Message> {
     const { maxBytes = 0 } = this.#options;
     const { text } = message;
@@ -198,7 +147,7 @@ export class ResultLimiter extends Interceptor {
 
   async #read({ id, isModern }: Message, uri: string, owner: TextOwner | undefined): Promise<void> {
     const found = await this.#find(uri, owner);
-    if (typeof found === 'string') return this.#answer(createFaultResponse(found, id as RequestId));
+    if (typeof found === 'string') return this.answer(createFaultResponse(found, id as RequestId));
     const more = isModern ? { resultType: 'complete', ttlMs: 0, cacheScope: 'private' } : {};
     const head = JSON.stringify({
       jsonrpc: '2.0',
@@ -208,7 +157,7 @@ export class ResultLimiter extends Interceptor {
     const end = '}]}}';
     const before = `${head.slice(0, -end.length)},"text":"`;
     const answer = readOne(Buffer.concat([Buffer.from(before), found, Buffer.from(`"${end}`)]));
-    this.#answer(answer ?? createFaultResponse('result_expired', id as RequestId));
+    this.answer(answer ?? createFaultResponse('result_expired', id as RequestId));
   }
 
   async #find(uri: string, owner: TextOwner | undefined): Promise<Buffer | Reason> {
@@ -218,11 +167,6 @@ export class ResultLimiter extends Interceptor {
       if (cause instanceof StoreUnavailable) return 'store_unavailable';
       throw cause;
     }
-  }
-
-  /** Answers a request in place of the server. */
-  #answer(response: Message): void {
-    queueMicrotask(() => contain('backend', () => this.passMessages([response])));
   }
 }
 

@@ -3,7 +3,8 @@
 import type { ToolSearchOptions } from '../../app/features/tool-search.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
 import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
-import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
+import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
@@ -28,7 +29,7 @@ import {
   readGatewayMessage,
 } from '../../core/protocol/message/message.ts';
 import { listOf } from '../../core/protocol/methods/methods.ts';
-import { contain, detach } from '../../core/util/boundary.ts';
+import { detach } from '../../core/util/boundary.ts';
 import { callTool, findTool, mostTools, searchToolsText, usualTools } from './search-tools.ts';
 import type { ToolIndex, ToolIndexes } from './tool-index.ts';
 
@@ -50,16 +51,12 @@ const schemaFault = /-32602|validation error|invalid (?:arguments|parameters|inp
 /** Only the beginning of a result is searched for it. */
 const maxReadBytes = 4 * 1024;
 
-/** The search of one backend. */
-export class ToolFinder extends Interceptor {
+/** The search of one backend. It remembers the tools of calls at the servers. */
+export class ToolFinder extends AnswerWatcher<string> {
   readonly #options: ToolSearchOptions;
   readonly #indexes: ToolIndexes;
   readonly #own = new OwnRequests();
-  /** The tools of calls at the servers. */
-  readonly #calls = new Map<RequestId, string>();
   #index: Promise<ToolIndex | undefined> | undefined;
-  #pending = 0;
-  #end: BackendEnd | undefined;
 
   constructor(options: ToolSearchOptions, indexes: ToolIndexes) {
     super();
@@ -73,17 +70,17 @@ export class ToolFinder extends Interceptor {
     if (kind !== 'request' || id == null) return outgoing;
     if (method === listTools.name) {
       const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":${searchToolsText(this.#options.servers)}}}`;
-      this.#answer(readGatewayMessage(Buffer.from(text)));
+      this.answer(readGatewayMessage(Buffer.from(text)));
       return 'sent';
     }
     if (method !== 'tools/call') return outgoing;
     const name = memberValue(message, 'params', 'name');
     if (name === findTool) {
-      detach('backend', this.#find(outgoing), () => this.#answer(createFaultResponse('internal', id)));
+      detach('backend', this.#find(outgoing), () => this.answer(createFaultResponse('internal', id)));
       return 'sent';
     }
     if (name === callTool) {
-      this.#answer(
+      this.answer(
         toolError(
           id,
           `${callTool} needs the name of a tool that ${findTool} has found, and its arguments as an object.`,
@@ -91,47 +88,35 @@ export class ToolFinder extends Interceptor {
       );
       return 'sent';
     }
-    if (typeof name === 'string') this.#calls.set(id, name);
+    if (typeof name === 'string') this.note(message, name);
     return outgoing;
   }
 
-  override onSent({ kind, id }: Message, result: Sent): void {
-    if (result !== 'sent' && kind === 'request' && id != null) this.#calls.delete(id);
-  }
-
   override onMessages(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
-    return messages.filter((message) => {
-      if (message.kind === 'notification') {
-        if (message.method !== listTools.list.changed) return true;
-        // The two tools stay the same. The next search reads the lists again.
-        this.#index = undefined;
-        return false;
-      }
-      if (message.kind !== 'response' || message.id == null) return true;
-      if (this.#own.answer(message)) return false;
-      const tool = this.#calls.get(message.id);
-      this.#calls.delete(message.id);
-      if (tool === undefined || !saysBadArguments(message)) return true;
-      this.#addSchema(message, tool, related);
+    const others = messages.filter((message) => {
+      if (message.kind === 'response') return !this.#own.answer(message);
+      if (message.method !== listTools.list.changed) return true;
+      // The two tools stay the same. The next search reads the lists again.
+      this.#index = undefined;
       return false;
     });
+    return super.onMessages(others, related);
+  }
+
+  protected override onAnswer(answer: Message, tool: string, related: RequestIds | undefined): Message | undefined {
+    if (!saysBadArguments(answer)) return answer;
+    this.keep(answer, related, this.#addSchema(answer, tool), 'internal');
+    return undefined;
   }
 
   override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
-    for (const id of ids) this.#calls.delete(id);
     const others = ids.filter((id) => !this.#own.lose(id, reason));
-    if (others.length > 0) this.passUnanswered(others, reason, isFinal);
+    if (others.length > 0) super.onUnanswered(others, reason, isFinal);
   }
 
   override onEnd(end: BackendEnd): void {
-    this.#calls.clear();
     this.#own.end(end);
-    this.#end = end;
-    this.#passEndWhenDone();
-  }
-
-  #passEndWhenDone(): void {
-    if (this.#end !== undefined && this.#pending === 0) this.passEnd(this.#end);
+    super.onEnd(end);
   }
 
   async #find(outgoing: Outgoing): Promise<void> {
@@ -141,13 +126,13 @@ export class ToolFinder extends Interceptor {
     const text = given ? message.text.subarray(given.start, given.end) : Buffer.from('{}');
     const [query, limit = usualTools] = [scalarAt(text, ['query']), scalarAt(text, ['limit'])];
     if (typeof query !== 'string' || query.trim() === '')
-      return this.#answer(toolError(id, `${findTool} needs a query: what the tool should do, in a few words.`));
+      return this.answer(toolError(id, `${findTool} needs a query: what the tool should do, in a few words.`));
     const index = await this.#tools(outgoing);
-    if (index === undefined) return this.#answer(createFaultResponse('list_unreadable', id));
+    if (index === undefined) return this.answer(createFaultResponse('list_unreadable', id));
     const scopes = readSender(headers)?.scopes;
     const wanted = Math.min(mostTools, Math.max(1, typeof limit === 'number' ? Math.floor(limit) : usualTools));
     const found = index.search(query, wanted, (tool) => this.#options.mayCall(tool, scopes));
-    this.#answer(createMessage({ id, result: { content: [{ type: 'text', text: foundText(found) }] } }));
+    this.answer(createMessage({ id, result: { content: [{ type: 'text', text: foundText(found) }] } }));
   }
 
   /** The tools of the view, as the servers list them now. Undefined if they cannot be read. */
@@ -182,28 +167,12 @@ export class ToolFinder extends Interceptor {
     return this.#indexes.of(tools.slice(0, maxTools));
   }
 
-  /** Tells a client whose arguments do not fit what the tool expects. */
-  #addSchema(response: Message, tool: string, related: RequestIds | undefined): void {
-    this.#pending += 1;
-    const settle = (passed: Message): void => {
-      this.#pending -= 1;
-      contain('backend', () => this.passMessages([passed], related));
-      contain('backend', () => this.#passEndWhenDone());
-    };
-    const add = async (): Promise<Message> => {
-      const index = await this.#tools({ message: response, headers: undefined });
-      const item = index?.get(tool);
-      const schema = item && valueAt(item, ['inputSchema']);
-      return schema === undefined || schema.length > maxSchemaBytes
-        ? response
-        : withSchema(response, schema.toString());
-    };
-    detach('backend', add().then(settle), () => settle(response));
-  }
-
-  /** Answers a request in place of the servers. */
-  #answer(response: Message): void {
-    queueMicrotask(() => contain('backend', () => this.passMessages([response])));
+  /** Tells a client whose arguments do not fit what the tool expects, if that is known. */
+  async #addSchema(response: Message, tool: string): Promise<Message> {
+    const index = await this.#tools({ message: response, headers: undefined });
+    const item = index?.get(tool);
+    const schema = item && valueAt(item, ['inputSchema']);
+    return schema === undefined || schema.length > maxSchemaBytes ? response : withSchema(response, schema.toString());
   }
 }
 

@@ -1,8 +1,7 @@
 // src/features/tracing: spans of the requests to servers.
 import { propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
-import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
-import type { Reason, RequestId } from '../../core/protocol/faults.ts';
+import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
+import type { CreateInterceptor, Outgoing } from '../../core/backend/link/link.ts';
 import { putTraceContext, readTraceContext, traceHeaders } from '../../core/protocol/http/trace-context.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
@@ -24,11 +23,10 @@ export const traceRequests =
   () =>
     new RequestTracer(tracer, server);
 
-class RequestTracer extends Interceptor {
+/** There are no more spans than calls, which are limited: a call that is given up is cancelled at the server. */
+class RequestTracer extends AnswerWatcher<OpenSpan> {
   readonly #tracer: Tracer;
   readonly #server: string;
-  /** No more spans than calls, which are limited: a call that is given up is cancelled at the server. */
-  readonly #spans = new Map<RequestId, OpenSpan>();
 
   constructor(tracer: Tracer, server: string) {
     super();
@@ -38,34 +36,21 @@ class RequestTracer extends Interceptor {
 
   override onSend(outgoing: Outgoing): Outgoing {
     const { message, headers } = outgoing;
-    if (message.cancels !== undefined) this.#fail(message.cancels, 'cancelled');
+    if (message.cancels !== undefined) this.lose(message.cancels, 'cancelled');
     const started = message.kind === 'request' ? this.#begin(message) : undefined;
     if (started === undefined) return outgoing;
     const { span, carrier } = started;
-    if (span.isRecording()) this.#spans.set(message.id as RequestId, { span, method: message.method });
+    if (span.isRecording()) this.note(message, { span, method: message.method });
     return { message: putTraceContext(message, carrier), headers: { ...headers, ...traceHeaders(carrier) } };
   }
 
-  override onSent({ kind, id }: Message, result: Sent): void {
-    if (kind === 'request' && result !== 'sent')
-      this.#fail(id as RequestId, result === 'full' ? 'server_busy' : 'server_exited');
+  protected override onAnswer(answer: Message, { span, method }: OpenSpan): Message {
+    endWithResponse(span, method, answer);
+    return answer;
   }
 
-  override onMessages(messages: readonly Message[]): readonly Message[] {
-    for (const message of this.#spans.size === 0 ? [] : messages) {
-      const openSpan = message.kind === 'response' ? this.#take(message.id) : undefined;
-      if (openSpan !== undefined) endWithResponse(openSpan.span, openSpan.method, message);
-    }
-    return messages;
-  }
-
-  override onUnanswered(ids: RequestIds, reason: Reason, isFinal: boolean | undefined): void {
-    for (const id of ids) this.#fail(id, reason);
-    this.passUnanswered(ids, reason, isFinal);
-  }
-
-  override onOver({ reason }: BackendEnd): void {
-    for (const id of [...this.#spans.keys()]) this.#fail(id, `server_${reason}`);
+  protected override onLost({ span }: OpenSpan, why: string): void {
+    endWithError(span, why);
   }
 
   /** Begins the span of a request; undefined if the request belongs to no trace. */
@@ -80,16 +65,5 @@ class RequestTracer extends Interceptor {
     const carrier: Record<string, string> = {};
     propagation.inject(trace.setSpan(parent, span), carrier);
     return { span, carrier };
-  }
-
-  #take(id: RequestId | null | undefined): OpenSpan | undefined {
-    const openSpan = id == null ? undefined : this.#spans.get(id);
-    if (id != null) this.#spans.delete(id);
-    return openSpan;
-  }
-
-  #fail(id: RequestId, type: string): void {
-    const openSpan = this.#take(id);
-    if (openSpan !== undefined) endWithError(openSpan.span, type);
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { FaultData } from '../../../core/call/call-answer.ts';
+import type { RequestStateContent, RequestStates } from '../../../core/keys/request-state.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { maxForeignId } from '../../../core/protocol/ids/own-ids.ts';
 import { readGatewayFault } from '../../../core/protocol/message/gateway-fault.ts';
@@ -17,7 +18,6 @@ import type { GroupRequestOptions } from '../../../core/session/session-handle.t
 import type { Values } from '../../../core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
-import type { RequestStateContent, RequestStates } from '../keys/request-state.ts';
 import type { InitializedServer } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { ask, CallStream, type EventPosition } from './call-stream.ts';
 import type { ResponseForm } from './client-form.ts';

@@ -1,10 +1,10 @@
+import type { RequestStateBinding } from '../../../core/keys/request-state.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { ClientFeature } from '../../../core/protocol/methods/askable.ts';
 import { requestDigest } from '../../../core/protocol/modern/retry.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import type { Server } from '../../../core/server/server.ts';
-import type { RequestStateBinding } from '../keys/request-state.ts';
 
 /** The sender of a request to a legacy server, and the clients that it may share a session with (P11). */
 export interface GroupClient {

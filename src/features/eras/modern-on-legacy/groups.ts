@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { CredentialMarks } from '../../../core/keys/credential-marks.ts';
+import type { RequestStates } from '../../../core/keys/request-state.ts';
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders, withoutSender } from '../../../core/protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
@@ -20,7 +21,6 @@ import type { Values } from '../../../core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';
-import type { RequestStates } from '../keys/request-state.ts';
 import { toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../translate/modern-on-legacy/legacy-request.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';

@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest';
 import { Answer, modernPolicy } from '../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../src/core/call/live-target.ts';
 import { CredentialMarks } from '../../../../src/core/keys/credential-marks.ts';
+import { RequestStates } from '../../../../src/core/keys/request-state.ts';
 import { configuredKeys, type StateKeys } from '../../../../src/core/keys/state-keys.ts';
 import { type Envelope, readEnvelope } from '../../../../src/core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../../src/core/protocol/principal.ts';
@@ -11,7 +12,6 @@ import type { SessionOptions } from '../../../../src/core/session/session-option
 import { createMemoryStore } from '../../../../src/core/store/memory/memory-store.ts';
 import type { Values } from '../../../../src/core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
-import { RequestStates } from '../../../../src/features/eras/keys/request-state.ts';
 import { ChangeThrottle } from '../../../../src/features/eras/modern/changes/change-throttle.ts';
 import { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
 import { createTelemetry, never, nobody, wideLimits } from '../../../core/session/session-fixture.ts';
@@ -119,7 +119,7 @@ export function createGroups(options: GroupsFixture) {
       poolMax,
       version: '1',
     },
-    states: new RequestStates(keys, options.endlessStates ? () => 0 : Date.now),
+    states: new RequestStates(keys, { now: options.endlessStates ? () => 0 : Date.now }),
     marks: new CredentialMarks(configured),
     requestIdleMs: limited.requestIdleMs,
     settleMs: 1_000,

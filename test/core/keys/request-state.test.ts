@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { configuredKeys } from '../../../../src/core/keys/state-keys.ts';
-import {
-  maxStateLength,
-  type RequestStateBinding,
-  RequestStates,
-} from '../../../../src/features/eras/keys/request-state.ts';
+import { maxStateLength, type RequestStateBinding, RequestStates } from '../../../src/core/keys/request-state.ts';
+import { configuredKeys } from '../../../src/core/keys/state-keys.ts';
 
 const keys = configuredKeys(['the key of all these tests, long enough']);
 const binding: RequestStateBinding = {
@@ -14,7 +10,7 @@ const binding: RequestStateBinding = {
   digest: 'd',
 };
 const content = { round: 2, expiresAtMs: 1_000, value: { session: 'k', ids: [1, '1'], after: '1.2-3' } };
-const states = new RequestStates(keys, () => 999);
+const states = new RequestStates(keys, { now: () => 999 });
 
 async function sealed(): Promise<string> {
   return (await states.seal(binding, content)) as string;
@@ -24,7 +20,7 @@ describe('a request state', () => {
   it('[R4.06] opens with the binding that it was sealed for, on every instance with the same key', async () => {
     const state = await sealed();
     expect(state).toMatch(/^[A-Za-z0-9_-]+$/);
-    expect(await new RequestStates(keys, () => 999).open(binding, state)).toEqual(content);
+    expect(await new RequestStates(keys, { now: () => 999 }).open(binding, state)).toEqual(content);
   });
 
   it.each([
@@ -45,7 +41,7 @@ describe('a request state', () => {
   });
 
   it('[R4.06] does not open from the moment at which it expires', async () => {
-    expect(await new RequestStates(keys, () => 1_000).open(binding, await sealed())).toBeUndefined();
+    expect(await new RequestStates(keys, { now: () => 1_000 }).open(binding, await sealed())).toBeUndefined();
   });
 
   it('[R4.06] does not open with any bit flipped', async () => {
@@ -112,11 +108,11 @@ describe('a request state', () => {
   it('opens with every configured key, and is sealed with the first', async () => {
     const old = await sealed();
     const [first, second] = ['another key that is long enough', 'the key of all these tests, long enough'];
-    const rotated = new RequestStates(configuredKeys([first, second]), () => 999);
+    const rotated = new RequestStates(configuredKeys([first, second]), { now: () => 999 });
     expect(await rotated.open(binding, old)).toEqual(content);
     const fresh = (await rotated.seal(binding, content)) as string;
     expect(await states.open(binding, fresh)).toBeUndefined();
-    expect(await new RequestStates(configuredKeys([first]), () => 999).open(binding, fresh)).toEqual(content);
+    expect(await new RequestStates(configuredKeys([first]), { now: () => 999 }).open(binding, fresh)).toEqual(content);
   });
 
   it('[P12] reveals nothing of its content, and is never the same twice', async () => {

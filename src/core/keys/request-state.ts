@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import type { StateKeys } from '../../../core/keys/state-keys.ts';
-import { parseOwn } from '../../../core/protocol/json.ts';
-import type { Principal } from '../../../core/protocol/principal.ts';
+import { parseOwn } from '../protocol/json.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { StateKeys } from './state-keys.ts';
 
 /**
  * The request that a state is bound to. With any other request the state is refused (2026-07-28, basic/patterns/mrtr,
@@ -26,7 +26,7 @@ export interface RequestStateContent<T> {
 }
 
 /**
- * The longest state (P8). A longer one is refused before anything is computed, and is never made. It has room for the
+ * The longest state, unless its maker has another limit (P8). A longer one is refused before anything is computed, and is never made. It has room for the
  * ids of a hundred questions, each as long as an id may be.
  */
 export const maxStateLength = 48 * 1024;
@@ -52,11 +52,13 @@ const headBytes = 1 + markBytes + saltBytes + nonceBytes;
 export class RequestStates {
   readonly #keys: StateKeys;
   readonly #now: () => number;
+  readonly #maxLength: number;
 
-  /** @param now returns milliseconds of the system's clock */
-  constructor(keys: StateKeys, now: () => number = Date.now) {
+  /** @param options.now returns milliseconds of the system's clock */
+  constructor(keys: StateKeys, { now = (): number => Date.now(), maxLength = maxStateLength } = {}) {
     this.#keys = keys;
     this.#now = now;
+    this.#maxLength = maxLength;
   }
 
   /** Resolves once states can be sealed, now and later. Rejects with `StoreUnavailable` while there is no key. */
@@ -67,7 +69,7 @@ export class RequestStates {
   /** Seals a state; undefined if it would be too long. Rejects with `StoreUnavailable` while there is no key. */
   async seal<T>(binding: RequestStateBinding, content: RequestStateContent<T>): Promise<string | undefined> {
     const plain = Buffer.from(JSON.stringify(content));
-    if (Math.ceil(((headBytes + plain.length + tagBytes) * 4) / 3) > maxStateLength) return undefined;
+    if (Math.ceil(((headBytes + plain.length + tagBytes) * 4) / 3) > this.#maxLength) return undefined;
     const [secret] = await this.#keys.all();
     const salt = randomBytes(saltBytes);
     const nonce = randomBytes(nonceBytes);
@@ -82,7 +84,7 @@ export class RequestStates {
    * `StoreUnavailable` while the keys are not available.
    */
   async open<T>(binding: RequestStateBinding, state: string): Promise<RequestStateContent<T> | undefined> {
-    if (state.length > maxStateLength) return undefined;
+    if (state.length > this.#maxLength) return undefined;
     const sealed = Buffer.from(state, 'base64url');
     // The decoder is lenient: only the canonical text is accepted.
     if (sealed.length < headBytes + tagBytes || sealed.toString('base64url') !== state) return undefined;
