@@ -37,6 +37,8 @@ const streamOf = (events) => ({
   ...(events >= 100_000 && { runMs: 4_000 }),
 });
 
+const clusterOf = (instances) => named(`ours-cluster-${instances}`, ours({ store: 'cluster', instances }));
+
 const perCall = ({ gatewayCpu, answers }) => (gatewayCpu / answers) * micro;
 const perEvent = ({ gatewayCpu, events }) => (gatewayCpu / events) * micro;
 
@@ -112,10 +114,18 @@ export const axes = [
     ],
     cost: perEvent,
   },
+  {
+    name: 'instances',
+    title: 'Gateway CPU per call by number of instances, µs',
+    note: 'calls of 100 B to 16 sessions, by way of all instances in turn',
+    x: { label: 'instances', ticks: [1, 2, 4, 8] },
+    lines: [{ name: 'ours', targetAt: clusterOf, scenarioAt: () => echoAmong(16) }],
+    cost: perCall,
+  },
 ];
 
 /** What a line has at a place of its axis: `{ scenario, target }`; undefined where it does not go. */
-export function cellAt({ scenario, scenarioAt, target, most = Number.POSITIVE_INFINITY }, x) {
+export function cellAt({ scenario, scenarioAt, target, targetAt, most = Number.POSITIVE_INFINITY }, x) {
   if (x > most) return undefined;
-  return { scenario: scenario ?? scenarioAt(x), target };
+  return { scenario: scenario ?? scenarioAt(x), target: target ?? targetAt(x) };
 }

@@ -29,7 +29,13 @@ export const rules = [
   },
   {
     why: 'What a client declares makes a difference in front of a server of the legacy era.',
-    leavesOut: ({ isOurs, server }, { declares }) => declares !== undefined && isOurs && server !== 'legacy',
+    leavesOut: ({ isOurs, server }, { declares }) =>
+      declares !== undefined && declares.extensions === undefined && isOurs && server !== 'legacy',
+  },
+  {
+    why: 'What it costs to declare tasks is seen in one place.',
+    leavesOut: ({ name, only }, { declares }) =>
+      declares?.extensions !== undefined && name !== 'ours' && name !== 'before' && only === undefined,
   },
   {
     why: 'Peers know no client of 2026-07-28.',

@@ -3,11 +3,13 @@
 // full caches, so that no download counts. The packages come from the registry of this machine.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { descendants } from './lib/proc.mjs';
+import { median } from './report/measures.mjs';
 
 const program = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const rounds = 3;
@@ -21,27 +23,6 @@ const servers = Array.from({ length: 10 }, (_, index) => {
 
 const folder = mkdtempSync(join(tmpdir(), 'gangway-names-'));
 const file = join(folder, 'gangway.json');
-
-/** The processes by the number of their parent. */
-function childrenByParent() {
-  const children = new Map();
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-      children.set(parent, [...(children.get(parent) ?? []), Number(pid)]);
-    } catch {
-      // it has just ended
-    }
-  }
-  return children;
-}
-
-/** All descendants of a process that run below the starter: the servers, with what runs them. */
-function serverProcesses(gateway) {
-  const children = childrenByParent();
-  const below = (pid) => (children.get(pid) ?? []).flatMap((child) => [child, ...below(child)]);
-  return (children.get(gateway) ?? []).flatMap(below);
-}
 
 const pssOf = (pid) => Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024;
 
@@ -79,14 +60,13 @@ async function measure(packages) {
   }
   await Promise.all(servers.map((_, index) => listTools(`${base}/s${index}/mcp`)));
   const startMs = performance.now() - startedAt;
-  const processes = serverProcesses(gateway.pid);
+  // The first one is the starter.
+  const [, ...processes] = descendants(gateway.pid);
   const pssMiB = processes.map(pssOf).reduce((sum, each) => sum + each, 0);
   gateway.kill('SIGTERM');
   await once(gateway, 'exit');
   return { startMs, pssMiB, processes: processes.length };
 }
-
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 try {
   const results = { 'as-command': [], install: [] };

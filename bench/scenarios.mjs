@@ -32,6 +32,13 @@ const declaring = (...of) =>
     { ...scenario, declares: { elicitation: {}, sampling: {}, roots: {} } },
   ]);
 
+/** The same of clients that declare tasks. */
+const tasks = (...of) =>
+  modern(...of).map(([name, scenario]) => [
+    name.replace('modern', 'modern-tasks'),
+    { ...scenario, declares: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
+  ]);
+
 /** One call at a time of each client; each brings 1,000 progress events before its answer. */
 const stream = (sessions) => [`stream-${sessions}`, { kind: 'stream', sessions, events: 1000, ...times }];
 const modernStream = (clients) => {
@@ -77,6 +84,7 @@ const all = [
   ...modern(16, 1, '64k'),
   ...modern(1, 1, '1m'),
   ...declaring(16, 8, '100'),
+  ...tasks(16, 1, '100').slice(0, 1),
   stream(1),
   stream(16),
   modernStream(1),

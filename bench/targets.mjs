@@ -116,6 +116,9 @@ const isSmallEcho = ({ name }) => /^echo-16x8-100-/.test(name);
 const isLargeEcho = ({ name }) => /^echo-.*-(64k|1m)-/.test(name);
 const isTextEcho = ({ name }) => /^(echo|paced)-/.test(name) && !name.endsWith('-tokens');
 const isSessionCalls = ({ kind }) => kind === 'session-calls';
+/** The calls whose cost another instance between client and owner is looked at for. */
+const isHop = ({ name }) => /^(echo-(1x1-100|16x1-100|16x1-64k|1x1-1m)-string|stream-(1|16))$/.test(name);
+const mayBeTask = ({ name }) => /^(echo|modern|modern-tasks)-16x1-100-string$/.test(name);
 const isHibernation = ({ hibernates }) => hibernates === true;
 
 const withLogin = ({ issuer }) => [
@@ -130,12 +133,15 @@ function withFiles() {
   return ['--replay.store', `file:${folder}`];
 }
 
+/** Two instances: sessions are opened at the first one, and called by way of that one or of the other. */
+const pair = (entry, rest) => ours({ store: 'cluster', instances: 2, only: isHop, entry, ...rest });
+
 const loginNode = { only: isSessionCalls, isNode: true, usesToken: true, server: 'shared', more: withLogin };
 
 /**
  * By name. `argv({ port, adminPort, group }, places)`: the arguments of Node.js; `group` is the same for the instances of one target,
  * `places` is what `startBehind` has. `isPeer`: comes from npm, installed on demand. `instances`: so many processes. `only(scenario)`: the comparison that it was made for. `usesRedis`: the run's Redis is
- * started. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: how the server is reached; `urls` has the URLs of
+ * started. `entry`: sessions are opened at the first instance and called by way of this one. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: how the server is reached; `urls` has the URLs of
  * those that run by themselves. `reference`: what it is compared with, where `referenceOf` has no better.
  */
 export const targets = {
@@ -165,6 +171,10 @@ export const targets = {
       'mcp:use',
     ],
   }),
+  'ours-owner': pair(0, { reference: 'ours' }),
+  'ours-other': pair(1, { reference: 'ours-owner' }),
+  // Of calls that end before `tasks.after`, what it costs that they could become tasks.
+  'ours-tasks-off': ours({ only: mayBeTask, reference: 'ours', more: ['--defaults.tasks.after', 'off'] }),
   // The sessions of a single instance in files (docs/store.md).
   'ours-files': ours({ only: isSmallEcho, reference: 'ours', keeping: withFiles }),
   // A client that opens a session for each call, behind a login and in front of a server in Node.js, as hosted clients do.

@@ -30,7 +30,7 @@ export function readCommand({ filename }, options = {}, { allowPositionals = fal
 }
 
 /** The number that a text is: whole, from `least` to `most`; or, if it may be a fraction, any above 0. */
-export function numberOf(what, text, { least = 1, most = Number.MAX_SAFE_INTEGER, isFraction = false } = {}) {
+function numberOf(what, text, { least = 1, most = Number.MAX_SAFE_INTEGER, isFraction = false } = {}) {
   const number = /^\s*$/.test(text) ? Number.NaN : Number(text);
   const isFine = isFraction ? Number.isFinite(number) && number > 0 : Number.isInteger(number) && number >= least;
   if (isFine && number <= most) return number;

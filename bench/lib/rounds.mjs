@@ -50,7 +50,9 @@ export async function runRounds({ rounds, asked, groups, results, signal, print 
   const runCell = async (target, scenario) => {
     if (scenario.kind === 'start') return measureStart(fleet, target, scenario);
     const { ports, pids } = await (scenario.isFresh ? fleet.start(target) : fleet.ready(target));
-    const result = await runJob({ ...scenario, ports, pids, ...(target.usesToken && { token: behind.token }) }, signal);
+    const entry = target.entry === undefined ? {} : { ports: ports.slice(0, 1), by: ports[target.entry] };
+    const token = target.usesToken ? { token: behind.token } : {};
+    const result = await runJob({ ...scenario, ports, pids, ...entry, ...token }, signal);
     if (scenario.isFresh) await fleet.stop(target); // it has become large, and what follows is not compared with it
     return result;
   };

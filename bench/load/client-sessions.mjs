@@ -4,7 +4,8 @@ import { McpSession } from '../lib/mcp-session.mjs';
 const openedAtOnce = 8;
 const closedAtOnce = 64;
 
-export async function openSessions(ports, count, { onMessage, token } = {}) {
+/** @param by the port of the instance by way of which the opened sessions are called, if not by those of `ports` */
+export async function openSessions(ports, count, { onMessage, token, by } = {}) {
   const sessions = Array.from({ length: count }, () => new McpSession(ports, token));
   for (let i = 0; i < count; i += openedAtOnce) {
     await Promise.all(
@@ -15,7 +16,7 @@ export async function openSessions(ports, count, { onMessage, token } = {}) {
       }),
     );
   }
-  return sessions;
+  return by === undefined ? sessions : sessions.map((session) => session.by(by));
 }
 
 /** Clients of 2026-07-28, who have no session to open: what their calls of a tool say of themselves stands in headers. */

@@ -17,10 +17,10 @@ export async function echo(job) {
 export async function openEcho(job) {
   const payload = createPayload(job.payload, job.bytes);
   const isModern = job.era === 'modern';
-  const { ports, token } = job;
+  const { ports, token, by } = job;
   const sessions = isModern
     ? statelessClients(ports, job.sessions, 'echo')
-    : await openSessions(ports, job.sessions, { token, ...(job.listens && { onMessage: () => undefined }) });
+    : await openSessions(ports, job.sessions, { token, by, ...(job.listens && { onMessage: () => undefined }) });
   const params = isModern ? `"_meta":{${envelopeOf(job.declares)}},` : '';
   let turn = 0;
   const anySession = () => sessions[turn++ % sessions.length];

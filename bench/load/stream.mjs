@@ -8,7 +8,7 @@ export async function stream(job) {
   const isModern = job.era === 'modern';
   const sessions = isModern
     ? statelessClients(job.ports, job.sessions, 'progress')
-    : await openSessions(job.ports, job.sessions, { onMessage: (text) => onGetMessage?.(text) });
+    : await openSessions(job.ports, job.sessions, { onMessage: (text) => onGetMessage?.(text), by: job.by });
   const meta = isModern ? `${envelopeOf()},` : '';
   const result = await runClosedLoop(job, (tally) => {
     onGetMessage = () => tally.fault('an event on the GET stream');

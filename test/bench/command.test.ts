@@ -47,15 +47,15 @@ describe('a command that makes no sense is refused in one line', () => {
     ['bench.mjs', '--target our', 'There is no target our; see node bench/bench.mjs --list'],
     ['bench.mjs', '--resume --out none-of-that-name', 'There is no run in bench/results/none-of-that-name.jsonl'],
     ['curves.mjs', '--rounds abc', '--rounds is a whole number from 1 to 50, and not "abc"'],
-    ['curves.mjs', '--axis evnts', 'There is no axis evnts; there are sessions, among-sessions, payload, events'],
+    [
+      'curves.mjs',
+      '--axis evnts',
+      'There is no axis evnts; there are sessions, among-sessions, payload, events, instances',
+    ],
     ['scale.mjs', '--sessions 0', '--sessions is a whole number from 100 up, and not "0"'],
     ['scale.mjs', '--masters 2', '--masters is 1, or 3 and more'],
     ['profile.mjs', '--seconds 0', '--seconds is a number above 0, and not "0"'],
     ['profile.mjs', '--target our', 'There is no target our; see node bench/bench.mjs --list'],
-    ['hop.mjs', '--nodes', "Unknown option '--nodes'"],
-    ['hop.mjs', '0', 'The number of calls is a whole number from 1 up, and not "0"'],
-    ['redis-cost.mjs', '--target ours', "Unknown option '--target'"],
-    ['task-cost.mjs', '--pairs 1', '--pairs is a whole number from 2 up, and not "1"'],
     ['report.mjs', 'none-of-that-name', 'There is no bench/results/none-of-that-name.jsonl; measure first'],
     ['report.mjs', 'package.json', 'There is no JSON in line 1 of package.json'],
   ])('%s %s', async (program, words, line) => {
@@ -74,8 +74,6 @@ describe('a command that makes no sense is refused in one line', () => {
   });
 
   test.each([
-    ['bench/redis-cost.mjs', ''],
-    ['bench/hop.mjs', ''],
     ['bench/scale.mjs', ''],
     ['bench/profile.mjs', '--target ours-redis'],
     ['test/soak/soak.mjs', ''],
@@ -84,13 +82,13 @@ describe('a command that makes no sense is refused in one line', () => {
     expect(await refusalOf(program, words, { PATH: folder })).toContain(line);
   });
 
-  test.each(['redis-cost', 'hop', 'profile', 'task-cost'])('%s.mjs without a build', async (name) => {
+  test('profile.mjs without a build', async () => {
     const line = 'There is no /none/main.js; build it first: npm run build';
-    expect(await refusalOf(`bench/${name}.mjs`, '', { BENCH_OURS: '/none/main.js' })).toContain(line);
+    expect(await refusalOf('bench/profile.mjs', '', { BENCH_OURS: '/none/main.js' })).toContain(line);
   });
 });
 
-test.each(['bench', 'curves', 'hop', 'profile', 'redis-cost', 'report', 'scale', 'task-cost', 'worst'])(
+test.each(['bench', 'curves', 'profile', 'report', 'scale', 'worst'])(
   '%s.mjs --help says how it is called and what it does',
   async (name) => {
     const { code, stdout } = await run(`bench/${name}.mjs`, '--help');
