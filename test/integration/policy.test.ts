@@ -2,48 +2,104 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { openAnswered } from '../support/answered-session.ts';
 import { createAuditFile } from '../support/audit-lines.ts';
-import { everythingFixture, type GatewayOptions, modernFixture, root, startGateway } from '../support/gateway.ts';
+import {
+  everythingFixture,
+  type GatewayOptions,
+  modernFixture,
+  root,
+  sharedGateway,
+  startGateway,
+} from '../support/gateway.ts';
 import { waitForMetric } from '../support/metrics.ts';
 import { callModern, metaKeys } from '../support/modern-client.ts';
-import { type PolicyInput, RawAnswer, startPolicyService } from '../support/policy-service.ts';
+import { type PolicyInput, type PolicyService, RawAnswer, startPolicyService } from '../support/policy-service.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { awaitTask, callForTask, updateTask } from '../support/task-client.ts';
-import { writeViewFile } from '../support/view-file.ts';
+import { serverEntry, type ViewFile, writeViewFile } from '../support/view-file.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 type Decide = (input: PolicyInput) => unknown;
 
-/** A gateway whose server has a policy. */
-async function behindPolicy(
-  decide: Decide,
-  { policy = {}, command = everythingFixture, args = [], ...more }: GatewayOptions & { policy?: object } = {},
-) {
-  const service = await startPolicyService(decide);
-  const option = JSON.stringify({ url: service.url, ...policy });
-  const gateway = await startGateway({ ...more, command, args: ['--defaults.policy', option, ...args] });
-  return { gateway, service };
+/** What the log calls an answer that is no decision; `decision.test.ts` has all forms of an unusable one. */
+const failures: Readonly<Record<string, Decide>> = {
+  status: () => new RawAnswer(500, 'oops'),
+  unusable: () => 'perhaps',
+  too_large: () => new RawAnswer(200, JSON.stringify({ result: { allow: true, note: 'x'.repeat(5_000_000) } })),
+  slow: () => new Promise(() => undefined),
+};
+
+/** The service that all tests ask, unless they start one of their own. */
+let service: PolicyService;
+let file: ViewFile;
+
+beforeAll(async () => {
+  service = await startPolicyService();
+  const policed = (command: readonly string[], policy: object = {}, more: object = {}) =>
+    serverEntry(command, { policy: { url: service.url, ...policy }, ...more });
+  const checked = { on: ['request', 'result'] };
+  file = await writeViewFile(
+    {
+      legacy: policed(everythingFixture),
+      modern: policed(modernFixture),
+      'legacy-checked': policed(everythingFixture, checked),
+      'modern-checked': policed(modernFixture, checked),
+      'legacy-tasks': policed(everythingFixture, {}, { tasks: { after: '0' } }),
+      'modern-tasks': policed(modernFixture, {}, { tasks: { after: '0' } }),
+      ...Object.fromEntries(
+        Object.keys(failures).flatMap((reason) =>
+          ['deny', 'allow'].map((onFailure) => [
+            `${onFailure}-${reason}`,
+            policed(everythingFixture, { timeout: '1s', onFailure }),
+          ]),
+        ),
+      ),
+    },
+    {},
+  );
+});
+beforeEach(() => {
+  service.inputs.length = 0;
+});
+afterAll(async () => {
+  service.close();
+  await file.remove();
+});
+
+const shared = sharedGateway(async () => ({ args: file.args }));
+
+/** The endpoint of a server, whose policy decides so from now on. */
+async function behindPolicy(server: string, decide: Decide): Promise<string> {
+  service.decide = decide;
+  return `${(await shared()).baseUrl}/${server}/mcp`;
 }
+
+/** A gateway of a test, whose only server has a policy with these settings. */
+const startBehind = (url: string, { args = [], ...more }: GatewayOptions = {}, policy: object = {}) =>
+  startGateway({
+    ...more,
+    command: everythingFixture,
+    args: ['--defaults.policy', JSON.stringify({ url, ...policy }), ...args],
+  });
 
 const textOf = ({ json }: { json: PolicyInput }): string => json.result.content[0].text;
 const call = (text: string) => ({ name: 'echo', arguments: { text } });
 
 describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
-  const command = era === 'legacy' ? everythingFixture : modernFixture;
-  const behind = (decide: Decide, options: object = {}) => behindPolicy(decide, { command, ...options });
-
   test('gets what the policy allows, from clients of both eras, and the policy is asked once for each', async () => {
-    const { gateway, service } = await behind(({ arguments: { text } }) =>
+    const connections = service.connections();
+    const url = await behindPolicy(era, ({ arguments: { text } }) =>
       text === 'no' ? { allow: false, reason: 'Only yes.' } : true,
     );
-    const session = await openAnswered(gateway.url);
+    const session = await openAnswered(url);
     expect(textOf(await session.request('tools/call', call('yes')))).toContain('yes');
-    expect(textOf(await callModern(gateway.url, 'echo', { text: 'yes' }))).toContain('yes');
+    expect(textOf(await callModern(url, 'echo', { text: 'yes' }))).toContain('yes');
     const refusals = [
       (await session.request('tools/call', call('no'))).json.error,
-      (await callModern(gateway.url, 'echo', { text: 'no' })).json.error,
+      (await callModern(url, 'echo', { text: 'no' })).json.error,
     ];
     for (const error of refusals) {
       expect(error.data).toMatchObject({ reason: 'policy_denied', why: 'Only yes.' });
@@ -52,34 +108,31 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
     expect(service.inputs).toHaveLength(4);
     expect(service.inputs[0]).toEqual({
       phase: 'request',
-      server: expect.any(String),
+      server: era,
       method: 'tools/call',
       name: 'echo',
       principal: {},
       headers: {},
       arguments: { text: 'yes' },
     });
-    expect(service.connections()).toBeLessThanOrEqual(2);
+    expect(service.connections() - connections).toBeLessThanOrEqual(2);
   });
 
   test('gets changed arguments, and its result is changed or withheld', async () => {
-    const { gateway } = await behind(
-      ({ phase, arguments: { text } }) => {
-        if (phase === 'request') return { allow: true, arguments: { text: `${text} and more` } };
-        if (text.startsWith('secret')) return { allow: false, reason: 'It is secret.' };
-        return (
-          text.startsWith('plain') || {
-            allow: true,
-            result: { content: [{ type: 'text', text: 'masked' }], resultType: 'complete' },
-          }
-        );
-      },
-      { policy: { on: ['request', 'result'] } },
-    );
-    const session = await openAnswered(gateway.url);
+    const url = await behindPolicy(`${era}-checked`, ({ phase, arguments: { text } }) => {
+      if (phase === 'request') return { allow: true, arguments: { text: `${text} and more` } };
+      if (text.startsWith('secret')) return { allow: false, reason: 'It is secret.' };
+      return (
+        text.startsWith('plain') || {
+          allow: true,
+          result: { content: [{ type: 'text', text: 'masked' }], resultType: 'complete' },
+        }
+      );
+    });
+    const session = await openAnswered(url);
     for (const ask of [
       async (text: string) => session.request('tools/call', call(text)),
-      async (text: string) => callModern(gateway.url, 'echo', { text }),
+      async (text: string) => callModern(url, 'echo', { text }),
     ]) {
       expect(textOf(await ask('plain'))).toContain('plain and more');
       expect(textOf(await ask('else'))).toBe('masked');
@@ -88,9 +141,9 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
   });
 
   test('gets what a person has approved, and nothing else', async () => {
-    const { gateway } = await behind(() => ({ approval: { message: 'May I?' } }));
+    const url = await behindPolicy(era, () => ({ approval: { message: 'May I?' } }));
     const capabilities = { elicitation: {} };
-    const session = await openAnswered(gateway.url, { capabilities });
+    const session = await openAnswered(url, { capabilities });
     for (const action of ['accept', 'decline']) {
       const exchange = await session.send({ jsonrpc: '2.0', id: action, method: 'tools/call', params: call('x') });
       const question = await exchange.nextMessage(({ method }) => method === 'elicitation/create');
@@ -103,9 +156,7 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
     }
     const meta = { [metaKeys.clientCapabilities]: capabilities };
     const ask = async (args: object, params: object = {}) =>
-      (await callModern(gateway.url, 'echo', args, { meta, params: params as Record<string, unknown> })).messages.at(
-        -1,
-      );
+      (await callModern(url, 'echo', args, { meta, params: params as Record<string, unknown> })).messages.at(-1);
     const first = (await ask({ text: 'x' })).result;
     expect(first.resultType).toBe('input_required');
     const [[key, question]] = Object.entries<PolicyInput>(first.inputRequests) as [[string, PolicyInput]];
@@ -126,57 +177,45 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
   });
 
   test('is not reached by clients that cannot be asked', async () => {
-    const { gateway } = await behind(() => ({ approval: true }));
-    const session = await openAnswered(gateway.url);
-    const answers = [
-      await session.request('tools/call', call('x')),
-      await callModern(gateway.url, 'echo', { text: 'x' }),
-    ];
+    const url = await behindPolicy(era, () => ({ approval: true }));
+    const session = await openAnswered(url);
+    const answers = [await session.request('tools/call', call('x')), await callModern(url, 'echo', { text: 'x' })];
     for (const { json } of answers) expect(json.error.data.reason).toBe('approval_impossible');
   });
 });
 
-test.each<[string, Decide]>([
-  ['status', () => new RawAnswer(500, 'oops')],
-  ['unusable', () => new RawAnswer(200, 'no JSON')],
-  ['unusable', () => new RawAnswer(200, '{}')],
-  ['unusable', () => 'perhaps'],
-  ['unusable', () => ({ allow: 'yes' })],
-  ['unusable', () => new RawAnswer(200, '{"result":{"allow":true,"allow":true}}')],
-  ['too_large', () => new RawAnswer(200, JSON.stringify({ result: { allow: true, note: 'x'.repeat(5_000_000) } }))],
-  ['slow', () => new Promise(() => undefined)],
-])(
+test.each(Object.entries(failures))(
   'a service whose answer is %s denies, says why in the log, and allows if the operator wants that',
-  async (cause, decide) => {
+  async (reason, decide) => {
     for (const onFailure of ['deny', 'allow']) {
-      const { gateway } = await behindPolicy(decide, {
-        policy: { timeout: '1s', onFailure },
-      });
-      const session = await openAnswered(gateway.url);
+      // The log names a failure of a server once in a while, so each failure has a server of its own.
+      const server = `${onFailure}-${reason}`;
+      const session = await openAnswered(await behindPolicy(server, decide));
       const { json } = await session.request('tools/call', call('x'));
       if (onFailure === 'deny') expect(json.error.data).toEqual({ reason: 'policy_unavailable' });
       else expect(json.result.content[0].text).toContain('x');
-      expect(gateway.logs()).toContainEqual(expect.objectContaining({ reason: cause, phase: 'request' }));
+      const { logs } = await shared();
+      const logged = () => logs().find((line) => line['server'] === server && line['phase'] === 'request');
+      await waitFor(() => logged() !== undefined, { what: 'the failure in the log' });
+      expect(logged()).toMatchObject({ reason });
     }
   },
 );
 
 test('an unreachable service denies at once, and a result that nobody checked is withheld', async () => {
-  const { gateway, service } = await behindPolicy(() => true, { policy: { on: ['request', 'result'] } });
+  const mortal = await startPolicyService(({ phase }) => (phase === 'request' ? true : new RawAnswer(503, '')));
+  const gateway = await startBehind(mortal.url, {}, { on: ['request', 'result'] });
   const session = await openAnswered(gateway.url);
-  service.decide = ({ phase }) => (phase === 'request' ? true : new RawAnswer(503, ''));
   expect((await session.request('tools/call', call('x'))).json.error.data.reason).toBe('result_unchecked');
-  service.close();
+  mortal.close();
   expect((await session.request('tools/call', call('x'))).json.error.data.reason).toBe('policy_unavailable');
 });
 
 test('decisions are in the metrics and in the audit log', async () => {
   const audit = createAuditFile();
   const adminPort = await findFreePort();
-  const { gateway } = await behindPolicy(({ arguments: { text } }) => text === 'yes', {
-    adminPort,
-    args: audit.args,
-  });
+  service.decide = ({ arguments: { text } }) => text === 'yes';
+  const gateway = await startBehind(service.url, { adminPort, args: audit.args });
   const session = await openAnswered(gateway.url);
   await session.request('tools/call', call('yes'));
   await session.request('tools/call', call('no'));
@@ -261,21 +300,15 @@ test('check asks the service, and fails if there is no decision', async () => {
   expect([wrong.code, gone.code]).toEqual([1, 1]);
 });
 
-test.each([
-  ['legacy', everythingFixture],
-  ['modern', modernFixture],
-] as const)('an approval is asked for within a task, at a %s server', async (_, command) => {
-  const { gateway } = await behindPolicy(() => ({ approval: { message: 'May I?' } }), {
-    command,
-    args: ['--defaults.tasks.after', '0'],
-  });
+test.each(['legacy', 'modern'])('an approval is asked for within a task, at a %s server', async (era) => {
+  const url = await behindPolicy(`${era}-tasks`, () => ({ approval: { message: 'May I?' } }));
   for (const action of ['accept', 'decline']) {
-    const { taskId } = await callForTask(gateway.url, 'echo', { text: 'in a task' });
-    const { inputRequests = {} } = await awaitTask(() => gateway.url, taskId, ['input_required']);
+    const { taskId } = await callForTask(url, 'echo', { text: 'in a task' });
+    const { inputRequests = {} } = await awaitTask(() => url, taskId, ['input_required']);
     const [[key, question]] = Object.entries(inputRequests) as [[string, { params: object }]];
     expect(question.params).toMatchObject({ message: 'May I?' });
-    await updateTask(gateway.url, taskId, { [key]: { action, ...(action === 'accept' && { content: {} }) } });
-    const { result, error } = await awaitTask(() => gateway.url, taskId);
+    await updateTask(url, taskId, { [key]: { action, ...(action === 'accept' && { content: {} }) } });
+    const { result, error } = await awaitTask(() => url, taskId);
     if (action === 'accept') expect(result?.content[0]?.text).toBe('in a task');
     else expect(error?.data?.reason).toBe('approval_declined');
   }

@@ -212,13 +212,15 @@ export async function startGateway({
  * A gateway that several tests use: the first one starts it, and it ends after the last test of this suite. For tests that
  * change nothing by which another one could be disturbed.
  */
-export function sharedGateway(options: GatewayOptions): () => Promise<Gateway> {
+export function sharedGateway(options: GatewayOptions | (() => Promise<GatewayOptions>)): () => Promise<Gateway> {
   let started: Promise<Gateway> | undefined;
+  const start = async () =>
+    startGateway({ ...(typeof options === 'function' ? await options() : options), isStoppedWithTest: false });
   afterAll(async () => {
     await (await started)?.stop();
   });
   return () => {
-    started ??= startGateway({ ...options, isStoppedWithTest: false });
+    started ??= start();
     return started;
   };
 }

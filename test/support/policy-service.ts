@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, TestRunner } from 'vitest';
 
 /** What a policy service is asked, as the gateway writes it. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads questions freely
@@ -30,7 +30,7 @@ export class RawAnswer {
   }
 }
 
-/** Starts a service on a free port. It ends with the test. */
+/** Starts a service on a free port. It ends with the test, if a test starts it. */
 export async function startPolicyService(decide: PolicyService['decide'] = () => true): Promise<PolicyService> {
   let connections = 0;
   const inputs: PolicyInput[] = [];
@@ -53,7 +53,7 @@ export async function startPolicyService(decide: PolicyService['decide'] = () =>
     server.closeAllConnections();
     server.close();
   };
-  onTestFinished(close);
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(close);
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/v1/data/mcp/decision`;
   const service: PolicyService = { url, inputs, connections: () => connections, decide, close };
