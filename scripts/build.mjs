@@ -1,8 +1,9 @@
-// Builds dist from src: one file for the code of every gateway, and chunks for optional code, such as the Redis client.
+// Builds dist from src: one file for the code of every start, and chunks for optional code, such as the Redis client.
 // Bundling shortens the start, which would otherwise mostly load hundreds of files. npm installs the libraries from
 // package.json, except for those in `bundled`. `npm run types` checks the types.
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
+import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 /**
@@ -38,17 +39,11 @@ const builtins = {
 
 // `.compiled` is the cache of compiled code.
 for (const folder of ['dist', '.compiled']) rmSync(folder, { recursive: true, force: true });
-await build({
-  // The store would be a chunk anyway; bench/scale.mjs needs its name.
-  entryPoints: {
-    main: 'src/main.ts',
-    'redis-store': 'src/features/redis/redis-store.ts',
-  },
+const options = {
   outdir: 'dist',
   bundle: true,
   splitting: true,
-  external: Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !bundled.includes(name)),
-  plugins: [builtins],
+  metafile: true,
   platform: 'node',
   format: 'esm',
   target: 'node20',
@@ -59,7 +54,20 @@ await build({
   lineLimit: 200,
   chunkNames: '[name]-[hash]',
   logLevel: 'warning',
+};
+const external = Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !bundled.includes(name));
+const { metafile: built } = await build({
+  ...options,
+  // The store would be a chunk anyway; bench/scale.mjs needs its name.
+  entryPoints: {
+    main: 'src/main.ts',
+    'redis-store': 'src/features/redis/redis-store.ts',
+  },
+  external,
+  plugins: [builtins],
 });
+await joinChunksOfStart(built.outputs, ['src/app/commands/run-command.ts', 'src/features.ts']);
+
 const licences = bundled.map((name) => {
   const text = readFileSync(`node_modules/${name}/LICENSE`, 'utf8');
   return `${name} ${dependencies[name]}\n\n${text}`;
@@ -71,3 +79,68 @@ cpSync('src/core/backend/stdio/starter/starter-process.cjs', 'dist/starter-proce
 cpSync('src/features/redis/scripts', 'dist/scripts', { recursive: true });
 cpSync('packages/console/src/page', 'dist/page', { recursive: true });
 chmodSync('dist/main.js', 0o755);
+
+/**
+ * Joins the chunks that every start loads into one file. There are a hundred of them, since code that an optional chunk
+ * needs too is apart from the rest, and a file costs a quarter of a millisecond, however small it is. Each chunk that an
+ * optional one imports stays, as a file that names where its exports are now.
+ * @param chunks the outputs of esbuild, by their paths
+ * @param entries the sources that `main.ts` imports at every start, besides `prepare-starter.ts`
+ */
+async function joinChunksOfStart(chunks, entries) {
+  const paths = Object.keys(chunks).filter((path) => path.endsWith('.js'));
+  const chunkOf = (source) => paths.find((path) => chunks[path].entryPoint === source);
+  const nextTo = (path) => `./${basename(path)}`;
+  const withImports = (path, found = new Set()) => {
+    if (found.has(path)) return found;
+    found.add(path);
+    for (const { path: next, kind, external } of chunks[path].imports)
+      if (kind === 'import-statement' && !external) withImports(next, found);
+    return found;
+  };
+  const entryChunks = entries.map(chunkOf);
+  const joined = [...new Set(entryChunks.flatMap((path) => [...withImports(path)]))];
+  /** The export of the joined file for an export of one of its chunks. */
+  const joinedName = (path, name) => `_${joined.indexOf(path)}${name}`;
+  const contents = [
+    ...entryChunks.map((path) => `export * from '${nextTo(path)}';`),
+    ...joined.map((path) => {
+      const names = chunks[path].exports.map((name) => `${name} as ${joinedName(path, name)}`);
+      return `export { ${names.join(', ')} } from '${nextTo(path)}';`;
+    }),
+  ].join('\n');
+  const join = {
+    name: 'join',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\.\// }, ({ path, kind }) => {
+        const chunk = `dist/${basename(path)}`;
+        if (kind === 'dynamic-import' && entryChunks.includes(chunk)) return { path: 'start', namespace: 'join' };
+        if (kind !== 'dynamic-import' || chunk === chunkOf('src/app/prepare-starter.ts'))
+          return { path: resolve(chunk) };
+        return { path, external: true };
+      });
+      onLoad({ filter: /.*/, namespace: 'join' }, () => ({ contents, resolveDir: 'dist' }));
+    },
+  };
+  const { metafile } = await build({
+    ...options,
+    entryPoints: ['dist/main.js'],
+    allowOverwrite: true,
+    packages: 'external',
+    plugins: [join],
+  });
+  const { outputs } = metafile;
+  const start = nextTo(Object.keys(outputs).find((path) => outputs[path].entryPoint === 'join:start'));
+  const stillImported = new Set(
+    paths
+      .filter((path) => !joined.includes(path))
+      .flatMap((path) => chunks[path].imports.map(({ path: next }) => next)),
+  );
+  for (const path of joined) {
+    rmSync(`${path}.map`);
+    rmSync(path);
+    if (!stillImported.has(path)) continue;
+    const names = chunks[path].exports.map((name) => `${joinedName(path, name)} as ${name}`);
+    writeFileSync(path, `export{${names.join(',')}}from"${start}";`);
+  }
+}

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
@@ -15,6 +15,8 @@ const writeBuiltins = (file: string): string =>
   )}`;
 
 interface LoadedModules {
+  /** The files of `dist`. */
+  readonly files: readonly string[];
   /** The packages that npm has installed. */
   readonly packages: readonly string[];
   /** The files of `src` that are part of the loaded files of `dist`. */
@@ -43,11 +45,14 @@ async function modulesOfStart(): Promise<LoadedModules> {
   const paths = urls
     .filter((url) => url.startsWith('file:'))
     .map((url) => relative(root, fileURLToPath(url)).split(sep).join('/'));
-  const maps = paths
-    .filter((path) => path.startsWith('dist/'))
+  // A file without a map only names where the exports of a chunk are.
+  const files = paths.filter((path) => path.startsWith('dist/'));
+  const maps = files
+    .filter((path) => existsSync(`${root}${path}.map`))
     .map((path) => readFileSync(`${root}${path}.map`, 'utf8'));
   const packages = paths.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
   return {
+    files,
     packages: [...new Set(packages)].sort(),
     sources: maps.flatMap((map) => JSON.parse(map).sources).map((path: string) => path.replace('../', '')),
     builtins: JSON.parse(readFileSync(builtins, 'utf8')),
@@ -72,7 +77,9 @@ const lateSources =
   /^src\/(?:auth\/oauth\/(?!protected-resources)|backend\/tracing|http\/send-response|http\/pipeline\/trace-requests|ops\/find-tracing|ops\/metrics\/exposition|store\/redis\/(?:redis-store|connection\/connect|diagnose\/inspect))/;
 
 it('a gateway loads only what its first session needs', async () => {
-  const { packages, sources, builtins } = await modulesOfStart();
+  const { files, packages, sources, builtins } = await modulesOfStart();
+  // One for the start, those before it, and the parts of a client's first request.
+  expect(files.length).toBeLessThanOrEqual(40);
   expect(packages).toEqual([...logger, 'hono', 'shell-quote'].sort());
   expect(sources).toContain('src/app/gateway.ts');
   expect(sources.filter((path) => lateSources.test(path))).toEqual([]);
