@@ -103,6 +103,12 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/**
+ * A stream between two instances that breaks is read on with within this time, on top of a lease. By then, an instance
+ * that does not come back is lost.
+ */
+const unreadMarginMs = 2_000;
+
 /** The part of the drain time that is reserved for the end of sockets and the store, and the exit itself. */
 const exitMarginMs = 500;
 
@@ -200,6 +206,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     maxSessions: limits.total.sessions,
     maxCalls: limits.session.requests,
     cluster,
+    unreadMs: cluster && cluster.leaseMs + unreadMarginMs,
     store,
     telemetry: telemetry.sessions,
     quotas,

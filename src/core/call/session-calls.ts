@@ -31,6 +31,10 @@ export interface Call extends BookedCall, TimedCall {
   readonly forwarded?: ForwardedHeaders;
   /** The least level of log messages that the client in a group wants; undefined for none. */
   logLevel?: LogLevel | undefined;
+  /** True for a call of a group that needs no reader; see `GroupRequestOptions.keeps`. */
+  isKept?: boolean;
+  /** Since when nobody reads the answer, as far as was checked, on the monotonic clock in milliseconds. */
+  unreadSince?: number | undefined;
   /** True for a request of the gateway itself. No client waits for the answer. */
   readonly isGatewayRequest?: boolean;
   /** The report of the call; set if somebody wants reports. */

@@ -1018,6 +1018,12 @@ export const entryOf = (reason: Reason): CatalogueEntry => catalogue[reason];
 export const deniesReaching = (reason: Reason): boolean => entryOf(reason).reached === undefined;
 
 /**
+ * The reason for a call that has reached its server, when reading on with it is refused: what denies that it has reached
+ * the server is true of the attempt alone.
+ */
+export const reasonOfRunning = (reason: Reason): Reason => (deniesReaching(reason) ? 'outcome_unknown' : reason);
+
+/**
  * The code of the gateway's own errors in the modern era, whatever their reason. It lies outside of the ranges that
  * JSON-RPC and the specification reserve (2026-07-28, basic, "Error Codes").
  */

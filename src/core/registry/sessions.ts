@@ -85,11 +85,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
-    const { cluster, store, sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs } = options;
+    const { cluster, store, sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs, unreadMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
     const shortestMs = Math.min(sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs);
-    this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
+    this.#sweep.notice(Math.min(shortestMs, unreadMs ?? shortestMs, this.#recordRenewal.everyMs));
     this.connected = new ConnectionSessions({
       options,
       home: options.connections,

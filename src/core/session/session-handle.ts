@@ -37,6 +37,11 @@ export interface GroupRequestOptions {
   readonly leases?: 'begin' | 'end';
   /** True to end the session now, unless it has calls. The post has no messages. */
   readonly endsUnused?: boolean;
+  /**
+   * The call of this id is read on with by a later request: its client has a request state, or it is a task. The owner
+   * keeps the call without a reader. The post has no messages.
+   */
+  readonly keeps?: RequestId;
   /** The client's input for a call that asked for some. */
   readonly round?: InputRound;
 }

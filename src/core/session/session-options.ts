@@ -13,6 +13,10 @@ export interface SessionOptions {
   readonly graceMs: number;
   readonly requestIdleMs: number;
   readonly requestTotalMs: number;
+  /**
+   * How long a call of a group that has asked may be without a reader, which may be another instance. For ever by default.
+   */
+  readonly unreadMs?: number | undefined;
   /** How long a call may be silent before its client gets progress; for ever by default. */
   readonly progressMs?: number;
   readonly maxCalls: number;

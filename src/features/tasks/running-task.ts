@@ -1,6 +1,6 @@
 import type { Continuation } from '../../core/call/answer.ts';
 import type { FaultData } from '../../core/call/call-answer.ts';
-import { deniesReaching, type Reason } from '../../core/protocol/faults.ts';
+import { type Reason, reasonOfRunning } from '../../core/protocol/faults.ts';
 import { scalarAt, scanObject, valueAt } from '../../core/protocol/json.ts';
 import { formatObject, putMembers } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
@@ -157,8 +157,7 @@ export class RunningTask implements Continuation {
   fault(cause: Reason, data?: FaultData): void {
     if (this.isOver) return;
     // Whoever could not read on knows nothing of what another instance has sent.
-    const isUntrue = this.#isFollowed && cause !== 'draining' && deniesReaching(cause);
-    const reason = isUntrue ? 'outcome_unknown' : cause;
+    const reason = this.#isFollowed && cause !== 'draining' ? reasonOfRunning(cause) : cause;
     const { mayRunAgain, isKept, rounds = 0, isRerun } = this.#facts;
     if (reason !== 'outcome_unknown' && reason !== 'draining') return this.#end('failed', errorOf(reason, data));
     // A session that ends says so of a request that its server has not got.

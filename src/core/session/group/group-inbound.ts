@@ -78,6 +78,12 @@ export class GroupInbound {
       reply.answer(accepted);
       return false;
     }
+    if (group.keeps !== undefined) {
+      const kept = this.callOf(group.keeps);
+      if (kept !== undefined) kept.isKept = true;
+      reply.answer(accepted);
+      return false;
+    }
     if (this.#leases.settles(messages[0], group, reply)) return false;
     const { round, logLevel } = group;
     if (round !== undefined && !this.#admitsRound(round)) {
@@ -105,6 +111,25 @@ export class GroupInbound {
   /** Ends what listeners have not renewed. */
   endExpired(): void {
     this.#leases.endExpired();
+  }
+
+  /**
+   * The calls with a question that nobody will answer: the instance that read them was lost before it could give its
+   * client a request state. With `share: all`, other clients wait for the end of such a call.
+   * @param isRead true if a connection follows the stream
+   */
+  abandoned(isRead: (stream: number) => boolean): readonly Call[] {
+    const { calls, limits } = this.#session;
+    const { unreadMs = Number.POSITIVE_INFINITY } = limits;
+    if (unreadMs === Number.POSITIVE_INFINITY || calls.size === 0) return [];
+    const now = performance.now();
+    return calls.all().filter((call) => {
+      const { answer, hasAsked, isKept } = call;
+      const isUnread = hasAsked === true && answer.stream !== undefined && !isRead(answer.stream);
+      if (!isUnread || isKept) call.unreadSince = undefined;
+      else call.unreadSince ??= now;
+      return call.unreadSince !== undefined && now - call.unreadSince >= unreadMs;
+    });
   }
 
   /** The session ends. Requests that wait here have not reached its server. */

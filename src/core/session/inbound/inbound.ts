@@ -37,6 +37,9 @@ interface SentRequests {
 /** What a request brings beside its message. */
 type CallContext = Omit<RequestFacts, 'accepts'>;
 
+/** Why a call that nobody reads is cancelled, for the server. */
+const abandonedReason = 'The connection to the client was lost.';
+
 const isRequest = ({ kind }: Message): boolean => kind === 'request';
 
 /** The requests among messages. Most POSTs have one message. */
@@ -204,6 +207,7 @@ export class Inbound {
         taskId,
         request,
         hasAsked,
+        isKept: true, // this owner does not know whether its client has a request state
         report: this.#createReport({ method, name, text: request?.text }),
         answer,
         activeAt: now,
@@ -221,8 +225,9 @@ export class Inbound {
   }
 
   /**
-   * Ends calls that the server neither answers nor reports progress of, and tells the server to stop them. In a group, a
-   * call keeps its turn for a while: a question that the server has already sent must not go to the next client (P2, P11).
+   * Ends calls that the server neither answers nor reports progress of, and those that nobody reads, and tells the server
+   * to stop them. In a group, a call keeps its turn for a while: a question that the server has already sent must not go
+   * to the next client (P2, P11).
    */
   endOverdue(): void {
     const { calls, limits, client } = this.#session;
@@ -237,6 +242,11 @@ export class Inbound {
         call.isOverdue = true;
         call.cancelTimer = setTimeout(fail, limits.graceMs);
       }
+    }
+    for (const call of this.#group?.abandoned((stream) => this.#log.streams.isRead(stream)) ?? []) {
+      if (call.cancelTimer !== undefined) continue;
+      this.#link.send(cancelled(call.id, abandonedReason));
+      call.cancelTimer = setTimeout(() => this.#outbound.fail(call, 'cancelled'), limits.graceMs);
     }
   }
 

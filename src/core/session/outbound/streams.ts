@@ -132,6 +132,11 @@ export class Streams {
     return this.#cursors.has(getStream);
   }
 
+  /** True if a connection follows the stream. */
+  isRead(stream: number): boolean {
+    return this.#cursors.has(stream);
+  }
+
   /** Opens a stream for the answer to a POST, and connects that POST if it has a connection. */
   open(sink: EventSink | undefined, ids: readonly RequestId[]): number {
     const stream = this.#next++;

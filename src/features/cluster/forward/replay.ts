@@ -23,7 +23,8 @@ export interface ReplayOptions {
 
 /**
  * Sends a client the events of a stream after `after`, from the log alone. A complete answer is thus delivered even
- * while no instance owns the session. A broken or unknown stream is left to the owner.
+ * while no instance owns the session. A broken or unknown stream is left to the owner. The cursors of `Streams` do what
+ * this cannot, at the owner: they follow a stream that goes on, repair its log, and pause its server.
  * @returns the position that was reached, or `complete` if the whole stream was sent or the client is gone
  */
 export async function replay(

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OrderedDelivery } from '../../../core/backend/in-order.ts';
 import type { FaultData } from '../../../core/call/call-answer.ts';
-import { deniesReaching, type Reason } from '../../../core/protocol/faults.ts';
+import { type Reason, reasonOfRunning } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, oneOf, readBodyWhenRoom } from '../../../core/protocol/message/message.ts';
 import type { EventId } from '../../../core/protocol/wire/event-id.ts';
@@ -12,12 +12,6 @@ import { detach } from '../../../core/util/boundary.ts';
 /** How often in a row a stream without the response is resumed, and the pause before each attempt. */
 const maxResumes = 5;
 const resumePauseMs = 200;
-
-/** The faults that mean that the session or its stream is gone. */
-const lostReasons: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
-
-/** True for a fault of a resume after which the call may still run. Only the resume did not reach the session. */
-const isLoss = (reason: Reason): boolean => lostReasons.has(reason) || deniesReaching(reason);
 
 /** The position of a message on its stream: `at` is its event, and resuming after `before` delivers it again. */
 export interface EventPosition {
@@ -210,7 +204,7 @@ export class CallStream {
 
   /** Resumes the call's stream after an event. */
   listen(handle: SessionHandle, after: EventId): void {
-    const fault = (reason: Reason): void => this.#fail(isLoss(reason) ? 'outcome_unknown' : reason);
+    const fault = (reason: Reason): void => this.#fail(reasonOfRunning(reason));
     const accepted = (): void => {
       this.#isResumed = true;
     };

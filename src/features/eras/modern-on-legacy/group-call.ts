@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Answer } from '../../../core/call/answer.ts';
 import type { FaultData } from '../../../core/call/call-answer.ts';
 import type { RequestStateContent, RequestStates } from '../../../core/keys/request-state.ts';
@@ -41,6 +42,9 @@ const maxReopens = 3;
 
 /** Questions within this time are sent to the client together (2026-07-28, basic/patterns/mrtr). */
 const bundleMs = 20;
+
+/** How long a client waits for its question until the owner of the session knows that the call needs no reader. */
+const maxKeepMs = 1_000;
 
 /** How long outcomes of rounds are kept after the end of their call: a minute, and an allowance for two clocks. */
 const keptMs = 65_000;
@@ -111,6 +115,8 @@ export class GroupCall {
   #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
+  /** True once the owner of the session knows that the call needs no reader. */
+  #isKept = false;
   /** True if the call is lost here, and another instance may read on with it. */
   #isLeft = false;
 
@@ -129,7 +135,21 @@ export class GroupCall {
       failed: (reason) => detach('session', this.#handleLoss(reason), () => this.#fail('internal')),
     });
     answer.onCancelled(() => this.#cancel('The client no longer waits for the answer.'));
-    answer.pointOf = () => this.#point;
+    answer.pointOf = () => {
+      const point = this.#point;
+      if (point !== undefined) detach('session', this.#keep());
+      return point;
+    };
+  }
+
+  /**
+   * Another request may read on with the call, at any instance. The owner of the session would end it otherwise if this
+   * instance was lost.
+   */
+  async #keep(): Promise<void> {
+    if (this.#isKept) return;
+    this.#isKept = true;
+    await this.#session?.keep(this.#id, this.#groupRequest.client.forwarded);
   }
 
   /** Where another instance can read on with this call, as JSON text; undefined if it cannot. */
@@ -175,6 +195,7 @@ export class GroupCall {
     this.#id = value.id;
     this.#name = value.call;
     this.#round = round;
+    this.#isKept = true; // since the first round
     this.#delivered = parseStreamPosition(value.told);
     this.#questions.noteAnswered(value.answered);
     const { messages, digest } = toLegacyAnswers(value.open, answers);
@@ -215,7 +236,7 @@ export class GroupCall {
     const open = await session.reopen(forwarded);
     if (this.#isOver || this.#groupRequest.answer.isOver) return session.release(call);
     this.#session = session;
-    if (typeof open === 'string') return this.#fail(open === 'unknown_session' ? 'outcome_unknown' : open);
+    if (typeof open === 'string') return this.#fail(open); // the task knows that the call has begun
     this.#opened = open.opened;
     this.#stream.listen(open.handle, parseStreamPosition(after));
   }
@@ -302,10 +323,12 @@ export class GroupCall {
       const content = { round: this.#round + 1, expiresAtMs: Date.now() + idleMs, value: parked };
       const state = await states.seal(stateBinding(server, request, client), content);
       if (state === undefined) throw new Error('the ids of the questions are too long');
-      if (answer.isOver) return this.#abandon(session, 'The client no longer waits for the answer.');
       const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keepOutcome({ response, status: 200 }, idleMs + keptMs);
       session.park(this.#name, idleMs);
+      // First, so that the state is worth something if this instance is lost as soon as the client has it.
+      await Promise.race([this.#keep(), delay(maxKeepMs, undefined, { ref: false })]);
+      if (answer.isOver) return this.#abandon(session, 'The client no longer waits for the answer.');
       answer.response(response, 200);
     } catch (cause) {
       this.#abandon(session, 'The gateway cannot send requests to the client.');

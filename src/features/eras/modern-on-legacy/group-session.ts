@@ -196,10 +196,23 @@ export class GroupSession {
    * Sends the session a message that needs no answer, again until it is taken: the question or call that it ends would
    * keep other clients waiting at their session. Gives up after a while, when that call is given up, too.
    */
-  async deliver(message: Message, forwarded?: ForwardedHeaders): Promise<void> {
+  deliver(message: Message, forwarded?: ForwardedHeaders): Promise<void> {
+    return this.#sendUntilTaken([message], forwarded);
+  }
+
+  /** Tells the session that a later request reads on with this call; see `GroupRequestOptions.keeps`. */
+  keep(id: RequestId, forwarded?: ForwardedHeaders): Promise<void> {
+    return this.#sendUntilTaken([], forwarded, { keeps: id });
+  }
+
+  async #sendUntilTaken(
+    messages: readonly Message[],
+    forwarded?: ForwardedHeaders,
+    group?: GroupRequestOptions,
+  ): Promise<void> {
     const until = performance.now() + deliverMs;
     for (let attempts = 0; ; attempts += 1) {
-      const refused = await this.send([message], forwarded);
+      const refused = await this.send(messages, forwarded, group);
       if (refused === undefined || performance.now() >= until) return;
       await delay(deliverPauseAfter(attempts), undefined, { ref: false });
     }

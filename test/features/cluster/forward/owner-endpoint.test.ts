@@ -105,12 +105,14 @@ describe('requests of other instances', () => {
     serve({ kind: 'post', key: 'k', request: facts, again: true, isBatch: true }, `[${texts.join()}]`);
     serve({ kind: 'post', key: 'k', request: facts, group: {} }, `[${texts.join()}]`);
     serve({ kind: 'post', key: 'k', request: facts, group: { endsUnused: true } });
+    serve({ kind: 'post', key: 'k', request: facts, group: { keeps: 7 } });
     serve({ kind: 'post', key: 'k', request: facts }, JSON.stringify(note(1)));
     expect(posts.map(({ post: { messages, ...rest } }) => [messages.map(({ text }) => text.toString()), rest])).toEqual(
       [
         [texts, { isBatch: true, again: true }],
         [texts, { isBatch: false, again: false, group: {} }],
         [[], { isBatch: false, again: false, group: { endsUnused: true } }],
+        [[], { isBatch: false, again: false, group: { keeps: 7 } }],
         [[JSON.stringify(note(1))], { isBatch: false, again: false }],
       ],
     );
