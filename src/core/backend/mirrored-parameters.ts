@@ -1,6 +1,6 @@
 import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
 import { scalarAt } from '../protocol/json.ts';
-import { PageWalk, readListItems, readNextCursor } from '../protocol/list-page.ts';
+import { readListItems, readNextCursor, walkPages } from '../protocol/list-page.ts';
 import { type ParamHeader, readToolParams, unitsOfTool } from '../protocol/modern/param-headers.ts';
 import { detach } from '../util/boundary.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
@@ -22,8 +22,6 @@ export type MirroredToolParameters = readonly ParamHeader[] | undefined;
 const maxTools = 10_000;
 /** A larger page of a list is not read, as if the server gave no list. */
 const maxPageBytes = 4 * 1024 * 1024;
-/** Pages read of one list at most. */
-const maxPages = 100;
 /** Knowledge older than this is requested again before a call is refused because of it. */
 const freshMs = 1_000;
 
@@ -96,16 +94,11 @@ export class MirroredParameters {
 
   async #readList(headers: ForwardedHeaders): Promise<void> {
     const generation = this.#generation;
-    const walk = new PageWalk();
-    let cursor: string | undefined;
-    for (let page = 0; page < maxPages; page++) {
+    const end = await walkPages(async (cursor) => {
       const response = await this.#options.list(cursor, headers);
-      const learned = response && (await this.#learn(response));
-      if (learned === undefined) return;
-      cursor = walk.next(learned.nextCursor);
-      if (cursor === undefined) break;
-    }
-    this.#isWhole = generation === this.#generation;
+      return (response && (await this.#learn(response))) ?? 'unread';
+    });
+    if (end !== 'unread') this.#isWhole = generation === this.#generation;
   }
 
   /** Returns the cursor of the next page, if there is one; undefined if the response is no tool list. */

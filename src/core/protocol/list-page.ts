@@ -65,18 +65,31 @@ export function readNextCursor(response: Buffer, asked?: string): string | undef
   return typeof cursor === 'string' && cursor !== '' && cursor !== asked ? cursor : undefined;
 }
 
-/** The cursors of one walk through the pages of a list, so that a server cannot lead the walk in a circle. */
-export class PageWalk {
-  readonly #seen = new Set<string>();
-  /** True if the walk has ended at a cursor that it had followed before. */
-  isStuck = false;
+/** The most pages of a list that are read (P8): a server that always has a next page must not keep anybody waiting. */
+const maxPages = 100;
 
-  /** The cursor to follow after a page; undefined at the end of the list. */
-  next(cursor: string | undefined): string | undefined {
-    if (cursor === undefined || cursor === '') return undefined;
-    this.isStuck = this.#seen.has(cursor);
-    if (this.isStuck) return undefined;
-    this.#seen.add(cursor);
-    return cursor;
+/**
+ * How a walk through the pages of a list has ended: after the last page; at a cursor that it had followed before, so that
+ * the pages never end; after the most pages; or because a page was not read.
+ */
+export type WalkEnd = 'last' | 'circle' | 'many' | 'unread';
+
+/**
+ * Reads the pages of a list, one after the other.
+ * @param readPage gets the cursor of a page, and resolves with that of the next one; `unread` ends the walk
+ */
+export async function walkPages(
+  readPage: (cursor: string | undefined) => Promise<{ readonly nextCursor: string | undefined } | 'unread'>,
+): Promise<WalkEnd> {
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  for (let pages = 0; pages < maxPages; pages += 1) {
+    const page = await readPage(cursor);
+    if (page === 'unread') return page;
+    cursor = page.nextCursor;
+    if (cursor === undefined || cursor === '') return 'last';
+    if (seen.has(cursor)) return 'circle';
+    seen.add(cursor);
   }
+  return 'many';
 }

@@ -62,16 +62,6 @@ export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
   internal: 'internal',
 };
 
-/**
- * The fault for a request that never reached the server, because its session ended first. If the session continues
- * elsewhere, the client sends the request again. If the session is over, the client opens another one.
- */
-export function faultBeforeStart(reason: SessionEndReason): Reason {
-  if (reason === 'moved') return 'store_unavailable';
-  if (isLeaving(reason)) return 'draining';
-  return reason === 'store_unavailable' || reason === 'internal' ? reason : 'unknown_session';
-}
-
 /** True if the session ends because its instance stops. */
 export const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' || reason === 'released';
 

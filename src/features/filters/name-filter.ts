@@ -1,6 +1,6 @@
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import { type ForwardedHeaders, readForwardedCredentials } from '../../core/protocol/http/forwarded-headers.ts';
-import { PageWalk } from '../../core/protocol/list-page.ts';
+import { walkPages } from '../../core/protocol/list-page.ts';
 import { type ListMethod, listOf } from '../../core/protocol/methods/methods.ts';
 import { BoundedMap, budgetOfTexts } from '../../core/util/bounded-map.ts';
 import { actOnEach } from '../../core/util/timing/work-meter.ts';
@@ -29,8 +29,6 @@ const maxAllBytes = 16 * 1024 * 1024;
 const maxNameBytes = 1_024;
 /** The units of work of a name that is learned. */
 const unitsOfName = 512;
-/** A server that always has a next page must not keep a call waiting (P8). */
-const maxPages = 100;
 /** For so many clients, the latest ones, the lists are remembered. For others the server is asked again (P8). */
 const maxClients = 100;
 /** A call of an unknown name makes the gateway read the list at most once in this time (P8). */
@@ -127,20 +125,17 @@ export class NameFilter {
 
   async #readAll(known: KnownNames, headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
     // Names of earlier lists that no page has.
-    const walk = new PageWalk();
     const gone = new Set(known.visible.keys());
-    let cursor: string | undefined;
-    for (let page = 0; page < maxPages; page++) {
+    const end = await walkPages(async (cursor) => {
       const response = await readPage(cursor);
-      const filtered = response && (await this.filter(response, headers, page === 0));
-      if (filtered === undefined || filtered === 'absent' || filtered === 'unreadable') return false;
-      cursor = undefined;
-      if (filtered === 'empty') break;
+      const filtered = response && (await this.filter(response, headers, cursor === undefined));
+      if (filtered === undefined || filtered === 'absent' || filtered === 'unreadable') return 'unread';
+      if (filtered === 'empty') return { nextCursor: undefined };
       for (const { name } of filtered.visible) gone.delete(name);
-      cursor = walk.next(filtered.nextCursor);
-      if (cursor === undefined) break;
-    }
-    if (cursor === undefined) for (const name of gone) known.visible.delete(name);
+      return filtered;
+    });
+    if (end === 'unread') return false;
+    if (end !== 'many') for (const name of gone) known.visible.delete(name);
     known.readAt = performance.now();
     return true;
   }

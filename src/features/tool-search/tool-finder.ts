@@ -18,7 +18,7 @@ import {
   scanList,
   valueAt,
 } from '../../core/protocol/json.ts';
-import { PageWalk, readListItems, readNextCursor } from '../../core/protocol/list-page.ts';
+import { readListItems, readNextCursor, walkPages } from '../../core/protocol/list-page.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
   changedMessage,
@@ -37,8 +37,7 @@ const listTools = listOf('tools/list');
 
 /** How long the servers of the view have for one page. Their view leaves out one that is silent for longer. */
 const pageMs = 30_000;
-/** The pages and the tools that are read (P8). */
-const maxPages = 100;
+/** The tools that are read (P8). */
 const maxTools = 10_000;
 /** An answer has at most about this many bytes of tools: it is for a model. */
 const maxFoundBytes = 64 * 1024;
@@ -149,22 +148,19 @@ export class ToolFinder extends AnswerWatcher<string> {
   }
 
   async #read({ headers }: Outgoing): Promise<ToolIndex | undefined> {
-    const walk = new PageWalk();
     const tools: Buffer[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < maxPages && tools.length < maxTools; page += 1) {
+    const end = await walkPages(async (cursor) => {
       const params = cursor === undefined ? {} : { cursor };
       const request = createMessage({ id: nextOwnId(), method: listTools.name, params });
       const answer = await this.#own.send(request, (own) => this.passSend(own, headers), pageMs);
-      if (!isResponse(answer)) return undefined;
+      if (!isResponse(answer)) return 'unread';
       const { text } = answer;
       const items = readListItems(text, listTools.list.key);
-      if (typeof items === 'string') return undefined;
+      if (typeof items === 'string') return 'unread';
       for (const { start, end } of items.items) tools.push(text.subarray(start, end));
-      cursor = walk.next(readNextCursor(text, cursor));
-      if (cursor === undefined) break;
-    }
-    return this.#indexes.of(tools.slice(0, maxTools));
+      return { nextCursor: tools.length < maxTools ? readNextCursor(text, cursor) : undefined };
+    });
+    return end === 'unread' ? undefined : this.#indexes.of(tools.slice(0, maxTools));
   }
 
   /** Tells a client whose arguments do not fit what the tool expects, if that is known. */

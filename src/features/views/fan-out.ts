@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { PageWalk } from '../../core/protocol/list-page.ts';
+import { walkPages } from '../../core/protocol/list-page.ts';
 import { putMembers } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
@@ -69,9 +69,6 @@ interface Gathered {
   /** The servers that were not asked. */
   readonly missing: readonly Member[];
 }
-
-/** Pages that the view reads by itself of one list (P8). */
-const maxPages = 20;
 
 /** Sends one request of a client to several servers, and merges their answers. */
 export class FanOut {
@@ -270,15 +267,13 @@ export class FanOut {
 
   async #learn(member: Member, list: ListMethod, headers: ForwardedHeaders | undefined): Promise<void> {
     const request = createMessage({ id: 0, method: list.name, params: {} });
-    const walk = new PageWalk();
-    let cursors: Cursors | undefined;
-    for (let page = 0; page < maxPages; page++) {
+    await walkPages(async (cursor) => {
+      const cursors: Cursors | undefined = cursor === undefined ? undefined : new Map([[member.name, cursor]]);
       const response = await this.ask(member, this.#pageRequest(request, cursors, member), headers, list).outcome;
-      const next = walk.next((await this.#read(response, list, member, cursors))?.nextCursor);
+      const page = await this.#read(response, list, member, cursors);
       this.#options.onLearned();
-      if (next === undefined) return;
-      cursors = new Map([[member.name, next]]);
-    }
+      return { nextCursor: page?.nextCursor };
+    });
   }
 
   #refuse(id: RequestId, reason: Reason): void {

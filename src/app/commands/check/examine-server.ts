@@ -3,7 +3,7 @@ import type { Environment } from '../../../config/sources/environment-variables.
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import { linkBackends } from '../../../core/backend/link/link.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
-import { PageWalk } from '../../../core/protocol/list-page.ts';
+import { walkPages } from '../../../core/protocol/list-page.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import { methodNotFound } from '../../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../../core/server/server-events.ts';
@@ -52,9 +52,6 @@ export const lists = [
   ['prompts', 'prompts/list', 'name'],
   ['resources', 'resources/list', 'uri'],
 ] as const;
-
-/** The maximum number of pages of one list: a cursor that never ends must not block the check. */
-const maxPages = 100;
 
 /** Examines a server with its configuration. Rejects like `examineEras`. */
 export async function examine(
@@ -208,19 +205,17 @@ async function listOne(
   limitMs?: number,
 ): Promise<string[]> {
   const names: string[] = [];
-  const walk = new PageWalk();
-  let cursor: string | undefined;
-  for (let page = 0; page < maxPages; page++) {
+  const end = await walkPages(async (cursor) => {
     const result = await readPage(session, method, cursor, limitMs);
     const items = result[what] ?? [];
     if (!Array.isArray(items)) throw new Error(`The server answered ${method} without a list of ${what}.`);
     for (const item of items as readonly unknown[])
       names.push(textOr(isObject(item) ? item[key] : undefined, 'unnamed'));
     const next = result['nextCursor'];
-    cursor = walk.next(typeof next === 'string' ? next : undefined);
-    if (walk.isStuck || next === '') warnings.push(stuckWarning(method, next === ''));
-    if (cursor === undefined) break;
-  }
+    if (next === '') warnings.push(stuckWarning(method, true));
+    return { nextCursor: typeof next === 'string' ? next : undefined };
+  });
+  if (end === 'circle') warnings.push(stuckWarning(method, false));
   return names;
 }
 

@@ -12,6 +12,7 @@ import { methodOf } from '../../../core/protocol/methods/methods.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
 import { boundedWalks } from '../../../core/util/timing/work-meter.ts';
 import type { CancelRequest } from '../modern/process/shared-calls.ts';
+import type { ModernServerAccess } from '../modern/session-access.ts';
 import {
   type InputRequired,
   readInputRequired,
@@ -19,7 +20,6 @@ import {
   toLegacyRequest,
   toRetryRequest,
 } from '../translate/legacy-on-modern/input-required.ts';
-import type { ModernServerAccess } from './server-side.ts';
 import type { CallOutput } from './session-tasks.ts';
 
 /** The services of a translator that its calls share. */

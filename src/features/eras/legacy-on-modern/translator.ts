@@ -18,11 +18,11 @@ import { type LogLevel, readLogLevel } from '../../../core/protocol/modern/log-l
 import { listChanges, type SubscriptionFilter } from '../../../core/protocol/modern/subscription-filter.ts';
 import { HeldBytes } from '../../../core/util/held-bytes.ts';
 import { ChangeFeed, type SubscribeOutcome } from '../modern/changes/change-feed.ts';
+import type { ModernServerAccess } from '../modern/session-access.ts';
 import { type LegacyClient, readLegacyClient, withEnvelope } from '../translate/legacy-on-modern/legacy-client.ts';
 import { asLegacyResponse } from '../translate/legacy-on-modern/legacy-response.ts';
 import { toInitializeResult } from '../translate/legacy-on-modern/opening.ts';
 import { HeldOutput } from './held-output.ts';
-import type { ModernServerAccess } from './server-side.ts';
 import { SessionTasks } from './session-tasks.ts';
 import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';
 

@@ -16,6 +16,9 @@ export interface SessionAccessOptions {
   releaseTenant(tenant: Tenant): void;
 }
 
+/** A modern server as a translator uses it, whatever its transport. */
+export type ModernServerAccess = Pick<SessionAccess, keyof SessionAccess>;
+
 /**
  * The access of one legacy session to a modern server. Its requests go to the process that its user shares, or to a
  * process of its own. The session holds the tenant from its first request until `release`.
@@ -36,7 +39,11 @@ export class SessionAccess {
     return this.#options.revision();
   }
 
-  /** As `ModernServerAccess.request` in `era/`. */
+  /**
+   * Sends a request that has its envelope. Its messages and its outcome go to `answer`, perhaps before this returns.
+   * @param headers the headers of the client's request; see `Backend.send`
+   * @returns the function that cancels the request
+   */
   request(
     request: Message,
     logLevel: LogLevel | undefined,

@@ -1,8 +1,8 @@
 import type { BackendEnd } from '../../../../src/core/backend/backend.ts';
 import type { CallAnswer } from '../../../../src/core/call/call-answer.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
-import type { ModernServerAccess } from '../../../../src/features/eras/legacy-on-modern/server-side.ts';
 import { Translator } from '../../../../src/features/eras/legacy-on-modern/translator.ts';
+import type { ModernServerAccess } from '../../../../src/features/eras/modern/session-access.ts';
 import { asMessage } from '../../../support/as-message.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
