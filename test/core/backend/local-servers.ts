@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** Lets a server listen on loopback until the test has finished, and resolves with its port. */
@@ -18,4 +18,16 @@ export async function listenHttp(answerWith: (outgoing: ServerResponse, method: 
   const port = await listening(server);
   onTestFinished(() => server.closeAllConnections());
   return new URL(`http://127.0.0.1:${port}/`);
+}
+
+/** Starts a listener that nobody may call, for instance because a hostile server has named it. */
+export async function startVictim(): Promise<{ readonly port: number; calls(): number }> {
+  let calls = 0;
+  const port = await listening(
+    createTcpServer((socket) => {
+      calls += 1;
+      socket.destroy();
+    }),
+  );
+  return { port, calls: () => calls };
 }

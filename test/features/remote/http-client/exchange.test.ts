@@ -14,6 +14,7 @@ import type { UrlServerOptions } from '../../../../src/features/remote/http-clie
 import { openModernHttp } from '../../../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openSse } from '../../../../src/features/remote/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
+import { listening, startVictim } from '../../../core/backend/local-servers.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -245,6 +246,57 @@ describe.each(kinds)('a server of $name', (kind) => {
     send(kind.first);
     expect(await end()).toMatchObject({ reason: 'failed', isUnauthorized: true });
     expect(messages.items).toEqual([]);
+  });
+
+  test.each([301, 302, 303, 307, 308])(
+    '[S10] [A07] [S16] [F28] whose redirect with %i is not followed',
+    async (status) => {
+      const victim = await startVictim();
+      const redirect: Answer = (response) =>
+        void response.writeHead(status, { location: `http://127.0.0.1:${victim.port}/?secret` }).end();
+      const { url } = await startServer(redirect, redirect);
+      const start = openBackend(kind.open(url));
+      start.send(kind.first);
+      // The first POST of HTTP+SSE follows a stream that is there.
+      if (kind !== sse) {
+        const { reason, detail } = await start.end();
+        expect([reason, detail]).toEqual(['failed', expect.stringContaining(`a redirect (${status})`)]);
+        expect(detail).not.toContain('secret');
+      }
+      const { backend, unanswered } = await openLive(kind, redirect);
+      backend.send(asMessage(request(1)), { authorization: 'Bearer x' });
+      expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_refused' });
+      expect(victim.calls()).toBe(0);
+    },
+  );
+
+  test('[A11] one of whose answers holds a second one, which is not that to the next POST, of whichever client', async () => {
+    const smuggled = JSON.stringify(answerTo({ id: 2 }, { smuggled: true }));
+    const second = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${smuggled.length}\r\n\r\n${smuggled}`;
+    const { backend, messages, server } = await openLive(kind, (response, message) => {
+      if (message.id === 1) response.socket?.write(`HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n${second}`);
+      else json(response, answerTo(message));
+    });
+    backend.send(asMessage(request(1)), { authorization: 'Bearer one' });
+    await waitFor(() => server.posted.length === 1, { what: 'the first POST' });
+    backend.send(asMessage(request(2)), { authorization: 'Bearer two' });
+    expect(JSON.parse(await messages.next((text) => text.includes('"id":2')))).toEqual(answerTo({ id: 2 }));
+  });
+
+  test('[F28] [P12] that does not speak HTTP, or is not there', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined).resume();
+      socket.end('SSH-2.0-x\r\n');
+    });
+    const url = new URL(`http://127.0.0.1:${await listening(server)}/mcp?token=secret`);
+    for (const detail of ['', 'refused the connection']) {
+      const { send, end } = openBackend(kind.open(url));
+      send(kind.first);
+      const ended = await end();
+      expect(ended).toMatchObject({ reason: 'failed', detail: expect.stringContaining(detail) });
+      expect(ended.detail).not.toContain('secret');
+      if (detail === '') await once(server.close(), 'close');
+    }
   });
 
   test.each([

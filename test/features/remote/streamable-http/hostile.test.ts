@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { UrlServerOptions } from '../../../../src/features/remote/http-client/server-connection.ts';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
@@ -19,19 +17,6 @@ import {
   startHttpServer,
   welcome,
 } from './streamable-http-server.ts';
-
-/** A listener on loopback that a hostile server would like the gateway to call. */
-async function startVictim() {
-  let calls = 0;
-  const server = createServer((socket) => {
-    calls += 1;
-    socket.destroy();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return { port: (server.address() as AddressInfo).port, calls: () => calls };
-}
 
 const textOf = (response: ServerResponse, status: number, type: string, text: string): void =>
   void response.writeHead(status, { 'content-type': type }).end(text);
@@ -125,15 +110,6 @@ describe('an answer to initialize that is none', () => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])('[S10] [A07] [F28] a redirect with %i is not followed', async (status) => {
-    const victim = await startVictim();
-    const location = `http://127.0.0.1:${victim.port}/?secret`;
-    const { end } = await begin(({ response }) => void response.writeHead(status, { location }).end());
-    const { reason, detail } = await end();
-    expect([reason, detail]).toEqual(['failed', expect.stringContaining(`a redirect (${status})`)]);
-    expect([detail.includes('secret'), victim.calls()]).toEqual([false, 0]);
-  });
-
   test('an error of the server for the request is an answer, whatever the status', async () => {
     const { messages } = await begin(({ response }) => {
       response.statusCode = 400;
@@ -141,21 +117,6 @@ describe('an answer to initialize that is none', () => {
       response.end('{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no"}}');
     });
     expect(await messages.next()).toContain('-32602');
-  });
-
-  test('[F28] a server that does not speak HTTP', async () => {
-    const server = createServer((socket) => {
-      socket.on('error', () => undefined).resume();
-      socket.end('SSH-2.0-x\r\n');
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp?token=secret`);
-    const { send, end } = openBackend((events) => openStreamableHttp({ url }, events));
-    send(initialize);
-    const { reason, detail } = await end();
-    expect([reason, detail.includes('secret')]).toEqual(['failed', false]);
   });
 });
 
@@ -181,37 +142,6 @@ describe('an answer to a call that is none', () => {
     send(request(2));
     await waitFor(() => messages.items.some((text) => text.includes('"id":2')), { what: 'the next answer' });
     expect([ends, failures.length, failures.join().includes('secret')]).toEqual([[], 1, false]);
-  });
-
-  test('[F28] bytes one by one, with CR, LF, BOM and NUL mixed: the same messages', async () => {
-    const { send, messages } = await openLive({
-      async onPost({ message, response }) {
-        if (message.id === undefined) return void response.writeHead(202).end();
-        beginStream(response);
-        const text = `\uFEFFdata: {"a":\r\ndata: 1}\r\r: \0\n\ndata: {"s":"🌍\0"}\n\n${event(answerTo(message))}`;
-        for (const byte of Buffer.from(text)) await new Promise((resolve) => response.write(Buffer.of(byte), resolve));
-        response.end();
-      },
-    });
-    send(request(1));
-    expect([await messages.next(), await messages.next()]).toEqual(['{"a": 1}', '{"s":"🌍\0"}']);
-    expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 1 }));
-  });
-
-  test('[A11] an answer that holds a second one is not taken for the answer to the next POST', async () => {
-    const smuggled = JSON.stringify(answerTo({ id: 2 }, { smuggled: true }));
-    const second = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${smuggled.length}\r\n\r\n${smuggled}`;
-    const { send, messages, unanswered } = await openLive({
-      onPost({ message, response }) {
-        if (message.id === 1) response.socket?.write(`HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n${second}`);
-        else if (message.id === undefined) response.writeHead(202).end();
-        else json(response, answerTo(message));
-      },
-    });
-    send(request(1));
-    await unanswered.next();
-    send(request(2));
-    expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 2 }));
   });
 
   test('[F28] a notification that is never accepted is dropped and counted; others wait no longer than a while', async () => {
