@@ -3,9 +3,14 @@ import * as oauth from 'openid-client';
 import { readSigningKey } from '../../config/servers/signing-key.ts';
 import type { UpstreamIdentity } from '../../config/servers/upstream-identity.ts';
 import { NoUpstreamToken, type TokenSubject } from '../../core/backend/upstream-tokens.ts';
+import { createServiceClient, NoServiceAnswer } from '../../core/protocol/http/service-client.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import type { IssuedToken, RequestToken } from './held-tokens.ts';
-import { createTokenFetch, type TokenFetch, UnreadableAnswer } from './token-fetch.ts';
+
+/** How long an authorization server may take for one answer. */
+const timeoutMs = 10_000;
+/** The longest answer: a token is far smaller. The connections are those to the authorization server of one server. */
+const limits = { maxBytes: 64 * 1024, maxConnections: 16 };
 
 /** How long the metadata of an issuer are used, in milliseconds. */
 const metadataMs = 60 * 60_000;
@@ -27,11 +32,20 @@ class UnusableAnswer extends Error {}
  */
 export function createTokenRequests(
   identity: UpstreamIdentity,
-  fetch: TokenFetch = createTokenFetch(),
+  limitMs = timeoutMs,
   now: () => number = () => performance.now(),
 ): RequestToken {
   const { grant, issuer, tokenUrl, scope, audience, resource } = identity;
   const where = new URL(tokenUrl ?? issuer ?? '').origin;
+  const ask = createServiceClient({ ...limits, timeoutMs: limitMs });
+  const fetch: oauth.CustomFetch = async (url, { method, headers, body }) => {
+    const text = body === undefined || body === null ? undefined : String(body);
+    const answer = await ask(url, { method: method as 'GET' | 'POST', headers, body: text });
+    return new Response(new Uint8Array(answer.body), {
+      status: answer.status,
+      headers: { 'content-type': answer.type },
+    });
+  };
   let known: { readonly configuration: oauth.Configuration; readonly until: number } | undefined;
 
   const configure = async (): Promise<oauth.Configuration> => {
@@ -41,7 +55,7 @@ export function createTokenRequests(
     // Plain HTTP is possible only on this machine, as checked with the configuration.
     const isPlain = (tokenUrl ?? issuer ?? '').startsWith('http:');
     const execute = isPlain ? [oauth.allowInsecureRequests] : [];
-    const options = { [oauth.customFetch]: fetch as oauth.CustomFetch, execute };
+    const options = { [oauth.customFetch]: fetch, execute };
     let configuration: oauth.Configuration;
     if (tokenUrl === undefined) {
       configuration = await discover(new URL(issuer ?? ''), identity.clientId, metadata, authentication, options);
@@ -127,7 +141,7 @@ function explain(cause: unknown, where: string): NoUpstreamToken {
     new NoUpstreamToken('upstream_token_unavailable', `The authorization server at ${where} ${what}.`);
   if (cause instanceof UnusableAnswer) return unavailable(cause.message);
   const chain = causesOf(cause);
-  const unreadable = chain.find((each) => each instanceof UnreadableAnswer);
+  const unreadable = chain.find((each) => each instanceof NoServiceAnswer);
   if (unreadable !== undefined) return unavailable(unreadable.message);
   const status = statusOf(cause);
   if (cause instanceof oauth.ResponseBodyError && cause.status < 500 && cause.status !== 429) {

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { UpstreamIdentity } from '../../../src/config/servers/upstream-identity.ts';
 import { NoUpstreamToken } from '../../../src/core/backend/upstream-tokens.ts';
 import { createTokenRequests } from '../../../src/features/upstream-identity/token-client.ts';
-import { createTokenFetch } from '../../../src/features/upstream-identity/token-fetch.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
@@ -50,7 +49,7 @@ async function request(
     tokenUrl: `${origin}/token`,
     ...identity,
   };
-  const requestToken = createTokenRequests(configured, createTokenFetch(500));
+  const requestToken = createTokenRequests(configured, 500);
   return requestToken(configured.grant === 'token_exchange' ? subject : undefined).catch((cause: unknown) => cause);
 }
 
@@ -168,7 +167,7 @@ describe('a hostile issuer', () => {
       clientSecret: secret,
       issuer: origin,
     };
-    return createTokenRequests(identity, createTokenFetch(500))(undefined).catch((cause: unknown) => cause);
+    return createTokenRequests(identity, 500)(undefined).catch((cause: unknown) => cause);
   };
 
   it('metadata that name the issuer: a token', async () => {

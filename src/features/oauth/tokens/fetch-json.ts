@@ -1,11 +1,17 @@
+import {
+  createServiceClient,
+  NoServiceAnswer,
+  type ServiceRequest,
+} from '../../../core/protocol/http/service-client.ts';
 import { parseBounded } from '../../../core/protocol/json.ts';
-import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
 
 /** The time limit for one document of an authorization server, in milliseconds. */
 const timeoutMs = 5_000;
 
 /** The size limit of one document. Keys may contain certificates, but a faulty server must not fill the memory. */
 const maxDocumentBytes = 512 * 1024;
+
+const ask = createServiceClient({ timeoutMs, maxBytes: maxDocumentBytes, maxConnections: 16 });
 
 /** The error for an unusable answer of an authorization server. The message is for the operator's log. */
 export class UnusableDocument extends Error {
@@ -20,7 +26,7 @@ export class UnusableDocument extends Error {
 
 /**
  * Fetches the JSON object at a URL of an authorization server. Rejects with `UnusableDocument` for any other answer,
- * and with the error of `fetch` if there is no answer.
+ * and with the error of the connection if there is no answer.
  */
 export async function fetchJson(url: URL): Promise<Readonly<Record<string, unknown>>> {
   const { status, text } = await fetchAnswer(url);
@@ -31,27 +37,17 @@ export async function fetchJson(url: URL): Promise<Readonly<Record<string, unkno
   return readObject(text, url);
 }
 
-/** The request to an authorization server, beside the limits that all have in common. */
-export type RequestToIssuer = Pick<RequestInit, 'method' | 'body'> & { readonly headers?: Record<string, string> };
-
-/**
- * Sends a request to an authorization server. A redirect is not followed, since it could lead anywhere. The answer has
- * limits of time and size. The text is empty unless the status is 200.
- */
+/** Sends a request to an authorization server. */
 export async function fetchAnswer(
-  url: URL,
-  request: RequestToIssuer = {},
+  { href }: URL,
+  { method = 'GET', headers, body }: Partial<ServiceRequest> = {},
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const response = await fetch(url, {
-    ...request,
-    headers: { accept: 'application/json', ...request.headers },
-    redirect: 'manual',
-    signal: timeLimitSignal(timeoutMs),
-  });
-  const { status } = response;
-  if (status === 200) return { status, text: await readText(response, url) };
-  await response.body?.cancel();
-  return { status, text: '' };
+  try {
+    const answer = await ask(href, { method, headers: { accept: 'application/json', ...headers }, body });
+    return { status: answer.status, text: answer.body.toString() };
+  } catch (cause) {
+    throw cause instanceof NoServiceAnswer ? new UnusableDocument(`${href} ${cause.message}`) : cause;
+  }
 }
 
 /** Reads the JSON object in an answer of this URL, or throws `UnusableDocument`. */
@@ -66,16 +62,4 @@ export function readObject(text: string, { href }: URL): Readonly<Record<string,
     throw new UnusableDocument(`${href} is not a JSON object`);
   }
   return value as Record<string, unknown>;
-}
-
-async function readText({ body }: Response, url: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    // The throw leaves the loop, which cancels the rest of the body.
-    if (size > maxDocumentBytes) throw new UnusableDocument(`${url.href} is larger than ${maxDocumentBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }

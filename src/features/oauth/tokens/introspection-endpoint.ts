@@ -19,7 +19,7 @@ export interface IntrospectionEndpoint {
   readonly clientSecret?: string | undefined;
 }
 
-/** Asks an endpoint about a token. Rejects with `UnusableDocument`, or with the error of `fetch` without an answer. */
+/** Asks an endpoint about a token. Rejects with `UnusableDocument`, or with the error of the connection. */
 export const askEndpoint = async (endpoint: IntrospectionEndpoint, token: string): Promise<TokenAnswer> =>
   endpoint.protocol === 'tokeninfo' ? askTokenInfo(endpoint, token) : askIntrospection(endpoint, token);
 
@@ -30,8 +30,11 @@ async function askIntrospection(endpoint: IntrospectionEndpoint, token: string):
   const credentials = `${formEncoded(clientId ?? '')}:${formEncoded(clientSecret)}`;
   const answer = await fetchAnswer(url, {
     method: 'POST',
-    body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
-    headers: clientId === undefined ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+    body: String(new URLSearchParams({ token, token_type_hint: 'access_token' })),
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded;charset=UTF-8',
+      ...(clientId !== undefined && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+    },
   });
   if (answer.status === 401 || answer.status === 403)
     throw new UnusableDocument(`${url.href} does not accept the gateway's client id and secret (${answer.status})`);

@@ -23,12 +23,13 @@ type EndpointName = 'jwks_uri' | 'introspection_endpoint';
  * Discovers a URL of an authorization server from its metadata. Rejects if there is no usable URL. Metadata in another
  * issuer's name is not trusted (RFC 8414, section 3.3). The URL must have TLS unless the issuer is on this machine, and
  * must not lead into this machine or to a metadata service unless the issuer is there.
+ * @param read fetches the metadata
  */
-export async function discoverUrl(issuer: string, name: EndpointName): Promise<URL> {
+export async function discoverUrl(issuer: string, name: EndpointName, read = fetchJson): Promise<URL> {
   const failures: unknown[] = [];
   for (const url of metadataUrlsOf(issuer)) {
     try {
-      return readUrl(await fetchJson(url), name, issuer, url);
+      return readUrl(await read(url), name, issuer, url);
     } catch (cause) {
       failures.push(cause);
       if (!(cause instanceof UnusableDocument && cause.isMissing)) break;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthenticate } from '../../../../src/core/auth/authenticate.ts';
 import { usualScopeClaims } from '../../../../src/core/auth/scopes/scope-names.ts';
 import { fetchJson } from '../../../../src/features/oauth/tokens/fetch-json.ts';
@@ -74,7 +74,7 @@ describe('a hostile issuer: its tokens are not checked (503), and nobody gets in
       poured = pour(outgoing, 'a'.repeat(64 * 1024), 1, 64 * 1024 * 1024);
     });
     expect(await send(await issuer.token())).toEqual({ reason: 'token_not_checked' });
-    expect(failures).toEqual([expect.stringContaining('/keys is larger than 524288 bytes')]);
+    expect(failures).toEqual([expect.stringContaining('/keys answered with more than 524288 bytes')]);
     expect(poured.bytes).toBeLessThan(16 * 1024 * 1024);
   });
 
@@ -96,7 +96,7 @@ describe('a hostile issuer: its tokens are not checked (503), and nobody gets in
       const startedAt = performance.now();
       expect(await send(await issuer.token())).toEqual({ reason: 'token_not_checked' });
       expect(performance.now() - startedAt).toBeLessThan(15_000);
-      expect(failures).toEqual([expect.stringMatching(/timeout|aborted/i)]);
+      expect(failures).toEqual([expect.stringMatching(/did not answer completely/)]);
     },
     30_000,
   );
@@ -131,12 +131,11 @@ describe('a hostile issuer: its tokens are not checked (503), and nobody gets in
     async (jwks_uri) => {
       const remote = 'https://login.example.com';
       const fetched: string[] = [];
-      vi.stubGlobal('fetch', async (url: URL) => {
+      const read = async (url: URL) => {
         fetched.push(url.href);
-        return new Response(JSON.stringify({ issuer: remote, jwks_uri }));
-      });
-      onTestFinished(() => void vi.unstubAllGlobals());
-      const refused = await discoverUrl(remote, 'jwks_uri').catch(textOf);
+        return { issuer: remote, jwks_uri };
+      };
+      const refused = await discoverUrl(remote, 'jwks_uri', read).catch(textOf);
       expect(refused).toContain('only this machine can reach');
       expect(fetched).toEqual([`${remote}${metadataPath}`]);
     },

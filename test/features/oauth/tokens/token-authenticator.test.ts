@@ -465,7 +465,7 @@ describe('the metadata of an issuer', () => {
     const silent = createServer(() => undefined).listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const url = new URL(`http://127.0.0.1:${(silent.address() as AddressInfo).port}/`);
-    await expect(fetchJson(url)).rejects.toThrow(/timeout|aborted/i);
+    await expect(fetchJson(url)).rejects.toThrow(/did not answer completely/);
     silent.closeAllConnections();
     silent.close();
   });
