@@ -26,7 +26,7 @@ import { call as callOf, createShared } from '../features/eras/modern/shared-fix
 import { asMessage } from '../support/as-message.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
-import { createInbox } from '../support/wait-for.ts';
+import { createInbox, turn } from '../support/wait-for.ts';
 
 /** What the log and the counter were told. */
 let lines: { level: number; seam: string; err: { message: string; stack: string } }[];
@@ -60,8 +60,6 @@ function expectFaults(...seams: Seam[]): void {
   expect(lines.map(({ level, seam }) => [level, seam])).toEqual(seams.map((seam) => [50, seam]));
   for (const { err } of lines) expect(err.stack).toMatch(/^\w+: .*\n\s+at /);
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a boundary', () => {
   it.each<[string, (end: (cause: unknown) => void) => void]>([

@@ -30,6 +30,7 @@ import { features } from '../../src/features.ts';
 import { never, nobody, silentTelemetry, wideLimits } from '../core/session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { metaKeys, modernBody } from '../support/modern-client.ts';
+import { turn } from '../support/wait-for.ts';
 import { record } from './corpus.ts';
 import { createFuzzer, type Fuzzer } from './fuzzer.ts';
 import { createHostile, expectHeard, type Kind } from './hostile-edges.ts';
@@ -43,8 +44,6 @@ function expectNoSlip(): void {
   const [first] = slips.splice(0);
   if (first !== undefined) throw first;
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** More than anything needs that ends at all; pauses take a millisecond here. */
 const manyTurns = 20_000;

@@ -127,3 +127,6 @@ export function createInbox<T>(): Inbox<T> {
     },
   };
 }
+
+/** What waits for microtasks or a turn of the event loop has happened. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -6,6 +6,7 @@ import { createMessage, type Message } from '../../../src/core/protocol/message/
 import { reportFaultsTo } from '../../../src/core/util/boundary.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
+import { turn } from '../../support/wait-for.ts';
 
 /** Remembers the method of each request, and keeps the answers to `slow`. */
 class Watcher extends AnswerWatcher<string> {
@@ -47,8 +48,6 @@ function open() {
   const ask = (id: number, method: string) => backend.send(asMessage(JSON.stringify({ jsonrpc: '2.0', id, method })));
   return { server: server.backend, seen, watcher, ask };
 }
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('[P3] kept answers go on when they are decided, other messages meanwhile, and the end after all of them', async () => {
   const faults: unknown[] = [];

@@ -4,7 +4,7 @@ import { faultAnswer } from '../../../src/core/reply/reply.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { turn, waitFor } from '../../support/wait-for.ts';
 import {
   createServer,
   createTelemetry,
@@ -16,7 +16,6 @@ import {
   note,
   request,
   response,
-  turn,
   wideLimits,
 } from '../session/session-fixture.ts';
 

@@ -3,8 +3,9 @@ import { expect, it } from 'vitest';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 import { noteMeasure, targetOf } from '../../support/measures.ts';
+import { turn } from '../../support/wait-for.ts';
 import { openSessions } from './open-sessions.ts';
-import { createServer, initialize, turn } from './session-fixture.ts';
+import { createServer, initialize } from './session-fixture.ts';
 
 const count = 40;
 

@@ -3,10 +3,10 @@ import { parseEventId } from '../../../src/core/protocol/wire/event-id.ts';
 import { epoch } from '../../contract/log-writer.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { turn, waitFor } from '../../support/wait-for.ts';
 import { adopt, key, progress } from './record/adoption-fixture.ts';
 import * as fixture from './session-fixture.ts';
-import { errorTo, note, request, response, turn } from './session-fixture.ts';
+import { errorTo, note, request, response } from './session-fixture.ts';
 
 const ask = (id: string | number) => ({ jsonrpc: '2.0', id, method: 'elicitation/create' });
 

@@ -111,6 +111,3 @@ export const note = (data: unknown) => ({
 });
 export const errorTo = (id: string | number, reason: string) =>
   expect.objectContaining({ id, error: expect.objectContaining({ data: { reason } }) });
-
-/** What waits for microtasks or a turn of the event loop has happened. */
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

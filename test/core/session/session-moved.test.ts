@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
+import { turn } from '../../support/wait-for.ts';
 import { adopt, key, progress } from './record/adoption-fixture.ts';
-import { note, request, turn } from './session-fixture.ts';
+import { note, request } from './session-fixture.ts';
 
 describe('a session that another instance has taken', () => {
   /** Somebody else takes it over; it notices at its next event. */

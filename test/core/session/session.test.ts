@@ -2,20 +2,15 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { uncountedSessionPermit } from '../../../src/core/quota/session-permit.ts';
 import { Sessions, type SessionsOptions } from '../../../src/core/registry/sessions.ts';
 import type { Server } from '../../../src/core/server/server.ts';
-import type { SessionEndReason } from '../../../src/core/session/end-reason.ts';
 import { Session } from '../../../src/core/session/session.ts';
-import type { SessionTelemetry } from '../../../src/core/session/session-events.ts';
 import { keyFromId } from '../../../src/core/session/session-key.ts';
 import type { SessionParts } from '../../../src/core/session/session-options.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
-import { createInbox, waitFor, withDeadline } from '../../support/wait-for.ts';
-import { silentTelemetry } from './session-fixture.ts';
-
-const nobody = { issuer: '', subject: '', client: '' };
-const never = 2 ** 30;
+import { turn, waitFor, withDeadline } from '../../support/wait-for.ts';
+import { createServer, createTelemetry, note as log, never, nobody, response, wideLimits } from './session-fixture.ts';
 
 function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTimeoutMs' | 'onBackendExit'>> = {}) {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
@@ -28,55 +23,17 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     },
   });
   const create = vi.spyOn(store.sessions, 'create');
-  const ended = createInbox<SessionEndReason>();
-  const dropped: string[] = [];
-  const failed: unknown[] = [];
-  const outages: unknown[] = [];
-  const telemetry: SessionTelemetry = {
-    ...silentTelemetry,
-    emit(event) {
-      if (event.type === 'session-ended') ended.push(event.reason);
-      if (event.type === 'session-message-dropped') dropped.push(event.reason);
-      if (event.type === 'session-failed') failed.push(event.cause);
-      if (event.type === 'store-failed') outages.push(event.cause);
-    },
-  };
+  const telemetry = createTelemetry();
   const all: SessionsOptions = {
-    store,
-    telemetry,
-    maxSessions: 10,
-    recordTtlMs: never,
-    sessionIdleMs: never,
-    abandonedMs: never,
-    sseOpenMs: never,
+    ...{ ...wideLimits, graceMs: 20, store, telemetry, maxSessions: 10, recordTtlMs: never },
+    ...{ sessionIdleMs: never, abandonedMs: never, sseOpenMs: never },
     connections: { store, maxEventBytes: 10_000 },
-    streamAfterMs: never,
-    commitAfterMs: never,
-    graceMs: 20,
-    requestIdleMs: never,
-    requestTotalMs: never,
-    maxCalls: 100,
-    maxSharedCalls: 100,
-    maxQueuedBytes: 1_000_000,
-    reconnectDelayMs: 2_000,
-    slowReaderMs: never,
-    maxAgeMs: never,
-    maxEventBytes: 10_000,
-    logLimits: { maxEvents: 1_000, maxBytes: 1_000_000 },
-    storeWaitMs: 1_000,
     ...options,
   };
   const sessions = new Sessions(all);
   const fake = createFakeServer();
-  const server: Server = {
-    name: 's',
-    digest: 'd',
-    open: fake.open,
-    startTimeoutMs: options.startTimeoutMs ?? never,
-    isRemote: false,
-    onBackendExit: options.onBackendExit ?? 'end',
-    rerun: 'safe',
-  };
+  const { startTimeoutMs = never, onBackendExit = 'end' } = options;
+  const { server } = createServer({ open: fake.open, startTimeoutMs, onBackendExit });
   onTestFinished(async () => {
     await sessions.drain(0);
     await store.close();
@@ -95,6 +52,8 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     if (!(session instanceof Session)) throw new Error('no session');
     return { id, session, backend: fake.backend };
   };
+  const { ends: ended, drops: dropped, failures: failed, clusterFailures: outages } = telemetry;
+  const told = { ended, dropped, failed, outages };
   const parts: SessionParts = {
     key: 'key',
     server,
@@ -106,7 +65,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     telemetry,
     permit: uncountedSessionPermit,
   };
-  return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed, outages };
+  return { sessions, server, fake, parts, begin, open, create, appended, ...told };
 }
 
 const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } };
@@ -121,14 +80,11 @@ const cancelled = (requestId: string | number) => ({
   method: 'notifications/cancelled',
   params: { requestId },
 });
-const response = (id: string | number, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
-const log = (data: unknown) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } });
 const progress = (progressToken: string | number) => ({
   jsonrpc: '2.0',
   method: 'notifications/progress',
   params: { progressToken, progress: 1 },
 });
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function post(session: Session, message: unknown, reply = createFakeReply()): FakeReply {
   session.post({ messages: [readMessage(message)], isBatch: false }, reply);

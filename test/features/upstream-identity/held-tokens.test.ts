@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NoUpstreamToken, type TokenSubject } from '../../../src/core/backend/upstream-tokens.ts';
 import { HeldTokens, type IssuedToken } from '../../../src/features/upstream-identity/held-tokens.ts';
+import { turn } from '../../support/wait-for.ts';
 
 /** Requests that wait until the test answers them. */
 class Endpoint {
@@ -26,12 +27,10 @@ class Endpoint {
     const request = this.waiting.shift();
     if (outcome instanceof Error) request?.refuse(outcome);
     else request?.issue(outcome);
-    await settled();
+    await turn();
   }
 }
 
-/** All promises that can settle have settled. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const minute = 60_000;
 const issued = (token: string, lifetimeMs?: number): IssuedToken => ({ token, lifetimeMs });
 const refusal = new NoUpstreamToken('upstream_token_refused', 'refused');
@@ -54,7 +53,7 @@ describe('the tokens of a server', () => {
     await first;
     endpoint.now = 9 * minute - 1;
     expect(endpoint.tokens.get(undefined)).toBe('t1');
-    await settled();
+    await turn();
     expect(endpoint.requests).toBe(1);
     endpoint.now = 9 * minute;
     expect([endpoint.tokens.get(undefined), endpoint.tokens.get(undefined)]).toEqual(['t1', 't1']);
@@ -72,7 +71,7 @@ describe('the tokens of a server', () => {
     endpoint.tokens.get(undefined);
     await endpoint.answer(refusal);
     expect(endpoint.tokens.get(undefined)).toBe('t1');
-    await settled();
+    await turn();
     expect(endpoint.requests).toBe(2);
   });
 
@@ -148,7 +147,7 @@ describe('the tokens of a server', () => {
     const one = endpoint.tokens.get(alice('a1'));
     const two = endpoint.tokens.get({ token: 'a2', user: 'alice.write' });
     const other = endpoint.tokens.get({ token: 'b1', user: 'bob.read' });
-    await settled();
+    await turn();
     expect(endpoint.waiting.map(({ subject }) => subject?.token)).toEqual(['a1', 'b1']);
     await endpoint.answer(issued('for a1'));
     await endpoint.answer(issued('for b1'));

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 import { readRequestBody } from '../../../../src/core/http/pipeline/receive-post.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
+import { turn } from '../../../support/wait-for.ts';
 
 const maxBytes = 10;
 
@@ -12,8 +13,6 @@ function createRequest(contentLength?: number) {
 }
 
 const textOf = (body: Buffer | Reason | undefined): string | undefined => body?.toString();
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 /** The result of a body that arrives in these parts. */
 async function read(parts: readonly string[], contentLength?: number) {
   const request = createRequest(contentLength);

@@ -5,6 +5,7 @@ import { createHttpServer } from '../../../../src/core/http/http-server.ts';
 import { reservedBytes } from '../../../../src/core/http/pipeline/admission.ts';
 import { type RequestPermit, uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { createHttpContext } from '../../../support/http-context.ts';
+import { turn } from '../../../support/wait-for.ts';
 
 const serverOptions = {
   certificate: undefined,
@@ -13,8 +14,6 @@ const serverOptions = {
   maxConnections: 10,
   slowReaderMs: 10_000,
 };
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('[P8] a request reserves', () => {
   it.each([

@@ -4,6 +4,7 @@ import { readGatewayMessage } from '../../../../src/core/protocol/message/messag
 import { discardingAnswer } from '../../../../src/core/session/group/gateway-requests.ts';
 import { InputGate } from '../../../../src/core/session/group/input-gate.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 
 const user = { issuer: '', subject: 'ada', client: '' };
 
@@ -42,8 +43,6 @@ function setUp({ maxWaitMs = 60_000, tellsRequests = false } = {}) {
   return { calls, turns, begin, ask, ran };
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe('the input gate of a group session', () => {
   it('admits one call at a time that may get questions, and every other call', () => {
     const { begin, ask } = setUp();
@@ -65,7 +64,7 @@ describe('the input gate of a group session', () => {
       'group_busy',
     ]);
     calls.take(1);
-    await settled();
+    await turn();
     expect(ran).toEqual([2]);
     expect(ask(6, 'tools/call', padding).reply.given).toBeUndefined();
   });
@@ -90,10 +89,10 @@ describe('the input gate of a group session', () => {
     ask(2);
     ask(3);
     calls.take(1);
-    await settled();
+    await turn();
     expect(ran).toEqual([2]);
     calls.take(2);
-    await settled();
+    await turn();
     expect(ran).toEqual([2, 3]);
   });
 
@@ -103,7 +102,7 @@ describe('the input gate of a group session', () => {
     ask(2).reply.leave();
     ask(3);
     calls.take(1);
-    await settled();
+    await turn();
     expect(ran).toEqual([3]);
   });
 

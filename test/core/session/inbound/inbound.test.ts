@@ -2,10 +2,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CallEvent } from '../../../../src/core/call/call-events.ts';
 import type { SessionOptions } from '../../../../src/core/session/session-options.ts';
 import { acceptsBoth, acceptsJson } from '../../../support/fake-reply.ts';
-import { waitFor } from '../../../support/wait-for.ts';
+import { turn, waitFor } from '../../../support/wait-for.ts';
 import { type OneSession, openSession, type SessionInit } from '../one-session.ts';
 import { adopt } from '../record/adoption-fixture.ts';
-import { turn } from '../session-fixture.ts';
 
 /** A session with narrow limits, whose client takes JSON. */
 async function open(limits: Partial<SessionOptions> = {}, init: SessionInit = {}) {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { CallEvent } from '../../../../src/core/call/call-events.ts';
 import { getStream } from '../../../../src/core/store/event-log.ts';
 import { acceptsBoth, acceptsJson, type FakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 import { openSession, type SessionInit } from '../one-session.ts';
-import { turn } from '../session-fixture.ts';
 
 const maxEventBytes = 1_000;
 

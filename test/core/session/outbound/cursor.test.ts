@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { createFakeSink, type FakeSink } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 import { createStreamsFixture, getStream, type StreamsFixture } from './streams-fixture.ts';
 
 /** One thing that happens; numbers choose among what there is. */
@@ -42,8 +43,6 @@ function inTurn(all: readonly number[]): () => number {
   let next = 0;
   return () => all[next++ % all.length] ?? 0;
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** What a client has of one stream, over all its connections: numbers, and 'gap' where it was told of a break. */
 function createClient() {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestId } from '../../../../src/core/protocol/faults.ts';
 import { acceptsBoth, acceptsJson, acceptsSse } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 import { openSession, type SessionInit } from '../one-session.ts';
 import { adopt } from '../record/adoption-fixture.ts';
-import { note as noteOf, request, turn } from '../session-fixture.ts';
+import { note as noteOf, request } from '../session-fixture.ts';
 
 interface Added {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape

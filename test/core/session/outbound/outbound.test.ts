@@ -4,8 +4,9 @@ import type { EventLog } from '../../../../src/core/store/event-log.ts';
 import { getStream } from '../../../../src/core/store/event-log.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { acceptsSse, type FakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 import { openSession } from '../one-session.ts';
-import { note, request, turn } from '../session-fixture.ts';
+import { note, request } from '../session-fixture.ts';
 
 interface OpenOptions extends Partial<SessionOptions> {
   readonly log?: (log: EventLog) => EventLog;

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { formatEventId } from '../../../../src/core/protocol/wire/event-id.ts';
 import { epoch } from '../../../contract/log-writer.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 import { createStreamsFixture, getStream } from './streams-fixture.ts';
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const errorTo = (id: string | number, reason: string) =>
   expect.objectContaining({ id, error: expect.objectContaining({ data: { reason } }) });
 const earlier = { newestStream: 7, ids: new Map([[7, ['left']]]) };
@@ -21,13 +21,13 @@ describe('the streams of an earlier owner', () => {
     const { streams, emit, resume } = await createStreamsFixture({ earlier });
     const lost = resume(formatEventId(7, { epoch: epoch - 1, seq: 5 }));
     emit(7, 1);
-    await settled();
+    await turn();
     const later = resume(formatEventId(7, { epoch: epoch - 1, seq: 9 }));
-    await settled();
+    await turn();
     expect(lost.given).toMatchObject({ kind: 'stream' });
     expect(lost.sink.messages).toEqual([errorTo('left', 'history_lost')]);
     emit(7, 1, true);
-    await settled();
+    await turn();
     expect([later.sink.messages, later.sink.state]).toEqual([[1, 2], 'ended']);
     streams.closeAll();
   });
@@ -35,12 +35,12 @@ describe('the streams of an earlier owner', () => {
   it('are joined from their beginning by a client that has no event of them', async () => {
     const { streams, emit } = await createStreamsFixture({ earlier });
     emit(7, 2);
-    await settled();
+    await turn();
     const reply = createFakeReply();
     streams.join(7, reply);
-    await settled();
+    await turn();
     emit(7, 1, true);
-    await settled();
+    await turn();
     expect([reply.sink.messages, reply.sink.state]).toEqual([[1, 2, 3], 'ended']);
     expect(reply.sink.places).toEqual([formatEventId(7, { epoch, seq: 2 }), formatEventId(7, { epoch, seq: 3 })]);
   });
@@ -49,10 +49,10 @@ describe('the streams of an earlier owner', () => {
     const { streams, emit } = await createStreamsFixture({ earlier });
     const [first, second] = [createFakeReply(), createFakeReply()];
     streams.join(7, first);
-    await settled();
+    await turn();
     streams.join(7, second);
     emit(7, 1, true);
-    await settled();
+    await turn();
     expect([first.sink.messages, first.sink.state, second.sink.messages, second.sink.state]).toEqual([
       [],
       'ended',
@@ -64,9 +64,9 @@ describe('the streams of an earlier owner', () => {
   it('whose answer is no longer stored end with an error for the request', async () => {
     const { emit, resume } = await createStreamsFixture({ earlier, limits: { maxEvents: 1 } });
     emit(7, 1, true);
-    await settled();
+    await turn();
     emit(getStream, 3);
-    await settled();
+    await turn();
     const reply = resume(formatEventId(7, { epoch, seq: 0 }));
     await reply.answered();
     expect(reply.sink.messages).toEqual([errorTo('left', 'history_lost')]);
@@ -88,9 +88,9 @@ describe('the streams of an earlier owner', () => {
   it('include a GET stream that continues after the earlier owner’s last delivery', async () => {
     const { emit, get, cursors } = await createStreamsFixture({ getCursor: { epoch, seq: 2 }, isPriming: true });
     emit(getStream, 4);
-    await settled();
+    await turn();
     const sink = get();
-    await settled();
+    await turn();
     expect([sink.ids[0], sink.messages]).toEqual([formatEventId(getStream, { epoch, seq: 2 }), [3, 4]]);
     expect(cursors).toEqual([]);
     sink.leave();
@@ -103,16 +103,16 @@ describe('a connection that already has an event id', () => {
     const { streams, emit } = await createStreamsFixture();
     emit(getStream, 1);
     emit(7, 1);
-    await settled();
+    await turn();
     const replies = [1, 2, 3].map(() => Object.assign(createFakeReply(), { isContinued: true }));
     const [get, resumedGet, resumed] = replies;
     if (get === undefined || resumedGet === undefined || resumed === undefined) throw new Error('no reply');
     streams.listen(get);
-    await settled();
+    await turn();
     void streams.resume(resumedGet, { stream: getStream, epoch, seq: 0 });
     void streams.resume(resumed, { stream: 7, epoch, seq: 0 });
-    await settled();
-    await settled();
+    await turn();
+    await turn();
     expect(replies.map(({ sink }) => sink.events.items.map(({ data }) => data))).toEqual([['1'], ['1'], ['2']]);
   });
 });
@@ -124,7 +124,7 @@ describe('all connections of a session', () => {
     const told = open(['a', 'b']);
     const resumable = open(['c']);
     emit(resumable.stream);
-    await settled();
+    await turn();
     streams.closeAll();
     expect([listener.messages, listener.state]).toEqual([[], 'ended']);
     expect([told.sink.messages, told.sink.state]).toEqual([
@@ -140,7 +140,7 @@ describe('all connections of a session', () => {
     for (const isPriming of [true, false]) {
       const { streams, get } = await createStreamsFixture({ isPriming });
       const sink = get();
-      await settled();
+      await turn();
       const written: string[] = [];
       const { write } = sink;
       sink.write = (batch) => {
@@ -160,7 +160,7 @@ describe('all connections of a session', () => {
   it('[P9] of other instances are handed over, so that their clients need not come back', async () => {
     const { streams, get } = await createStreamsFixture();
     const sink = get();
-    await settled();
+    await turn();
     const told: string[] = [];
     sink.handOver = () => void told.push(`handed over while ${sink.state}`);
     const before = sink.events.items.length;
@@ -178,7 +178,7 @@ describe('all connections of a session', () => {
     const { stream } = open();
     expect(streams.hasUnresumableClients).toBe(true);
     emit(stream);
-    await settled();
+    await turn();
     expect(streams.hasUnresumableClients).toBe(false);
     const primed = await createStreamsFixture({ isPriming: true });
     primed.open();

@@ -4,9 +4,9 @@ import type { EventLog } from '../../../../src/core/store/event-log.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { epoch } from '../../../contract/log-writer.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 import { createStreamsFixture, getStream } from './streams-fixture.ts';
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const gap = expect.objectContaining({ event: 'gap' });
 
 afterEach(() => void vi.useRealTimers());
@@ -15,9 +15,9 @@ describe('a GET stream', () => {
   it('[R7.14] [R9.18] begins once with a priming event that has the normal retry time', async () => {
     const { get, emit, unlogged } = await createStreamsFixture();
     const sink = get();
-    await settled();
+    await turn();
     emit(getStream, 1);
-    await settled();
+    await turn();
     expect(sink.events.items).toEqual([
       { id: expect.any(String), retry: 2_000, data: '' },
       { id: expect.any(String), event: 'message', data: '1' },
@@ -28,21 +28,21 @@ describe('a GET stream', () => {
   it('[R7.14] begins with no priming event before 2025-11-25', async () => {
     const { get, emit } = await createStreamsFixture({ isPriming: false });
     const sink = get();
-    await settled();
+    await turn();
     expect(sink.events.items).toEqual([]);
     emit(getStream, 1);
-    await settled();
+    await turn();
     expect(sink.events.items).toEqual([{ id: expect.any(String), event: 'message', data: '1' }]);
   });
 
   it.each([true, false])('[R7.18] delivers the messages from while none was open (priming: %s)', async (isPriming) => {
     const { get, emit } = await createStreamsFixture({ isPriming });
     emit(getStream, 3);
-    await settled();
+    await turn();
     const sink = get();
-    await settled();
+    await turn();
     emit(getStream, 1);
-    await settled();
+    await turn();
     expect(sink.messages).toEqual([1, 2, 3, 4]);
   });
 
@@ -50,13 +50,13 @@ describe('a GET stream', () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
     emit(getStream, 2);
-    await settled();
+    await turn();
     first.leave();
-    await settled();
+    await turn();
     emit(getStream, 2);
-    await settled();
+    await turn();
     const second = get();
-    await settled();
+    await turn();
     expect([first.messages, second.messages]).toEqual([
       [1, 2],
       [3, 4],
@@ -72,9 +72,9 @@ describe('a GET stream', () => {
       const [{ id }] = first.events.items as [{ readonly id: string }];
       first.leave();
       const second = resume(id);
-      await settled();
+      await turn();
       emit(getStream, 2);
-      await settled();
+      await turn();
       expect(second.sink.messages).toEqual(Array.from({ length: count + 2 }, (_, index) => index + 1));
       expect(second.sink.events.items[0]).toMatchObject({ id, data: '' });
     },
@@ -84,11 +84,11 @@ describe('a GET stream', () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
     emit(getStream, 2);
-    await settled();
+    await turn();
     const second = get();
     expect(first.state).toBe('ended');
     emit(getStream, 2);
-    await settled();
+    await turn();
     expect([first.messages, second.messages]).toEqual([
       [1, 2],
       [3, 4],
@@ -99,10 +99,10 @@ describe('a GET stream', () => {
     const { get, emit, streams } = await createStreamsFixture();
     get();
     const second = get();
-    await settled();
+    await turn();
     expect(streams.hasGet).toBe(true);
     emit(getStream, 1);
-    await settled();
+    await turn();
     expect(second.messages).toEqual([1]);
   });
 
@@ -112,7 +112,7 @@ describe('a GET stream', () => {
     const sink = get();
     expect(streams.hasGet).toBe(true);
     sink.leave();
-    await settled();
+    await turn();
     expect(streams.hasGet).toBe(false);
   });
 
@@ -130,13 +130,13 @@ describe('a GET stream', () => {
     const { get, emit } = await createStreamsFixture({ limits: { maxEvents: 3 } });
     const first = get();
     emit(getStream, 1);
-    await settled();
+    await turn();
     first.leave();
-    await settled();
+    await turn();
     emit(getStream, 10);
-    await settled();
+    await turn();
     const second = get();
-    await settled();
+    await turn();
     expect(second.events.items.slice(1)).toEqual([
       gap,
       ...['9', '10', '11'].map((data) => expect.objectContaining({ data })),
@@ -146,14 +146,14 @@ describe('a GET stream', () => {
   it('[P4] reports each break once', async () => {
     const { get, emit, open } = await createStreamsFixture({ limits: { maxEvents: 3 }, isPriming: false });
     emit(getStream, 1);
-    await settled();
+    await turn();
     const other = open();
     emit(other.stream, 10); // all that the GET stream had is evicted
-    await settled();
+    await turn();
     const sink = get();
-    await settled();
+    await turn();
     emit(getStream, 1);
-    await settled();
+    await turn();
     expect(sink.events.items).toEqual([gap, expect.objectContaining({ data: '12' })]);
   });
 });
@@ -167,7 +167,7 @@ describe('the event stream of a POST', () => {
     emit(getStream, 1);
     emit(two.stream, 1);
     emit(one.stream, 1, true);
-    await settled();
+    await turn();
     expect([one.sink.messages, two.sink.messages, listener.messages]).toEqual([[1, 4], [3], [2]]);
     expect([one.sink.state, two.sink.state, listener.state]).toEqual(['ended', 'open', 'open']);
   });
@@ -176,7 +176,7 @@ describe('the event stream of a POST', () => {
     const { get, open, emit } = await createStreamsFixture();
     const sinks = [get(), ...[1, 2, 3].map(() => open().sink)];
     for (const stream of [0, 1, 2, 3, 1, 0, 3]) emit(stream, 2);
-    await settled();
+    await turn();
     const ids = sinks.flatMap((sink) => sink.ids);
     expect(ids).toHaveLength(15);
     expect(new Set(ids).size).toBe(ids.length);
@@ -186,15 +186,15 @@ describe('the event stream of a POST', () => {
     const { open, emit, resume } = await createStreamsFixture();
     const { stream, sink } = open();
     emit(stream, 3);
-    await settled();
+    await turn();
     sink.leave();
-    await settled();
+    await turn();
     emit(stream, 1);
-    await settled();
+    await turn();
     const reply = resume(sink.ids[1] ?? '');
-    await settled();
+    await turn();
     emit(stream, 1, true);
-    await settled();
+    await turn();
     expect(reply.sink.messages).toEqual([3, 4, 5]);
     expect(reply.sink.events.items[0]).toEqual({ id: sink.ids[1], retry: 2_000, data: '' });
     expect(reply.sink.state).toBe('ended');
@@ -204,10 +204,10 @@ describe('the event stream of a POST', () => {
     const { open, emit, resume, store } = await createStreamsFixture();
     const { stream, sink } = open();
     emit(stream, 3);
-    await settled();
+    await turn();
     const read = vi.spyOn(store.log, 'read');
     const reply = resume(sink.ids[0] ?? '');
-    await settled();
+    await turn();
     expect([reply.sink.messages, read.mock.calls.length]).toEqual([[2, 3], 1]);
   });
 
@@ -218,12 +218,12 @@ describe('the event stream of a POST', () => {
     await settle();
     const reply = resume(sink.ids[0] ?? '');
     release(); // the log is read, but the outcome does not arrive yet
-    await settled();
+    await turn();
     emit(stream, 1, true);
     release(1); // the event is stored
-    await settled();
+    await turn();
     release(1); // and delivered to the stream's connections
-    await settled();
+    await turn();
     expect([sink.messages, reply.given]).toEqual([[1, 2, 3], undefined]);
     await settle();
     expect([reply.sink.messages, reply.sink.state]).toEqual([[2, 3], 'ended']);
@@ -233,9 +233,9 @@ describe('the event stream of a POST', () => {
     const { open, emit, resume } = await createStreamsFixture({ isPriming: false });
     const { stream, sink } = open();
     emit(stream, 2, true);
-    await settled();
+    await turn();
     const reply = resume(sink.ids[0] ?? '');
-    await settled();
+    await turn();
     expect(reply.sink.events.items).toEqual([expect.objectContaining({ data: '2' })]);
   });
 
@@ -243,10 +243,10 @@ describe('the event stream of a POST', () => {
     const { open, emit, resume } = await createStreamsFixture();
     const { stream, sink } = open();
     emit(stream, 1, true);
-    await settled();
+    await turn();
     const [, , epochAndSeq = ''] = /^(\d+)\.([^~]*)/.exec(sink.ids[0] ?? '') ?? [];
     const [whole, unknown, future] = [sink.ids[0] ?? '', `99.${epochAndSeq}`, `${stream}.${epochAndSeq}0`].map(resume);
-    await settled();
+    await turn();
     expect([whole?.given?.kind, unknown?.given, future?.given]).toEqual([
       'nothing',
       { kind: 'fault', reason: 'unknown_event_id', id: null },
@@ -257,14 +257,14 @@ describe('the event stream of a POST', () => {
   it('[U-05] [P4] tells once that the answer is lost, for the requests that the event id names', async () => {
     const { resume } = await createStreamsFixture();
     const lost = resume(`99.${epoch}-1~7,%22r%22`);
-    await settled();
+    await turn();
     expect(lost.sink.messages).toEqual([
       { jsonrpc: '2.0', id: 7, error: expect.objectContaining({ data: { reason: 'history_lost' } }) },
       { jsonrpc: '2.0', id: 'r', error: expect.objectContaining({ data: { reason: 'history_lost' } }) },
     ]);
     expect(lost.sink.state).toBe('ended');
     const again = resume(lost.sink.ids.at(-1) ?? '');
-    await settled();
+    await turn();
     expect(again.given).toEqual({ kind: 'nothing' });
   });
 
@@ -300,7 +300,7 @@ describe('the event stream of a POST', () => {
     });
     const reply = createFakeReply();
     streams.join(3, reply);
-    await settled();
+    await turn();
     expect(reply.sink.messages).toEqual([expect.objectContaining({ id: 'r' })]);
     expect([reply.sink.state, failures.length]).toEqual(['ended', 1]);
   });
@@ -335,13 +335,13 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open();
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 500);
     emit(stream, 1, true);
-    await settled();
+    await turn();
     expect(sink.messages).toEqual([1]);
     sink.drain();
-    await settled();
+    await turn();
     expect(sink.messages).toEqual(Array.from({ length: 502 }, (_, index) => index + 1));
     expect(sink.state).toBe('ended');
   });
@@ -352,16 +352,16 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open();
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 1);
     vi.advanceTimersByTime(999);
     expect([sink.state, reported]).toEqual(['open', []]);
     vi.advanceTimersByTime(1);
     expect(sink.state).toBe('cut');
-    await settled();
+    await turn();
     expect(reported).toEqual(['session-client-cut']);
     const reply = resume(sink.ids.at(-1) ?? '');
-    await settled();
+    await turn();
     expect(reply.sink.messages).toEqual([2]);
   });
 
@@ -372,10 +372,10 @@ describe('[P8] a reader that does not keep up', () => {
     for (let round = 0; round < 5; round++) {
       sink.keepsUp = false;
       emit(stream, 1);
-      await settled();
+      await turn();
       vi.advanceTimersByTime(900);
       sink.drain();
-      await settled();
+      await turn();
     }
     expect([sink.state, sink.messages]).toEqual(['open', [1, 2, 3, 4, 5]]);
   });
@@ -385,15 +385,15 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open();
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 10);
-    await settled();
+    await turn();
     expect(pressure).toEqual([]);
     emit(stream, 1);
-    await settled();
+    await turn();
     expect(pressure).toEqual([true]);
     sink.drain();
-    await settled();
+    await turn();
     expect(pressure).toEqual([true, false]);
   });
 
@@ -402,9 +402,9 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open();
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 6);
-    await settled();
+    await turn();
     expect(pressure).toEqual([true]);
   });
 
@@ -413,11 +413,11 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open();
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 5);
-    await settled();
+    await turn();
     sink[how]();
-    await settled();
+    await turn();
     expect(pressure).toEqual([true, false]);
   });
 
@@ -426,11 +426,11 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open([7, 'b']);
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 10);
-    await settled();
+    await turn();
     sink.drain();
-    await settled();
+    await turn();
     const lost = (id: unknown) =>
       expect.objectContaining({ id, error: expect.objectContaining({ data: { reason: 'history_lost' } }) });
     expect(sink.messages).toEqual([1, lost(7), lost('b')]);
@@ -442,12 +442,12 @@ describe('[P8] a reader that does not keep up', () => {
     const { stream, sink } = open([7]);
     sink.keepsUp = false;
     emit(stream, 1);
-    await settled();
+    await turn();
     emit(stream, 1, true);
     emit(getStream, 10);
-    await settled();
+    await turn();
     sink.drain();
-    await settled();
+    await turn();
     expect(sink.messages).toEqual([1, expect.objectContaining({ id: 7, error: expect.anything() })]);
     expect(sink.state).toBe('ended');
   });
@@ -457,13 +457,13 @@ describe('[P8] a reader that does not keep up', () => {
     const sink = get();
     sink.keepsUp = false;
     emit(getStream, 1);
-    await settled();
+    await turn();
     emit(getStream, 10);
-    await settled();
+    await turn();
     sink.drain();
-    await settled();
+    await turn();
     emit(getStream, 1);
-    await settled();
+    await turn();
     const [first, told, ...rest] = sink.events.items;
     expect([first?.data, told, rest.map(({ data }) => data)]).toEqual(['1', gap, ['9', '10', '11', '12']]);
   });
@@ -473,18 +473,18 @@ describe('an event stream whose log fails', () => {
   it('disconnects its client and reports why, and the client can reconnect', async () => {
     const { streams, failures, store, emit } = await createStreamsFixture({ isPriming: false });
     emit(getStream, 1);
-    await settled();
+    await turn();
     const { read } = store.log;
     Object.assign(store.log, { read: () => Promise.reject(new Error('unreachable')) });
     const reply = createFakeReply();
     streams.listen(reply);
-    await settled();
+    await turn();
     expect([reply.sink.state, failures]).toEqual(['cut', [new Error('unreachable')]]);
 
     Object.assign(store.log, { read });
     const again = createFakeReply();
     streams.listen(again);
-    await settled();
+    await turn();
     expect(again.sink.messages).toEqual([1]);
   });
 });

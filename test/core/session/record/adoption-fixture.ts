@@ -10,9 +10,9 @@ import { createMemoryStore } from '../../../../src/core/store/memory/memory-stor
 import { aRecord, createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../../support/fake-reply.ts';
-import { waitFor } from '../../../support/wait-for.ts';
+import { turn, waitFor } from '../../../support/wait-for.ts';
 import * as fixture from '../session-fixture.ts';
-import { type request, response, turn, wideLimits } from '../session-fixture.ts';
+import { type request, response, wideLimits } from '../session-fixture.ts';
 
 export const key = 'k';
 const text = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));

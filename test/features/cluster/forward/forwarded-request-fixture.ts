@@ -12,6 +12,7 @@ import type {
 import type { PeerListener, PeerRequest } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 
 interface ForwardingFixtureOptions {
   /** Who holds the session, at each question in turn; the last one for ever. `here`: this instance. */
@@ -113,7 +114,7 @@ export function createForwarded(
     /** Begins, and resolves when the first owner was asked. */
     async begin(): Promise<{ readonly done: Promise<void> }> {
       const done = run();
-      await settled();
+      await turn();
       return { done };
     },
     run,
@@ -140,5 +141,3 @@ export function eventText(message: unknown, at?: string, requests?: string, isLa
   return createLoggedBatch([{ ...(parseEventId(at) as EventId), data, ...(isLast && { last: true }) }], 0, requests)
     .text;
 }
-
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -4,8 +4,8 @@ import { accepted, faultAnswer, nothing } from '../../../../src/core/reply/reply
 import type { ClientOperation } from '../../../../src/features/cluster/forward/client-operation.ts';
 import { errorTo, note, request, response } from '../../../core/session/session-fixture.ts';
 import { acceptsBoth, acceptsSse } from '../../../support/fake-reply.ts';
-import { waitFor } from '../../../support/wait-for.ts';
-import { bytes, createForwarded, eventText, listenAfter, postOf, settled } from './forwarded-request-fixture.ts';
+import { turn, waitFor } from '../../../support/wait-for.ts';
+import { bytes, createForwarded, eventText, listenAfter, postOf } from './forwarded-request-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../../support/fake-delay.ts'));
 
@@ -127,7 +127,7 @@ describe('a forwarded request to an owner that does not have the session', () =>
     const { newest, reply, sent, asked, begin } = createForwarded(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const { done } = await begin();
     newest().owner.denied('moved');
-    await settled();
+    await turn();
     expect(sent.map(({ to, request }) => [to, 'again' in request])).toEqual([
       ['o1', false],
       ['o2', false],
@@ -145,7 +145,7 @@ describe('a forwarded request to an owner that does not have the session', () =>
     const { done } = await begin();
     for (const why of ['moved', 'moved', 'ending', 'moved', 'moved'] as const) {
       newest().owner.denied(why);
-      await settled();
+      await turn();
     }
     await done;
     expect(asked.map((failed) => failed?.times)).toEqual([undefined, 1, 2, 0, 1, 1]);
@@ -155,7 +155,7 @@ describe('a forwarded request to an owner that does not have the session', () =>
     const { newest, reply, sent, asked, begin } = createForwarded(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const { done } = await begin();
     newest().owner.failed('unsent');
-    await settled();
+    await turn();
     expect([asked[1], sent.length]).toEqual([{ instance: 'o1', epoch: 1, why: 'unsent', times: 1 }, 2]);
     expect(newest().request).not.toHaveProperty('again');
     newest().owner.answered(accepted);
@@ -229,7 +229,7 @@ describe('an instance that stops with forwarded requests', () => {
     const placed = createForwarded(postOf([request('a')]));
     const waiting = createForwarded(postOf([request('b')]));
     const done = Promise.all([placed.run(), waiting.run()]);
-    await settled();
+    await turn();
     placed.newest().owner.opened(undefined);
     placed.newest().owner.received(eventText(note(1), '3.5-1', requests));
     for (const { forwarded } of [placed, waiting]) forwarded.detach();
@@ -294,7 +294,7 @@ describe('a forwarded request whose owner is lost', () => {
     const { forwarded, newest, reply, sent, asked, begin } = createForwarded(wanted, { owners: ['o1', 'o2', 'here'] });
     const { done } = await begin();
     newest().owner.failed('lost');
-    await settled();
+    await turn();
     expect(asked[1]).toMatchObject({ instance: 'o1', why: 'lost' });
     expect(sent.map(({ to, request }) => [to, 'again' in request && request.again])).toEqual([
       ['o1', false],
@@ -326,7 +326,7 @@ describe('a forwarded request whose owner is lost', () => {
     newest().owner.received(eventText(note(2), '3.5-4', requests));
     newest().owner.received(eventText(note('half'), '3.5-5', requests).subarray(0, 20));
     newest().owner.failed('lost');
-    await settled();
+    await turn();
     expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 4, requests }]);
     expect([newest().to, newest().request]).toEqual([
       'o2',
@@ -349,7 +349,7 @@ describe('a forwarded request whose owner is lost', () => {
       const { done } = await begin();
       newest().owner.opened(undefined);
       newest().owner.failed('lost');
-      await settled();
+      await turn();
       if (method === 'tools/call') {
         await done;
         expect([reply.sink.messages, reply.sink.state]).toEqual([[errorTo('a', 'outcome_unknown')], 'ended']);
@@ -390,7 +390,7 @@ describe('[P9] a forwarded request whose owner stops', () => {
     const { done } = await begin();
     newest().owner.opened(undefined);
     newest().owner.ended(true);
-    await settled();
+    await turn();
     expect([newest().to, newest().request]).toMatchObject(['o2', { kind: 'post', again: true }]);
     reply.leave();
     await done;
@@ -404,7 +404,7 @@ describe('[P9] a forwarded request whose owner stops', () => {
     newest().owner.opened(undefined);
     newest().owner.received(eventText(note(1), '3.5-1', requests));
     newest().owner.ended(true);
-    await settled();
+    await turn();
     expect([sent.length, reply.sink.state]).toEqual([1, 'open']); // all its sessions at once would be too much
     await vi.advanceTimersByTimeAsync(3_000);
     expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 1, requests }]);

@@ -5,10 +5,9 @@ import { ClientReply } from '../../../../src/features/cluster/forward/client-rep
 import { replay } from '../../../../src/features/cluster/forward/replay.ts';
 import { aRecord, createLogWriter, epoch } from '../../../contract/log-writer.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
+import { turn } from '../../../support/wait-for.ts';
 
 const key = 'k';
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 /** A log with events of stream 3, of which the last ends it if `isEnded`; numbers are the messages. */
 async function createFixture(
   count: number,
@@ -100,7 +99,7 @@ describe('the replay of a stream from the log', () => {
     reply.stream();
     client.sink.keepsUp = false;
     const done = from(0);
-    await settled();
+    await turn();
     const written = client.sink.messages.length;
     expect(written).toBeLessThan(8);
     client.sink.drain();
@@ -124,7 +123,7 @@ describe('the replay of a stream from the log', () => {
     gone.reply.stream();
     gone.client.sink.keepsUp = false;
     const done = gone.from(0);
-    await settled();
+    await turn();
     gone.client.leave();
     expect(await done).toBe('complete');
     expect([slow.onSlowReader, gone.onSlowReader].map(({ mock }) => mock.calls.length)).toEqual([1, 0]);

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStreamableHttp } from '../../../../src/features/remote/streamable-http/streamable-http-backend.ts';
 import { openBackend } from '../../../core/backend/open-backend.ts';
 import { asMessage } from '../../../support/as-message.ts';
-import { loadMs, waitFor } from '../../../support/wait-for.ts';
+import { loadMs, turn, waitFor } from '../../../support/wait-for.ts';
 import {
   answerTo,
   beginStream,
@@ -21,8 +21,6 @@ import {
   startHttpServer,
   welcome,
 } from './streamable-http-server.ts';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a server of Streamable HTTP', () => {
   test('gets each message as it was written, with the session and its revision after initialize', async () => {

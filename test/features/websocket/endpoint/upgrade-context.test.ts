@@ -2,8 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { UpgradeContext } from '../../../../src/features/websocket/endpoint/upgrade-context.ts';
 import { createFakeSocket, createHttpContext } from '../../../support/http-context.ts';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+import { turn } from '../../../support/wait-for.ts';
 
 /** A handshake on a connection that keeps what is written. */
 function createUpgrade() {
