@@ -1,4 +1,3 @@
-import type { Challenge } from '../../auth/identity.ts';
 import { isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import { FloodLimiter } from '../flood-limiter.ts';
@@ -31,68 +30,64 @@ const helps = new Map<string, string>([
   ['expired_key', 'Create another key for this user with mcp-gangway key NAME --add FILE.'],
 ]);
 
-type TokenFailure = Exclude<EventOf<GatewayEvent, 'upstream-token'>, { outcome: 'issued' }>;
-
 /**
  * Logs requests that were not admitted and why, connections that were closed because too many are open, and tokens that
- * the gateway did not get. Each reason
- * has at most one line a second (docs/logs.md). A client without credentials that learns where to get some takes the
+ * the gateway did not get. Each reason has at most one line a second (docs/logs.md). A client without credentials that learns where to get some takes the
  * first step of OAuth, so that is no warning. Neither is the request for a nonce, with which DPoP begins, nor the refusal
  * of a server that checks tokens itself.
  */
 export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>): ConnectionLog {
-  const refusals = new FloodLimiter<{ readonly server: string; readonly challenge: Challenge }>(
-    ({ server, challenge: { reason, detail, wwwAuthenticate } }, leftOut) => {
-      const asksForLogin = reason === 'credentials_required' && wwwAuthenticate?.includes('resource_metadata=');
-      // Where the server checks tokens itself, anybody can cause its refusals, and a POST causes no line at all.
-      const isFirstStep = asksForLogin || reason === 'dpop_nonce_required' || isUpstreamRefusal(reason);
-      const { why, expected, seen } = detail ?? {};
-      const help = isFirstStep ? undefined : (helps.get(why ?? '') ?? helps.get(reason));
-      const line = { server, reason, why, expected, seen, help, ...(leftOut > 0 && { leftOut }) };
-      auth[isFirstStep ? 'info' : 'warn'](line, 'refused a request');
-    },
-  );
-  const drops = new FloodLimiter<number>((maxConnections, leftOut) =>
-    http.warn(
-      { maxConnections, ...(leftOut > 0 && { leftOut }) },
-      'closed a client connection: there are ten for each of --max-sessions',
-    ),
-  );
-  const floods = new FloodLimiter<number>((maxRequests, leftOut) =>
-    http.warn(
-      { maxRequests, ...(leftOut > 0 && { leftOut }) },
-      'closed a client connection: it sent too many requests without waiting for their answers',
-    ),
-  );
-  const tokens = new FloodLimiter<TokenFailure>(({ server, outcome, detail }, leftOut) =>
-    auth.warn(
-      { server, reason: outcome, detail, ...(leftOut > 0 && { leftOut }) },
-      'cannot get an access token for the server',
-    ),
-  );
-  const policies = new FloodLimiter<EventOf<GatewayEvent, 'policy-failed'>>(
-    ({ server, phase, cause, detail }, leftOut) =>
-      auth.warn(
-        { server, phase, reason: cause, detail, ...(leftOut > 0 && { leftOut }) },
-        'the policy service gave no usable answer',
-      ),
+  const limiter = new FloodLimiter<(left: { readonly leftOut?: number }) => void>((write, leftOut) =>
+    write(leftOut > 0 ? { leftOut } : {}),
   );
   return {
     receive(event) {
-      if (event.type === 'sender-refused')
-        refusals.report(`${event.challenge.reason} ${event.challenge.detail?.why ?? ''}`, event);
-      else if (event.type === 'upstream-token' && event.outcome !== 'issued')
-        tokens.report(`${event.server} ${event.outcome}`, event);
-      else if (event.type === 'policy-failed') policies.report(`${event.server} ${event.cause}`, event);
-      else if (event.type === 'connection-dropped') drops.report('connections', event.maxConnections);
-      else if (event.type === 'connection-flooded') floods.report('requests', event.maxRequests);
+      switch (event.type) {
+        case 'sender-refused': {
+          const { reason, detail } = event.challenge;
+          return limiter.report(`${reason} ${detail?.why ?? ''}`, (left) => logRefusal(auth, event, left));
+        }
+        case 'upstream-token': {
+          if (event.outcome === 'issued') return;
+          const { server, outcome, detail } = event;
+          const text = 'cannot get an access token for the server';
+          return limiter.report(`token ${server} ${outcome}`, (left) =>
+            auth.warn({ server, reason: outcome, detail, ...left }, text),
+          );
+        }
+        case 'policy-failed': {
+          const { server, phase, cause, detail } = event;
+          const text = 'the policy service gave no usable answer';
+          return limiter.report(`policy ${server} ${cause}`, (left) =>
+            auth.warn({ server, phase, reason: cause, detail, ...left }, text),
+          );
+        }
+        case 'connection-dropped': {
+          const { type, maxConnections } = event;
+          const text = 'closed a client connection: there are ten for each of --max-sessions';
+          return limiter.report(type, (left) => http.warn({ maxConnections, ...left }, text));
+        }
+        case 'connection-flooded': {
+          const { type, maxRequests } = event;
+          const text = 'closed a client connection: it sent too many requests without waiting for their answers';
+          return limiter.report(type, (left) => http.warn({ maxRequests, ...left }, text));
+        }
+      }
     },
-    close() {
-      refusals.flush();
-      tokens.flush();
-      policies.flush();
-      drops.flush();
-      floods.flush();
-    },
+    close: () => limiter.flush(),
   };
+}
+
+function logRefusal(
+  auth: Log['auth'],
+  { server, challenge }: EventOf<GatewayEvent, 'sender-refused'>,
+  left: { readonly leftOut?: number },
+): void {
+  const { reason, detail, wwwAuthenticate } = challenge;
+  const asksForLogin = reason === 'credentials_required' && wwwAuthenticate?.includes('resource_metadata=');
+  // Where the server checks tokens itself, anybody can cause its refusals, and a POST causes no line at all.
+  const isFirstStep = asksForLogin || reason === 'dpop_nonce_required' || isUpstreamRefusal(reason);
+  const { why, expected, seen } = detail ?? {};
+  const help = isFirstStep ? undefined : (helps.get(why ?? '') ?? helps.get(reason));
+  auth[isFirstStep ? 'info' : 'warn']({ server, reason, why, expected, seen, help, ...left }, 'refused a request');
 }
