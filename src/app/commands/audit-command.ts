@@ -1,7 +1,6 @@
 import { type Features, needed } from '../features/gateway-features.ts';
 import type { ChainNote } from '../features/telemetry.ts';
-import { failed } from './exit-codes.ts';
-import type { Outcome } from './servers-command.ts';
+import { failed, type Outcome, printed, refused } from './outcome.ts';
 
 /**
  * Checks the chain of audit files (`mcp-gangway audit verify`).
@@ -16,7 +15,7 @@ export async function verifyAudit(
   try {
     report = await auditOf(features).verify(files, known);
   } catch (cause) {
-    return { stderr: `mcp-gangway: ${(cause as Error).message}\n`, exitCode: failed };
+    return refused((cause as Error).message);
   }
   const { lines, last, sinceKnown, broken, notes } = report;
   const noted = notes.map((note) => `${describe(note)}\n`).join('');
@@ -28,10 +27,7 @@ export async function verifyAudit(
     };
   const sameAs = known === undefined ? '' : ` The line of --last is unchanged, and ${countOf(sinceKnown ?? 0)}.`;
   const end = last === null ? '' : ` The hash of the last line is ${last}.`;
-  return {
-    stdout: `${noted}The chain of ${lines} ${lines === 1 ? 'line' : 'lines'} is whole.${sameAs}${end}\n`,
-    exitCode: 0,
-  };
+  return printed(`${noted}The chain of ${lines} ${lines === 1 ? 'line' : 'lines'} is whole.${sameAs}${end}\n`);
 }
 
 const countOf = (lines: number): string =>

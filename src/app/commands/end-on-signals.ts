@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { GatewayConfig } from '../../config/config.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { Gateway } from '../gateway.ts';
-import { failed } from './exit-codes.ts';
+import { failed } from './outcome.ts';
 
 /** The signals that end the program. */
 export const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;

@@ -10,8 +10,7 @@ import type { PinChanges } from '../features/servers.ts';
 import { pinCommand } from '../servers/run-server.ts';
 import { tryServer } from './check/check-command.ts';
 import { failureText } from './check/render-check.ts';
-import { failed, misconfigured } from './exit-codes.ts';
-import type { Outcome } from './servers-command.ts';
+import { failed, misconfigured, type Outcome, printed, refused } from './outcome.ts';
 
 type Checked = Extract<Configuration, { readonly config: GatewayConfig }>;
 
@@ -24,15 +23,14 @@ export async function pinTools(
   features: Features,
   environment: Environment,
 ): Promise<Outcome> {
-  const refuse = (why: string, exitCode: number): Outcome => ({ stderr: `mcp-gangway: ${why}\n`, exitCode });
   const server = config.servers.find(({ name }) => name === word);
   if (server === undefined) {
     const names = config.servers.map(({ name }) => name).join(', ');
-    return refuse(`pin needs the name of a server or view: ${names}.`, misconfigured);
+    return refused(`pin needs the name of a server or view: ${names}.`, misconfigured);
   }
   const { name, pin: file } = server;
   if (file === undefined)
-    return refuse(`${name} has no pin file. Set "pin" in its entry to the path of the file.`, misconfigured);
+    return refused(`${name} has no pin file. Set "pin" in its entry to the path of the file.`, misconfigured);
   try {
     const tools = await toolsOf(server, config, features, environment);
     const pins = needed(features.definitions, 'pin').preparePins(file, name, tools);
@@ -46,12 +44,9 @@ export async function pinTools(
       return { stdout: `${shown}${end}\n`, exitCode: count === 0 ? 0 : failed };
     }
     pins.write();
-    return {
-      stdout: `${shown}Pinned ${pins.pinned} ${pins.pinned === 1 ? 'tool' : 'tools'} in ${file}.\n`,
-      exitCode: 0,
-    };
+    return printed(`${shown}Pinned ${pins.pinned} ${pins.pinned === 1 ? 'tool' : 'tools'} in ${file}.\n`);
   } catch (cause) {
-    return refuse(`The pin file was not written: ${(cause as Error).message.trimEnd()}`, failed);
+    return refused(`The pin file was not written: ${(cause as Error).message.trimEnd()}`);
   }
 }
 

@@ -21,12 +21,12 @@ import { version } from '../version.ts';
 import { check } from './check/check-command.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
 import { endSignals } from './end-on-signals.ts';
-import { failed, misconfigured } from './exit-codes.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
+import { failed, misconfigured, type Outcome, printed, refused } from './outcome.ts';
 import { pinFaults } from './pin-faults.ts';
 import { serveUntilSignal } from './serve-command.ts';
-import type { PackageOf } from './servers-command.ts';
+import type { changeServers, PackageOf } from './servers-command.ts';
 
 /** What does not work on an operating system; undefined if nothing is known. */
 interface PlatformSupport {
@@ -52,71 +52,66 @@ export async function runCommand(features: Features): Promise<void> {
   const read = (): Configuration => readConfiguration({ ...sources, argv: argumentsGiven() });
   process.stdout.on('error', ignoreClosedPipe);
   const configuration = read();
-  if (!configuration.ok) {
-    for (const fault of configuration.faults) process.stderr.write(`${renderIssue(fault)}\n`);
-    process.stderr.write(`${remedies[configuration.command]}\n`);
-    process.exitCode = misconfigured;
-    return;
-  }
+  const outcome = configuration.ok
+    ? await run(configuration, features, sources, read)
+    : {
+        stderr: [...configuration.faults.map(renderIssue), remedies[configuration.command], ''].join('\n'),
+        exitCode: misconfigured,
+      };
+  if (outcome === undefined) return;
+  process.stdout.write(outcome.stdout ?? '');
+  process.stderr.write(outcome.stderr ?? '');
+  process.exitCode = outcome.exitCode;
+}
+
+/** What a command reads of the machine. */
+type CommandSources = Parameters<typeof changeServers>[1];
+
+/** Executes the command. Undefined while the gateway runs. */
+async function run(
+  configuration: Extract<Configuration, { readonly ok: true }>,
+  features: Features,
+  sources: CommandSources,
+  read: () => Configuration,
+): Promise<Outcome | undefined> {
   if (configuration.command === 'key') return createKey(configuration.key);
   if (configuration.command === 'audit') {
     const { verifyAudit } = await import('./audit-command.ts');
-    const { stdout = '', stderr = '', exitCode } = await verifyAudit(configuration.files, configuration.last, features);
-    process.stdout.write(stdout);
-    process.stderr.write(stderr);
-    process.exitCode = exitCode;
-    return;
+    return verifyAudit(configuration.files, configuration.last, features);
   }
   if ('request' in configuration) {
     const { changeServers } = await import('./servers-command.ts');
     const { describePackage } = await import('../servers/package-server.ts');
     const packageOf: PackageOf = (server, config) => describePackage(server, config, features, process.env);
-    const { stdout = '', stderr = '', exitCode } = changeServers(configuration.request, sources, packageOf);
-    process.stdout.write(stdout);
-    process.stderr.write(stderr);
-    process.exitCode = exitCode;
-    return;
+    return changeServers(configuration.request, sources, packageOf);
   }
-  if (!('config' in configuration)) {
-    process.stdout.write(await textOf(configuration));
-    return;
-  }
+  if (!('config' in configuration)) return printed(await textOf(configuration));
   const { command, config, warnings, file, included, flags } = configuration;
   if (command === 'print') {
     const { renderConfiguration } = await import('./print/print-config.ts');
-    process.stdout.write(renderConfiguration(configuration));
-    return;
+    return printed(renderConfiguration(configuration));
   }
   if (command === 'health') {
     const { isWell, text } = await requestHealth(config.listen, flags.has('--ready') ? '/readyz' : '/healthz');
-    process.stdout.write(`${text}\n`);
-    process.exitCode = isWell ? 0 : failed;
-    return;
+    return { stdout: `${text}\n`, exitCode: isWell ? 0 : failed };
   }
   if (command === 'upgrade') {
     const { upgradePackages } = await import('./upgrade-command.ts');
     prepareStarter(process.env);
     const print = (line: string): unknown => process.stdout.write(`${line}\n`);
-    process.exitCode = await upgradePackages(configuration, features, process.env, print);
-    return;
+    return { exitCode: await upgradePackages(configuration, features, process.env, print) };
   }
   const unreadable = command === 'serve' || flags.has('--config-only') ? pinFaults(configuration, features) : [];
   if (unreadable.length > 0) {
-    for (const fault of unreadable) process.stderr.write(`mcp-gangway: ${fault}\n`);
-    process.exitCode = command === 'serve' ? failed : misconfigured;
-    return;
+    const stderr = unreadable.map((fault) => `mcp-gangway: ${fault}\n`).join('');
+    return { stderr, exitCode: command === 'serve' ? failed : misconfigured };
   }
   if (command === 'check' && flags.has('--config-only')) {
     const { renderConfigOnly } = await import('./check/config-only.ts');
-    process.stdout.write(renderConfigOnly(configuration, flags.has('--json')));
-    return;
+    return printed(renderConfigOnly(configuration, flags.has('--json')));
   }
   const support = platformSupport(process.platform, config.servers);
-  if (support.obstacle !== undefined) {
-    process.stderr.write(`mcp-gangway: ${support.obstacle}.\n`);
-    process.exitCode = failed;
-    return;
-  }
+  if (support.obstacle !== undefined) return refused(`${support.obstacle}.`);
   if (command === 'connect') {
     const { connectClient } = await import('./connect/connect-command.ts');
     const connectLog = logOf(config, {});
@@ -129,11 +124,7 @@ export async function runCommand(features: Features): Promise<void> {
   if (config.servers.some(({ address }) => address === undefined)) prepareStarter(process.env);
   if (command === 'pin') {
     const { pinTools } = await import('./pin-command.ts');
-    const { stdout = '', stderr = '', exitCode } = await pinTools(configuration, features, process.env);
-    process.stdout.write(stdout);
-    process.stderr.write(stderr);
-    process.exitCode = exitCode;
-    return;
+    return pinTools(configuration, features, process.env);
   }
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the starter ends all servers
@@ -149,9 +140,7 @@ export async function runCommand(features: Features): Promise<void> {
     });
     const listener = json?.listener ?? textListener(print, hasColors);
     const isFine = await check(configuration, features, process.env, listener, (line) => stderr.write(line));
-    if (json !== undefined) print(json.text(isFine));
-    process.exitCode = isFine ? 0 : failed;
-    return;
+    return { stdout: json?.text(isFine) ?? '', exitCode: isFine ? 0 : failed };
   }
   const copy: LogCopy = {};
   const log = logOf(config, copy);
@@ -166,6 +155,7 @@ export async function runCommand(features: Features): Promise<void> {
   const files = file === undefined ? [] : [file, ...included];
   const source = { file, files, states: statesOf(files), read };
   await serveUntilSignal({ config, features, source, log, otlp }, flags.has('--open'));
+  return undefined;
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */
@@ -217,32 +207,27 @@ type PrintingCommand = Extract<
 >;
 
 /** Creates a key. With a file, prints only the key itself, for its user. */
-function createKey({ name, addTo: file, ...limits }: KeyRequest): void {
+function createKey({ name, addTo: file, ...limits }: KeyRequest): Outcome {
   const made = limitKey(makeKey(name), limits);
   if (file === undefined) {
     const entries = made.variable === undefined ? 'line is its entry' : 'two lines are its entries';
     const places = `for the ${flagOf('auth.apiKeysFile')} file (a JSON list)${made.variable === undefined ? '' : ' and for GANGWAY_API_KEYS'}`;
-    process.stderr.write(`Save this key: it is shown only once. The next ${entries} ${places}.\n`);
+    const stderr = `Save this key: it is shown only once. The next ${entries} ${places}.\n`;
     const lines = [made.key, made.entry, made.variable].filter((line) => line !== undefined);
-    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
-    return;
+    return { stderr, stdout: lines.map((line) => `${line}\n`).join(''), exitCode: 0 };
   }
   let earlier: number;
   try {
     earlier = addToKeyFile(file, made);
   } catch (error) {
-    process.stderr.write(`mcp-gangway: ${(error as Error).message}\n`);
-    process.exitCode = failed;
-    return;
+    return refused((error as Error).message);
   }
-  process.stderr.write(
-    `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('auth.apiKeysFile')} ${file} accepts the key within seconds.\n`,
-  );
-  if (earlier > 0)
-    process.stderr.write(
-      `The file already had ${earlier === 1 ? 'a key with this name, which stays' : `${earlier} keys with this name, which stay`} valid. To revoke a key, delete its entry.\n`,
-    );
-  process.stdout.write(`Authorization: Bearer ${made.key}\n`);
+  const added = `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('auth.apiKeysFile')} ${file} accepts the key within seconds.\n`;
+  const others =
+    earlier === 0
+      ? ''
+      : `The file already had ${earlier === 1 ? 'a key with this name, which stays' : `${earlier} keys with this name, which stay`} valid. To revoke a key, delete its entry.\n`;
+  return { stderr: added + others, stdout: `Authorization: Bearer ${made.key}\n`, exitCode: 0 };
 }
 
 /** The arguments of this program. The health check of a container uses those of the gateway in the container. */

@@ -7,8 +7,8 @@ import { detach } from '../../core/util/boundary.ts';
 import { type Gateway, type GatewayParts, startGateway } from '../gateway.ts';
 import { describeKeeping, programOf, renderBanner } from './banner.ts';
 import { endOnSignals } from './end-on-signals.ts';
-import { failed } from './exit-codes.ts';
 import { openInBrowser } from './open-page.ts';
+import { failed } from './outcome.ts';
 
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
 export async function serveUntilSignal(

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   type Configuration,
@@ -11,14 +11,8 @@ import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import { renderIssue } from '../../config/issues.ts';
 import type { ServerListRequest } from '../../config/servers/server-list-request.ts';
 import { serversFolder } from '../../config/sources/config-file.ts';
-import { failed, misconfigured } from './exit-codes.ts';
-
-/** What a command prints, and its exit code. */
-export interface Outcome {
-  readonly stdout?: string;
-  readonly stderr?: string;
-  readonly exitCode: number;
-}
+import { replaceFile } from '../../core/util/replace-file.ts';
+import { misconfigured, type Outcome, printed, refused } from './outcome.ts';
 
 /** The package of a server with its version, for people; undefined for a server that is none. */
 export type PackageOf = (server: ServerConfig, config: GatewayConfig) => string | undefined;
@@ -50,7 +44,7 @@ function add(request: Extract<ServerListRequest, { kind: 'add' }>, sources: Sour
   const { file, name, entry, replaces } = request;
   const place = placeOf(request);
   const isNew = !exists(file);
-  if (exists(place) && !replaces) return refuse(`${place} exists. Choose another name, or replace it with --replace.`);
+  if (exists(place) && !replaces) return refused(`${place} exists. Choose another name, or replace it with --replace.`);
   const text = `${JSON.stringify({ mcpServers: { [name]: entry } }, undefined, 2)}\n`;
   const changed: Sources = {
     ...sources,
@@ -58,20 +52,20 @@ function add(request: Extract<ServerListRequest, { kind: 'add' }>, sources: Sour
     listFolder: (path) =>
       path === dirname(place) ? [...new Set([...filesIn(path, sources), `${name}.json`])] : sources.listFolder(path),
   };
-  if (!exists(dirname(file))) return refuse(`The folder of ${file} does not exist. Create it, or correct the path.`);
+  if (!exists(dirname(file))) return refused(`The folder of ${file} does not exist. Create it, or correct the path.`);
   const after = read(file, changed);
   if (!after.ok) return explain(after, `The server was not added. With it, the configuration would be invalid.`);
   try {
     if (!exists(dirname(place))) mkdirSync(dirname(place));
-    if (isNew) writeWhole(file, '{}\n', 0o644);
+    if (isNew) replaceFile(file, '{}\n', 0o644);
     // Its variables, headers and URL can be secrets.
-    writeWhole(place, text, 0o600);
+    replaceFile(place, text, 0o600);
   } catch (cause) {
-    return refuse(`The server was not added: ${(cause as Error).message}. ${asOwner}`);
+    return refused(`The server was not added: ${(cause as Error).message}. ${asOwner}`);
   }
   const made = isNew ? `Created ${file}. ` : '';
   const told = `${made}Added ${name} in ${place}. A gateway that runs with --config ${file} serves it within seconds.\n`;
-  return { stdout: told + pathNote(after), exitCode: 0 };
+  return printed(told + pathNote(after));
 }
 
 /** A second server changes the path of the first one, which its clients have to know. */
@@ -88,14 +82,14 @@ function remove(request: Extract<ServerListRequest, { kind: 'remove' }>, sources
   const before = read(file, sources);
   if (!exists(place)) {
     const isElsewhere = before.ok && 'config' in before && before.config.servers.some((each) => each.name === name);
-    return refuse(
+    return refused(
       isElsewhere
         ? `${name} was not added with mcp-gangway add. Remove its entry from ${file}, or from the file that ${file} includes.`
         : `${file} has no server with the name ${name}. mcp-gangway list --config ${file} shows its servers.`,
     );
   }
   if (before.ok && 'config' in before && before.config.servers.length === 1)
-    return refuse(`${name} is the only server of ${file}, and a gateway needs one. Add another server first.`);
+    return refused(`${name} is the only server of ${file}, and a gateway needs one. Add another server first.`);
   const after = read(file, {
     ...sources,
     listFolder: (path) =>
@@ -109,12 +103,9 @@ function remove(request: Extract<ServerListRequest, { kind: 'remove' }>, sources
   try {
     rmSync(place);
   } catch (cause) {
-    return refuse(`The server was not removed: ${(cause as Error).message}. ${asOwner}`);
+    return refused(`The server was not removed: ${(cause as Error).message}. ${asOwner}`);
   }
-  return {
-    stdout: `Removed ${name}. A gateway that runs with --config ${file} ends it within seconds.\n`,
-    exitCode: 0,
-  };
+  return printed(`Removed ${name}. A gateway that runs with --config ${file} ends it within seconds.\n`);
 }
 
 function list(
@@ -137,11 +128,11 @@ function list(
     if ('url' in address) return { name, url: `${address.url.origin}${address.url.pathname}`, ...added };
     return { name, transport: address.transport, ...added };
   });
-  if (isJson) return { stdout: `${JSON.stringify(servers, undefined, 2)}\n`, exitCode: 0 };
+  if (isJson) return printed(`${JSON.stringify(servers, undefined, 2)}\n`);
   const rows = servers.map((server) => [server.name, howOf(server), 'file' in server ? server.file : file] as const);
   const width = (column: 0 | 1): number => Math.max(...rows.map((row) => row[column].length));
   const text = rows.map(([name, how, place]) => `${name.padEnd(width(0))}  ${how.padEnd(width(1))}  ${place}\n`);
-  return { stdout: text.join(''), exitCode: 0 };
+  return printed(text.join(''));
 }
 
 /** Longer commands are cut in the list. */
@@ -168,20 +159,6 @@ const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false
 function filesIn(path: string, { listFolder }: Sources): readonly string[] {
   return exists(path) ? (listFolder(path) ?? []) : [];
 }
-
-/** A reader sees the old file or the new one, never a part. */
-function writeWhole(path: string, text: string, mode: number): void {
-  const draft = `${path}.${process.pid}.new`;
-  try {
-    writeFileSync(draft, text, { mode, flag: 'wx' });
-    renameSync(draft, path);
-  } catch (cause) {
-    rmSync(draft, { force: true });
-    throw cause;
-  }
-}
-
-const refuse = (text: string): Outcome => ({ stderr: `mcp-gangway: ${text}\n`, exitCode: failed });
 
 function explain(found: Configuration, what: string): Outcome {
   const faults = found.ok ? [] : found.faults;

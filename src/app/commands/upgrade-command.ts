@@ -10,7 +10,7 @@ import { type Features, needed } from '../features/gateway-features.ts';
 import type { PackageFailure } from '../features/servers.ts';
 import { type PackageServer, packageServerOf, packagesFolder } from '../servers/package-server.ts';
 import { toolRunner } from '../servers/run-tool.ts';
-import { failed, misconfigured } from './exit-codes.ts';
+import { failed, misconfigured } from './outcome.ts';
 
 type Checked = Extract<Configuration, { readonly config: GatewayConfig }>;
 

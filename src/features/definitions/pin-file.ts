@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { PreparedPins } from '../../app/features/servers.ts';
 import type { NamedItem, PinnedTools } from '../../core/backend/filter-rules.ts';
@@ -9,6 +9,7 @@ import {
   type ToolDefinition,
 } from '../../core/protocol/tool-definition.ts';
 import { isObject } from '../../core/util/is-object.ts';
+import { replaceFile } from '../../core/util/replace-file.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 
 /** The definitions of the pinned tools, by name. */
@@ -121,9 +122,6 @@ export function preparePins(path: string, server: string, tools: Iterable<NamedI
     added: [...after.keys()].filter((tool) => !before.has(tool)),
     removed: [...before.keys()].filter((tool) => !after.has(tool)),
     changed: changed.filter(({ members }) => members.length > 0),
-    write() {
-      writeFileSync(`${path}.new`, `${text}\n`);
-      renameSync(`${path}.new`, path);
-    },
+    write: () => replaceFile(path, `${text}\n`),
   };
 }

@@ -15,7 +15,7 @@ import type { Features } from '../../features/gateway-features.ts';
 import { runServer } from '../../servers/run-server.ts';
 import { serve } from '../../servers/served-server.ts';
 import { version } from '../../version.ts';
-import { failed, misconfigured } from '../exit-codes.ts';
+import { failed, misconfigured } from '../outcome.ts';
 import { StdioClient } from './stdio-client.ts';
 
 /** How long the end of a session at the server may take, once the client has left. */
