@@ -144,7 +144,7 @@ export const runs = {
     command: stryker,
   },
   judges: {
-    what: 'Suites, clients and servers of other authors judge the gateway, in 40 minutes. Installs them.',
+    what: 'Suites, clients and servers of other authors and languages judge the gateway, in 90 minutes. Installs them.',
     needsBuild: true,
     command: withConfig('judges'),
   },

@@ -25,8 +25,8 @@ export interface Step {
 /** The texts of the answers, by the names of the steps. */
 export type Answers = ReadonlyMap<string, string>;
 
-/** One way to ask a server all of its steps. */
-export type Way = (server: PublishedServer) => Promise<Answers>;
+/** One way to ask a server all of its steps, or to have a client ask them. */
+export type Way<T = PublishedServer> = (row: T) => Promise<Answers>;
 
 const protocolVersion = '2025-11-25';
 const clientInfo = { name: 'judge', version: '1.0.0' };
@@ -37,7 +37,7 @@ const initialize: Step = {
 };
 
 /** What each server is asked after `initialize`. A server without a list answers with an error, which counts as well. */
-export const stepsFor = ({ calls = [] }: PublishedServer): readonly Step[] => [
+export const stepsFor = ({ calls = [] }: Pick<PublishedServer, 'calls'>): readonly Step[] => [
   ...['tools', 'prompts', 'resources', 'resources/templates'].map((list) => ({
     name: `${list}/list`,
     method: `${list}/list`,
@@ -200,19 +200,23 @@ export function askOverHttp(server: PublishedServer, prepared: Prepared, url: st
   });
 }
 
-export const bySse: Way = (server) =>
-  through(server, async ({ baseUrl }, prepared) => {
-    const client = await openOldStream(baseUrl);
-    const answers = await askAll(server, prepared, async (message) => {
+export const bySse: Way = (server) => through(server, ({ baseUrl }, prepared) => askOverSse(server, prepared, baseUrl));
+
+/** A client of HTTP+SSE, at the endpoint `/sse` of this base URL. */
+export async function askOverSse(server: PublishedServer, prepared: Prepared, baseUrl: string): Promise<Answers> {
+  const client = await openOldStream(baseUrl);
+  try {
+    return await askAll(server, prepared, async (message) => {
       const { id } = message as { id: number };
       await client.post(message);
       await client.response(id, { deadlineMs: answerWithinMs });
       if (id === 0) await client.post(initialized);
       return client.texts.findLast((text) => isResponseTo(text, id)) ?? '';
     });
+  } finally {
     client.drop();
-    return answers;
-  });
+  }
+}
 
 export const byModernClient: Way = (server) =>
   through(server, ({ url }, prepared) => askAsModern(server, prepared, url));

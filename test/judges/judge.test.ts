@@ -60,7 +60,7 @@ test('betterOf takes of each scenario the run with fewer failures, also if one r
 test('each known difference stands once, with a reason', () => {
   const keys = allKnownDifferences.map(({ judge, arm, difference }) => `${judge}/${arm}/${difference}`);
   expect(new Set(keys).size).toBe(keys.length);
-  for (const { reason } of allKnownDifferences) expect(reason).toMatch(/^[A-Z].{20,}\.$/s);
+  for (const { reason } of allKnownDifferences) expect(reason.text).toMatch(/^[A-Z].{20,}\.$/s);
 });
 
 describe('the results', () => {
@@ -96,7 +96,7 @@ describe('the results', () => {
   test('explain each known difference under the table of its judge', () => {
     for (const { judge, arm, difference, reason } of allKnownDifferences) {
       const section = results.split(/^## /m).find((text) => text.startsWith(`${judge}\n`)) ?? '';
-      expect(section).toContain(reason);
+      expect(section).toContain(reason.text);
       expect(section).toContain(`- ${arm}: \`${difference}\``);
     }
   });

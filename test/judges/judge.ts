@@ -33,8 +33,11 @@ export interface JudgeRecord extends Outcome {
   readonly cell?: string;
 }
 
-/** The only servers that this run is for, by their names. */
+/** A part of the names of the only rows that this run is for. */
 export const only = process.env['JUDGES_ONLY']?.split(',');
+
+/** True if this run is for the row of this name. */
+export const isAsked = (name: string): boolean => only?.some((part) => name.includes(part)) ?? true;
 
 declare module 'vitest' {
   interface ProvidedContext {

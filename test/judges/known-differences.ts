@@ -1,87 +1,165 @@
-/** A difference between a direct run and one through the gateway, and why it is as it has to be. */
+/** Where a known difference comes from. */
+export const differenceClasses = {
+  gateway: 'Gateway',
+  client: 'Client',
+  server: 'Server',
+  revision: 'Revision',
+} as const;
+
+/** Why a difference is as it has to be. */
+export interface Reason {
+  readonly class: keyof typeof differenceClasses;
+  readonly text: string;
+}
+
+const because = (of: Reason['class'], text: string): Reason => ({ class: of, text });
+
+/** A difference between a direct run and one through the gateway. */
 export interface KnownDifference {
   readonly judge: string;
   readonly arm: string;
   /** `<scenario>: <check>` */
   readonly difference: string;
-  readonly reason: string;
+  readonly reason: Reason;
 }
 
 const clientRole2026 = 'Conformance suite, client role, 2026-07-28';
-const firstLook =
+const firstLook = because(
+  'gateway',
   'Without `--era`, the gateway first sends `initialize` to find out the era. This request has none of the headers or metadata ' +
-  'of revision 2026-07-28. All later requests have them, and with `--era modern` all requests have them.';
+    'of revision 2026-07-28. All later requests have them, and with `--era modern` all requests have them.',
+);
 
 const serverRole2025 = 'Conformance suite, server role, 2025-11-25';
-const jsonForQuickAnswers =
+const jsonForQuickAnswers = because(
+  'gateway',
   'The server of the suite answers each request with an event stream. Through the gateway, a quick answer is one JSON text. ' +
-  'The scenario then has no streams to check, and says that streams are optional.';
+    'The scenario then has no streams to check, and says that streams are optional.',
+);
 
 const serverRole2026 = 'Conformance suite, server role, 2026-07-28';
 const translated = 'legacy STDIO, `--share all --defaults.poolMax 32`';
-const noMirrors =
+const noMirrors = because(
+  'revision',
   'The scenario needs a tool with mirrored parameters (`x-mcp-header`), which 2026-07-28 introduced. No tool of a legacy ' +
-  'server has them.';
-const ownKeys =
+    'server has them.',
+);
+const ownKeys = because(
+  'revision',
   'The scenario expects the key `user_name` in the input requests. A legacy server sends no keys, so the gateway generates ' +
-  'the keys.';
+    'the keys.',
+);
 
 const clientsOfLegacy = 'Published clients, legacy server';
-const newerEra =
-  'The client prefers 2026-07-28, which the gateway serves and this server does not. The result has the same content, and ' +
-  'also members of 2026-07-28: the AI SDK returns `resultType` and `_meta`, and Mastra returns `_meta`.';
-const wholeSchema =
-  'The client prefers 2026-07-28, which the gateway serves and this server does not. Tools of 2026-07-28 have no ' +
-  '`execution`, because this revision has no tasks in a session. With this revision, the client also keeps the order of a ' +
-  "schema's members.";
+const newerEra = because(
+  'revision',
+  'The client prefers 2026-07-28, which the gateway serves and this server does not. The content is the same. Results also ' +
+    'have members of 2026-07-28, `resultType` and `_meta`. Tools have no `execution`, because this revision has no tasks ' +
+    "in a session, and the client keeps the order of a schema's members.",
+);
 
-const oldResult =
+const oldResult = because(
+  'server',
   'The server answers in the form of 2024-10-07, with `toolResult`. The gateway translates it into `content`, because ' +
-  'clients of 2026-07-28 reject other results.';
+    'clients of 2026-07-28 reject other results.',
+);
 
-const notFound =
+const notFound = because(
+  'revision',
   'The server declares resources and has no such list. A client of 2026-07-28 gets its error -32601 with HTTP status 404, ' +
-  'as this revision says. SDK 2 shows the status and the text of the error. Over STDIO, it shows the code.';
+    'as this revision says. SDK 2 shows the status and the text of the error. Over STDIO, it shows the code.',
+);
 
-const noTasks =
+const noTasks = because(
+  'revision',
   'The capability `tasks` is one of 2025-11-25. SDK 2 speaks this revision to the server directly, and 2026-07-28 through ' +
-  'the gateway, which has tasks only as an extension.';
+    'the gateway, which has tasks only as an extension.',
+);
 
-const otherResource =
+const otherResource = because(
+  'gateway',
   'Clients compare the resource in the metadata with the URL that they use. So the gateway names its own URL as the ' +
-  'resource, and the client requests a token for this URL. The check expects the URL of the suite. It passes if the ' +
-  'name of the server leads to the gateway, so that both have the same URL.';
+    'resource, and the client requests a token for this URL. The check expects the URL of the suite. It passes if the ' +
+    'name of the server leads to the gateway, so that both have the same URL.',
+);
 
-const oneProof =
+const otherCode = because(
+  'revision',
+  'A resource that does not exist is error -32002 in 2025-11-25, and -32602 in 2026-07-28. The client speaks 2026-07-28, ' +
+    'which this server does not, so the gateway translates the code. The SDK has another text for each code.',
+);
+
+const oneProof = because(
+  'gateway',
   'A DPoP proof is for one request to one URL. The gateway also sends requests of its own with the token of a client, such ' +
-  'as checks before a stream is resumed, and has no proof for them. So it does not pass on DPoP, and removes DPoP from the ' +
-  'metadata. Clients that send a proof nevertheless get 401 `upstream_proof_refused`. With its own OAuth ' +
-  '(`auth.oauth`), the gateway checks proofs itself.';
+    'as checks before a stream is resumed, and has no proof for them. So it does not pass on DPoP, and removes DPoP from the ' +
+    'metadata. Clients that send a proof nevertheless get 401 `upstream_proof_refused`. With its own OAuth ' +
+    '(`auth.oauth`), the gateway checks proofs itself.',
+);
 
 const sdksMcp = 'SDKs at /mcp';
 const sdksSse = 'SDKs at /sse';
-const stores = ['memory', 'files', 'Redis'];
-const noNotice =
+const cutCall = 'Call that is cut';
+const restarts = ['memory', 'files', 'Redis'].map((store) => `Restart, ${store}`);
+const noNotice = because(
+  'client',
   'The SDK sends no `notifications/cancelled`, so the tool runs to its end, with a direct connection, too. The program can ' +
-  'end the session.';
-const noResume =
+    'end the session.',
+);
+const noResume = because(
+  'revision',
   'A call of 2026-07-28 cannot be resumed, so the SDK returns an error after a cut. A client with a session resumes its ' +
-  'calls.';
-const ownLimit =
+    'calls.',
+);
+const ownLimit = because(
+  'client',
   'The SDK does not tell the program that the stream of the call has ended, and waits for the time limit of the call. A ' +
-  'shorter limit helps: `timeout` of the call in TypeScript, `requestTimeout` in Java, a context with a deadline in Go.';
-const noCallResume = 'With a session, mcp-go resumes only the GET stream, so a call that is cut fails.';
-const lostSession =
+    'shorter limit helps: `timeout` of the call in TypeScript, `requestTimeout` in Java, a context with a deadline in Go.',
+);
+const noCallResume = because(
+  'client',
+  'With a session, mcp-go resumes only the GET stream, so a call that is cut fails.',
+);
+const lostSession = because(
+  'gateway',
   'The session is gone, and the SDK returns its 404 to the program, which must connect again. With ' +
-  '`--replay.store file:DIRECTORY` or `--redis`, the session continues.';
-const newSession = 'One call gets the 404 of the lost session, then the SDK opens another one by itself.';
-const noSseResume =
+    '`--replay.store file:DIRECTORY` or `--redis`, the session continues.',
+);
+const newSession = because(
+  'gateway',
+  'One call gets the 404 of the lost session, then the SDK opens another one by itself.',
+);
+const noSseResume = because(
+  'client',
   'This transport cannot resume. The SDK closes the client when its stream ends, so the program must connect again. At ' +
-  '`/mcp`, the same SDK continues.';
-const deafSse =
+    '`/mcp`, the same SDK continues.',
+);
+const deafSse = because(
+  'client',
   'The SDK does not notice that its stream has ended. The gateway refuses its calls with 404 within 5 s, and the program ' +
-  'must connect again.';
-const sseReconnects = 'The SDK opens its stream again after 3 s. Calls before that fail, or get no answer.';
+    'must connect again.',
+);
+const sseReconnects = because(
+  'client',
+  'The SDK opens its stream again after 3 s. Calls before that fail, or get no answer.',
+);
+
+/** What happens to the clients of these SDKs. */
+const ofSdks = (
+  judge: string,
+  names: readonly string[],
+  arms: readonly string[],
+  cell: string,
+  reason: Reason,
+): KnownDifference[] =>
+  arms.flatMap((arm) => names.map((name) => ({ judge, arm, difference: `${name}: ${cell}`, reason })));
+
+/** Several differences of one arm. */
+const inArm = (
+  judge: string,
+  arm: string,
+  found: readonly (readonly [difference: string, reason: Reason])[],
+): KnownDifference[] => found.map(([difference, reason]) => ({ judge, arm, difference, reason }));
 
 /** Every known difference. A difference that no longer occurs fails its test, and must be deleted here. */
 export const allKnownDifferences: readonly KnownDifference[] = [
@@ -97,13 +175,13 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     difference: 'server-sse-multiple-streams: server-sse-streams-functional (not checked)',
     reason: jsonForQuickAnswers,
   })),
-  ...[
+  ...inArm(serverRole2026, translated, [
     ['http-custom-header-server-validation: sep-2243-server-decode-base64', noMirrors],
     ['http-custom-header-server-validation: sep-2243-server-no-xmcp-tool', noMirrors],
     ['input-required-result-basic-elicitation: sep-2322-elicitation-complete (not checked)', ownKeys],
     ['input-required-result-basic-elicitation: sep-2322-elicitation-incomplete', ownKeys],
     ['input-required-result-ignore-extra-params: sep-2322-ignore-unexpected-params (warning)', ownKeys],
-  ].map(([difference = '', reason = '']) => ({ judge: serverRole2026, arm: translated, difference, reason })),
+  ]),
   ...['2025-11-25', '2026-07-28'].flatMap((revision) =>
     [
       'metadata-default',
@@ -139,65 +217,53 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     })),
   ),
   ...['Streamable HTTP', 'STDIO'].flatMap((arm) =>
-    [
+    inArm(clientsOfLegacy, arm, [
       ['AI SDK: call a tool: another answer', newerEra],
       ['AI SDK: call a tool that fails: another answer', newerEra],
       ['Mastra: call a tool: another answer', newerEra],
-      ['OpenAI Agents: list tools: another answer', wholeSchema],
-    ].map(([difference = '', reason = '']) => ({ judge: clientsOfLegacy, arm, difference, reason })),
+      ['OpenAI Agents: list tools: another answer', newerEra],
+    ]),
   ),
-  ...[
-    ['Cancelled call', 'Python 1: not told', noNotice],
-    ['Cancelled call', 'mcp-go, `2025-11-25`: not told', noNotice],
-    ['Cancelled call', 'Java: not told', noNotice],
-    ['Call that is cut', 'TypeScript 2, `auto`: no answer', ownLimit],
-    ['Call that is cut', 'Java: no answer', ownLimit],
-    ['Call that is cut', 'mcp-go, `2025-11-25`: error', noCallResume],
-    ...['Python 2', 'FastMCP 4', 'go-sdk', 'mcp-go', 'rmcp, `Auto`'].map((sdk) => [
-      'Call that is cut',
-      `${sdk}: error`,
-      noResume,
-    ]),
-    ['Restart, memory', 'Java: error, then work', newSession],
-    ...[
-      'TypeScript 1',
-      'TypeScript 2',
-      'Python 1',
-      'Python 2, `legacy`',
-      'go-sdk, `2025-11-25`',
-      'mcp-go, `2025-11-25`',
-    ].map((sdk) => ['Restart, memory', `${sdk}: error`, lostSession]),
-  ].map(([arm = '', difference = '', reason = '']) => ({ judge: sdksMcp, arm, difference, reason })),
-  ...[
-    ['Cancelled call', 'Python 1: not told', noNotice],
-    ['Cancelled call', 'mcp-go: not told', noNotice],
-    ['Cancelled call', 'Java: not told', noNotice],
-    ...['TypeScript 1', 'TypeScript 2', 'mcp-go', 'Java'].map((sdk) => [
-      'Call that is cut',
-      `${sdk}: no answer`,
-      ownLimit,
-    ]),
-    ...['TypeScript 1', 'TypeScript 2'].flatMap((sdk) =>
-      stores.map((store) => [`Restart, ${store}`, `${sdk}: error, then work`, sseReconnects]),
+  ...ofSdks(sdksMcp, ['Python 1', 'mcp-go, `2025-11-25`', 'Java'], ['Cancelled call'], 'not told', noNotice),
+  ...ofSdks(sdksMcp, ['TypeScript 2, `auto`', 'Java'], [cutCall], 'no answer', ownLimit),
+  ...ofSdks(sdksMcp, ['mcp-go, `2025-11-25`'], [cutCall], 'error', noCallResume),
+  ...ofSdks(sdksMcp, ['Python 2', 'FastMCP 4', 'go-sdk', 'mcp-go', 'rmcp, `Auto`'], [cutCall], 'error', noResume),
+  ...ofSdks(sdksMcp, ['Java'], ['Restart, memory'], 'error, then work', newSession),
+  ...ofSdks(
+    sdksMcp,
+    [
+      ...['TypeScript 1', 'TypeScript 2', 'Python 1', 'Python 2, `legacy`'],
+      ...['go-sdk, `2025-11-25`', 'mcp-go, `2025-11-25`'],
+    ],
+    ['Restart, memory'],
+    'error',
+    lostSession,
+  ),
+  ...ofSdks(sdksSse, ['Python 1', 'mcp-go', 'Java'], ['Cancelled call'], 'not told', noNotice),
+  ...ofSdks(sdksSse, ['TypeScript 1', 'TypeScript 2', 'mcp-go', 'Java'], [cutCall], 'no answer', ownLimit),
+  ...ofSdks(sdksSse, ['TypeScript 1', 'TypeScript 2'], restarts, 'error, then work', sseReconnects),
+  ...ofSdks(sdksSse, ['mcp-go', 'Java'], ['Next calls', ...restarts], 'error', deafSse),
+  ...ofSdks(
+    sdksSse,
+    ['Python 1', 'Python 2', 'FastMCP 4', 'go-sdk'],
+    [cutCall, 'Next calls', ...restarts],
+    'error',
+    noSseResume,
+  ),
+  ...['the gateway', 'cut and restart', 'two instances, Redis, one killed'].flatMap((arm) =>
+    inArm(
+      'SDKs at each kind of server, by /mcp',
+      arm,
+      ['STDIO', 'HTTP+SSE', 'Streamable HTTP'].map((kind) => [`mcp-go at ${kind}: no resource`, otherCode] as const),
     ),
-    ...['mcp-go', 'Java'].flatMap((sdk) =>
-      ['Next calls', ...stores.map((store) => `Restart, ${store}`)].map((arm) => [arm, `${sdk}: error`, deafSse]),
-    ),
-    ...['Python 1', 'Python 2', 'FastMCP 4', 'go-sdk'].flatMap((sdk) =>
-      ['Call that is cut', 'Next calls', ...stores.map((store) => `Restart, ${store}`)].map((arm) => [
-        arm,
-        `${sdk}: error`,
-        noSseResume,
-      ]),
-    ),
-  ].map(([arm = '', difference = '', reason = '']) => ({ judge: sdksSse, arm, difference, reason })),
+  ),
   {
     judge: 'Published servers',
     arm: '2026-07-28',
     difference: '@cloudflare/mcp-server-cloudflare: call of an unknown tool',
     reason: oldResult,
   },
-  ...[
+  ...inArm('Published servers, by the official SDKs', 'the gateway', [
     ['@cloudflare/mcp-server-cloudflare: SDK 2, call of an unknown tool', oldResult],
     ['@executeautomation/playwright-mcp-server: SDK 2, resources/templates/list', notFound],
     ['@modelcontextprotocol/server-everything: SDK 2, server', noTasks],
@@ -206,9 +272,7 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     ['nx-mcp: SDK 2, resources/list', notFound],
     ['nx-mcp: SDK 2, resources/templates/list', notFound],
     ['puppeteer-mcp-server: SDK 2, resources/templates/list', notFound],
-  ].map(([difference = '', reason = '']) => ({
-    ...{ judge: 'Published servers, by the official SDKs', arm: 'the gateway', difference, reason },
-  })),
+  ]),
   {
     ...{ judge: 'Published servers from PyPI, by the official SDKs', arm: 'the gateway' },
     ...{ difference: 'mcp-server-sqlite: SDK 2, resources/templates/list', reason: notFound },

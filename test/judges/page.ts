@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import type { JudgeRecord } from './judge.ts';
-import { allKnownDifferences } from './known-differences.ts';
+import { allKnownDifferences, differenceClasses, type Reason } from './known-differences.ts';
 import { pythonServers } from './published-servers.ts';
 import { sdkVersions } from './sdks/sdks.ts';
 
@@ -63,7 +63,8 @@ export function withTables(results: string, records: readonly JudgeRecord[], whe
     );
   }
   const sorted = [...sections].sort(([a], [b]) => a.localeCompare(b, 'en'));
-  return `${[resultsHead, versionsText(), ...sorted.map(([, section]) => section)].join('\n\n')}\n`;
+  const explained = sorted.map(([judge, section]) => withReasons(judge, section));
+  return `${[resultsHead, versionsText(), ...explained].join('\n\n')}\n`;
 }
 
 const resultsHead = `# Results of the judges
@@ -84,7 +85,7 @@ export function withSummary(whole: string, results: string): string {
   const reasons = [...new Set(allKnownDifferences.map(({ reason }) => reason))].map((reason) => {
     const known = allKnownDifferences.filter((each) => each.reason === reason);
     const judges = [...new Set(known.map(({ judge }) => judge))].join('; ');
-    return `- ${reason} (${judges}: ${known.length} ${known.length === 1 ? 'check' : 'checks'})`;
+    return `- ${differenceClasses[reason.class]}: ${reason.text} (${judges}: ${known.length} ${known.length === 1 ? 'check' : 'checks'})`;
   });
   const table = ['| Judge | Directly | Through the gateway | Other gateways |', '|:--|:--|:--|:--|', ...rows];
   const text = [table.join('\n'), '## Known differences', reasons.join('\n')].join('\n\n');
@@ -145,10 +146,6 @@ function sectionOf(judge: string, records: readonly JudgeRecord[], when: string)
     const failed = own.reduce((sum, record) => sum + record.failed.length, 0);
     return `${passed}, ${failed} failed`;
   });
-  const known = allKnownDifferences.filter((difference) => difference.judge === judge);
-  const reasons = [...new Set(known.map(({ reason }) => reason))];
-  const placesOf = (reason: string): string[] =>
-    known.filter((other) => other.reason === reason).map(({ arm, difference }) => `- ${arm}: \`${difference}\``);
   return [
     `## ${judge}`,
     '',
@@ -158,6 +155,20 @@ function sectionOf(judge: string, records: readonly JudgeRecord[], when: string)
     `|:--|${'--:|'.repeat(arms.length)}`,
     `| all checks | ${totals.join(' | ')} |`,
     ...scenarios.map((scenario) => `| ${scenario} | ${arms.map((arm) => cell(scenario, arm)).join(' | ')} |`),
-    ...reasons.flatMap((reason) => ['', `**Known differences.** ${reason}`, '', ...placesOf(reason)]),
   ].join('\n');
+}
+
+/** The table of a judge with the reasons as they are known now, also below one of an earlier run. */
+function withReasons(judge: string, section: string): string {
+  const known = allKnownDifferences.filter((difference) => difference.judge === judge);
+  const placesOf = (reason: Reason): string[] =>
+    known.filter((other) => other.reason === reason).map(({ arm, difference }) => `- ${arm}: \`${difference}\``);
+  const [table = ''] = section.split('\n\n**Known differences');
+  return [
+    table,
+    ...[...new Set(known.map(({ reason }) => reason))].flatMap((reason) => [
+      `**Known differences, ${reason.class}.** ${reason.text}`,
+      placesOf(reason).join('\n'),
+    ]),
+  ].join('\n\n');
 }

@@ -1,7 +1,10 @@
 // Servers by the SDKs for Go, Java, Python and Rust, each asked the same directly and through the gateway, on STDIO and over HTTP.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
@@ -14,13 +17,20 @@ import {
   type Answers,
   askAsModern,
   askOverHttp,
+  askOverSse,
   inBothEras,
   type Prepared,
   type Way,
   withServer,
 } from './asking-servers.ts';
-import { keep, only } from './judge.ts';
-import { buildSdkServers, missingSdkServers, type SdkServer, sdkServers } from './sdk-servers/servers.ts';
+import { isAsked, keep } from './judge.ts';
+import {
+  buildSdkServers,
+  missingSdkServers,
+  type SdkServer,
+  type ServerTransport,
+  sdkServers,
+} from './sdk-servers/servers.ts';
 import { compare, judgeServers } from './server-arms.ts';
 
 const startsWithinMs = 180_000;
@@ -31,8 +41,13 @@ if (missingSdkServers.length > 0)
   );
 
 /** A server that listens on a port, until it is stopped. */
-async function listen(server: SdkServer, port: number, env: NodeJS.ProcessEnv = process.env) {
-  const [file = '', ...args] = server.listenOn(port);
+async function listen(
+  server: SdkServer,
+  port: number,
+  transport: ServerTransport = 'http',
+  env: NodeJS.ProcessEnv = process.env,
+) {
+  const [file = '', ...args] = server.listenOn(port, transport);
   const child = spawn(file, args, { env, stdio: 'ignore' });
   const exited = once(child, 'exit');
   const isUp = () =>
@@ -48,41 +63,57 @@ async function listen(server: SdkServer, port: number, env: NodeJS.ProcessEnv = 
     await stop();
     throw error;
   });
-  return { url: `http://127.0.0.1:${port}/mcp`, stop };
+  return { url: `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`, stop };
 }
+
+/** A server over HTTP: a row of the table. */
+interface HttpServer extends SdkServer {
+  readonly transport: ServerTransport;
+}
+
+const transportNames = { http: 'Streamable HTTP', stateless: 'without sessions', sse: 'HTTP+SSE' } as const;
+
+const httpServers = sdkServers.flatMap((server) =>
+  server.transports.map(
+    (transport): HttpServer => ({ ...server, name: `${server.name}, ${transportNames[transport]}`, transport }),
+  ),
+);
+
+type Ask = (server: HttpServer, prepared: Prepared, url: string) => Promise<Answers>;
 
 /** Asks a server over HTTP, which listens for as long as `ask` runs. */
 const overHttp =
-  (ask: (server: SdkServer, prepared: Prepared, url: string) => Promise<Answers>): Way =>
-  (published) =>
-    withServer(published, async (prepared) => {
-      const server = published as SdkServer;
-      const listening = await listen(server, await findFreePort(), { ...process.env, ...prepared.env });
+  (ask: Ask): Way<HttpServer> =>
+  (server) =>
+    withServer(server, async (prepared) => {
+      const env = { ...process.env, ...prepared.env };
+      const listening = await listen(server, await findFreePort(), server.transport, env);
       return ask(server, prepared, listening.url).finally(listening.stop);
     });
 
+const askByItsTransport: Ask = (server, prepared, url) =>
+  server.transport === 'sse' ? askOverSse(server, prepared, new URL(url).origin) : askOverHttp(server, prepared, url);
+
 /** The same through a gateway in front of it. */
-const throughGateway = (ask: (server: SdkServer, prepared: Prepared, url: string) => Promise<Answers>): Way =>
+const throughGateway = (ask: Ask): Way<HttpServer> =>
   overHttp(async (server, prepared, url) => {
     await using gateway = await startGateway({ args: [url], env: { GANGWAY_SHARE: undefined } });
     return await ask(server, prepared, gateway.url);
   });
 
 describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
-  beforeAll(buildSdkServers, 5_000_000);
+  beforeAll(() => buildSdkServers(sdkServers.filter(({ name }) => isAsked(name))), 5_000_000);
 
   judgeServers('Servers of SDKs, STDIO', sdkServers);
 
-  compare('Servers of SDKs, HTTP', sdkServers, overHttp(askOverHttp), [
+  compare('Servers of SDKs, HTTP', httpServers, overHttp(askByItsTransport), [
     { name: 'Streamable HTTP', way: throughGateway(askOverHttp) },
     { name: '2026-07-28', way: throughGateway(askAsModern), compared: inBothEras },
   ]);
 
   const text = (result: { content: readonly { text: string }[] }) => result.content[0]?.text;
   const echo = { text: 'still here' };
-  const each = sdkServers
-    .filter(({ name }) => only?.includes(name) ?? true)
-    .map((server) => [server.name, server] as const);
+  const each = sdkServers.filter(({ name }) => isAsked(name)).map((server) => [server.name, server] as const);
   const note = (arm: string, scenario: string, cell: string): void =>
     keep({ judge: 'Servers of SDKs, HTTP, with faults', arm, scenario, passed: 1, failed: [], cell });
 
@@ -91,7 +122,7 @@ describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
     const port = await findFreePort();
     let running = await listen(server, port);
     onTestFinished(() => running.stop());
-    const start = () => startGateway({ args: [...args, running.url], env: { GANGWAY_SHARE: undefined } });
+    const start = (port = 0) => startGateway({ port, args: [...args, running.url], env: { GANGWAY_SHARE: undefined } });
     const restart = async () => {
       await running.stop();
       running = await listen(server, port);
@@ -108,6 +139,19 @@ describe.skipIf(sdkServers.length === 0)('with the tools of a language', () => {
     expect(text(await session.callTool('echo', echo))).toContain('still here');
     expect((await callModern(gateway.url, 'echo', echo)).text).toContain('still here');
     note('Restart of the server', server.name, 'next calls work');
+  });
+
+  test.each(each)('%s: sessions survive a restart of the gateway, which keeps them in files', async (_, server) => {
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-sdk-servers-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const { gateway, start } = await serve(server, ['--replay.store', `file:${folder}`]);
+    const session = await initialize(gateway.url);
+    expect(text(await session.callTool('echo', echo))).toContain('still here');
+    await gateway.stop();
+    await start(gateway.port);
+    expect(text(await session.callTool('echo', echo))).toContain('still here');
+    expect((await callModern(gateway.url, 'echo', echo)).text).toContain('still here');
+    note('Restart of the gateway, files', server.name, 'next calls work');
   });
 
   test.each(each)('%s: a call that is cut ends, and the next one works', async (_, server) => {

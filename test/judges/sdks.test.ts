@@ -1,43 +1,20 @@
 // A client of each SDK at the gateway: it connects, lists and calls, cancels a call, loses its connection in a call, and
 // outlives a restart. Each has a key, a session or none as it likes, and a legacy server over STDIO.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
-import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
 import { startRedis } from '../support/redis-server.ts';
-import { waitFor, withDeadline } from '../support/wait-for.ts';
-import { keep } from './judge.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { isAsked, keep } from './judge.ts';
 import { allKnownDifferences } from './known-differences.ts';
-import { canRun, installSdks, type Sdk, type SdkEndpoint, sdks } from './sdks/sdks.ts';
+import { canRun, installSdks, sdks } from './sdks/sdks.ts';
+import { type Printed, silentMs, startToldClient, type ToldClient } from './sdks/told-client.ts';
+import { severalAtOnce } from './server-arms.ts';
 
-/** What a client prints for a step. */
-interface Printed {
-  readonly error?: string;
-  readonly revision?: string;
-  readonly tools?: number;
-  readonly text?: string;
-  readonly progress?: number;
-}
-
-/** A client that is told what to do. */
-interface Client {
-  readonly sdk: Sdk;
-  readonly name: string;
-  /** The way to the gateway, which the test cuts. */
-  readonly proxy: NetProxy;
-  /** Never rejects: a client that says nothing has failed, too. */
-  tell(step: 'connect' | 'list' | 'call' | 'count' | 'cancel'): Promise<Printed>;
-}
-
-/** Far beyond the limit of 15 s that the clients set for a call. */
-const silentMs = 60_000;
 const callLimitMs = 14_000;
 /** So long calls are tried again after a cut or a restart. */
 const recoveryMs = 25_000;
@@ -46,8 +23,9 @@ const clientsAtOnce = 4;
 const retryMs = 250;
 const stores = ['memory', 'files', 'Redis'] as const;
 
-const available = sdks.filter(canRun);
-const missing = sdks.filter((sdk) => !available.includes(sdk));
+const runnable = sdks.filter(canRun);
+const missing = sdks.filter((sdk) => !runnable.includes(sdk));
+const available = runnable.filter(({ name }) => isAsked(name));
 beforeAll(() => installSdks(available), 1_800_000);
 
 for (const { name, language } of missing)
@@ -59,7 +37,7 @@ for (const endpoint of ['mcp', 'sse'] as const) {
     async (store) => {
       const judge = `SDKs at /${endpoint}`;
       const cells: [arm: string, sdk: string, cell: string][] = [];
-      const note = (arm: string, { sdk }: Client, cell: string): void => void cells.push([arm, sdk.name, cell]);
+      const note = (arm: string, { sdk }: ToldClient, cell: string): void => void cells.push([arm, sdk.name, cell]);
       const folder = await mkdtemp(join(tmpdir(), 'gangway-sdks-'));
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
       const notes = join(folder, 'notes');
@@ -85,16 +63,12 @@ for (const endpoint of ['mcp', 'sse'] as const) {
       const gateway = await start(0);
       const url = endpoint === 'sse' ? `${gateway.baseUrl}/sse` : gateway.url;
       const clients = await Promise.all(
-        chosen.map((sdk, index) => startClient(sdk, endpoint, url, keys[index]?.key ?? '', `client-${index}`)),
+        chosen.map((sdk, index) =>
+          startToldClient(sdk, { endpoint, url, key: keys[index]?.key ?? '', name: `client-${index}` }),
+        ),
       );
-      /** Some of them at once: their limits are short for a machine that is busy with all of them. */
-      const each = async (act: (client: Client) => Promise<void>): Promise<void> => {
-        const left = [...clients];
-        const work = async (): Promise<void> => {
-          for (let client = left.shift(); client !== undefined; client = left.shift()) await act(client);
-        };
-        await Promise.all(Array.from({ length: clientsAtOnce }, work));
-      };
+      onTestFinished(() => Promise.all(clients.map((client) => client.stop())).then(() => undefined));
+      const each = (act: (client: ToldClient) => Promise<void>) => severalAtOnce(clients, clientsAtOnce, act);
 
       await each(async (client) => {
         const { error, revision = '' } = await client.tell('connect');
@@ -115,7 +89,7 @@ for (const endpoint of ['mcp', 'sse'] as const) {
         await each(async (client) => {
           const counted = timed(() => client.tell('count'));
           await waitFor(() => isNoted(`half of count ${client.name}`), { deadlineMs: silentMs });
-          client.proxy.resetAll();
+          client.proxy?.resetAll();
           note('Call that is cut', client, cellOfCount(await counted));
         });
         await each(async (client) => note('Next calls', client, await recovery(client)));
@@ -160,7 +134,7 @@ function cellOfCount({ printed: { error, progress }, tookMs }: Timed): string {
 }
 
 /** Whether calls work again, at once or after others that fail. */
-async function recovery(client: Client): Promise<string> {
+async function recovery(client: ToldClient): Promise<string> {
   const until = performance.now() + recoveryMs;
   const failures: string[] = [];
   do {
@@ -174,37 +148,4 @@ async function recovery(client: Client): Promise<string> {
     await delay(retryMs);
   } while (performance.now() < until);
   return failures.join(', ');
-}
-
-async function startClient(sdk: Sdk, endpoint: SdkEndpoint, url: string, key: string, name: string): Promise<Client> {
-  const proxy = await startNetProxy(Number(new URL(url).port), { isRecorded: false });
-  onTestFinished(proxy.close);
-  const [program = '', ...words] = sdk.command({ endpoint, url: proxy.urlOf(url), key, name });
-  const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] });
-  const exited = once(child, 'exit');
-  onTestFinished(async () => {
-    child.kill('SIGKILL');
-    await exited;
-  });
-  let complaints = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints = (complaints + text).slice(-2_000);
-  });
-  child.stdin.on('error', () => undefined); // its exit says so
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return {
-    sdk,
-    name,
-    proxy,
-    async tell(step) {
-      child.stdin.write(`${step}\n`);
-      try {
-        const { value, done } = await withDeadline(lines.next(), { deadlineMs: silentMs, what: step });
-        if (done === true) return { error: `the client has ended: ${complaints}` };
-        return JSON.parse(value);
-      } catch (error) {
-        return { error: `${error}: ${complaints}` };
-      }
-    },
-  };
 }

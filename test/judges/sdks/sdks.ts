@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const folder = fileURLToPath(new URL('.', import.meta.url));
-const installed = join(folder, 'installed');
+/** What the languages download and build. It is beside the packages of npm, which no check of the repository reads. */
+export const installed: string = fileURLToPath(new URL('../../../node_modules/.cache/judges/', import.meta.url));
 const installMs = 1_500_000;
 
 /** The endpoints of the gateway. */
@@ -15,7 +16,9 @@ export type SdkEndpoint = 'mcp' | 'sse';
 
 /** How a client is started. */
 export interface Started {
-  readonly endpoint: SdkEndpoint;
+  /** With `stdio`, the client starts the server itself. */
+  readonly endpoint: SdkEndpoint | 'stdio';
+  /** Or the words of the server's command, which have no blanks. */
   readonly url: string;
   readonly key: string;
   /** What it calls itself, in `clientInfo` and in the arguments of its calls. */
@@ -47,7 +50,9 @@ export const sdkVersions: Readonly<Record<string, string>> = {
   'npm @modelcontextprotocol/ext-tasks': '0.2.2',
   'PyPI mcp (Python 1)': '1.30.0',
   'PyPI mcp (Python 2)': '2.3.0',
-  'PyPI fastmcp': '4.2.3',
+  'PyPI fastmcp (3)': '3.4.11',
+  'PyPI fastmcp (4)': '4.2.3',
+  'PyPI fastmcp[tasks]': '4.1.4',
   'Go github.com/modelcontextprotocol/go-sdk': '1.8.0',
   'Go github.com/mark3labs/mcp-go': '1.2.1',
   'Maven io.modelcontextprotocol.sdk:mcp': '2.1.0',
@@ -107,7 +112,9 @@ const node = (version: string) => ({
 
 export const pythonOne: PythonLanguage = python('python-1', `mcp==${sdkVersions['PyPI mcp (Python 1)']}`);
 export const pythonTwo: PythonLanguage = python('python-2', `mcp==${sdkVersions['PyPI mcp (Python 2)']}`);
-export const pythonFastMcp: PythonLanguage = python('fastmcp', `fastmcp==${sdkVersions['PyPI fastmcp']}`);
+export const fastMcpThree: PythonLanguage = python('fastmcp-3', `fastmcp==${sdkVersions['PyPI fastmcp (3)']}`);
+const fastMcpTasks = python('fastmcp-tasks', `fastmcp[tasks]==${sdkVersions['PyPI fastmcp[tasks]']}`);
+export const fastMcpFour: PythonLanguage = python('fastmcp-4', `fastmcp==${sdkVersions['PyPI fastmcp (4)']}`);
 
 const inPython = (language: PythonLanguage, program: string, mode = '') => ({
   language,
@@ -130,13 +137,16 @@ const inJava = {
   language: java,
   command: ({ endpoint, url, key, name }: Started) => [
     ...['java', '-cp', join(installed, 'java', '*'), join(folder, 'java/Client.java')],
-    ...[endpoint, new URL(url).origin, new URL(url).pathname, key, name],
+    ...[endpoint, url, key, name],
   ],
 };
 
 const inRust = (lifecycle: string) => ({
   language: rust,
-  command: ({ url, key, name }: Started) => [join(installed, 'rust/debug/sdks'), lifecycle, url, key, name],
+  command: ({ endpoint, url, key, name }: Started) => [
+    join(installed, 'rust/debug/sdks'),
+    ...[lifecycle, endpoint, url, key, name],
+  ],
 });
 
 /** All clients, in the order of the table. */
@@ -147,7 +157,8 @@ export const sdks: readonly Sdk[] = [
   { name: 'Python 1', endpoints: both, ...inPython(pythonOne, 'sdk1.py') },
   { name: 'Python 2', endpoints: both, ...inPython(pythonTwo, 'sdk2.py') },
   { name: 'Python 2, `legacy`', endpoints: ['mcp'], ...inPython(pythonTwo, 'sdk2.py', 'legacy') },
-  { name: 'FastMCP 4', endpoints: both, ...inPython(pythonFastMcp, 'fastmcp4.py') },
+  { name: 'FastMCP 3', endpoints: both, ...inPython(fastMcpThree, 'fast.py') },
+  { name: 'FastMCP 4', endpoints: both, ...inPython(fastMcpFour, 'fast.py') },
   { name: 'go-sdk', endpoints: both, ...inGo('go-sdk') },
   { name: 'go-sdk, `2025-11-25`', endpoints: ['mcp'], ...inGo('go-sdk', '2025-11-25') },
   { name: 'mcp-go', endpoints: both, ...inGo('mcp-go') },
@@ -182,7 +193,7 @@ const extTasks: Language = {
   },
 };
 
-/** go-sdk has no tasks. */
+/** go-sdk, the SDK 2 for Python and that for Java have no tasks. */
 export const taskClients: readonly TaskClientSdk[] = [
   {
     ...{ name: 'ext-tasks', revision: '2026-07-28', answers: true, language: extTasks },
@@ -191,6 +202,10 @@ export const taskClients: readonly TaskClientSdk[] = [
   {
     ...{ name: 'rmcp', revision: '2026-07-28', answers: true, language: rust },
     command: (url, tools) => [join(installed, 'rust/debug/tasks'), url, ...tools],
+  },
+  {
+    ...{ name: 'FastMCP 4', revision: '2026-07-28', answers: true, language: fastMcpTasks },
+    command: (url, tools) => [fastMcpTasks.interpreter, join(folder, 'python/tasks_fast.py'), url, ...tools],
   },
   {
     ...{ name: 'Python 1', revision: '2025-11-25', answers: true, language: pythonOne },

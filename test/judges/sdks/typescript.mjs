@@ -1,10 +1,13 @@
-// A client of the SDK for TypeScript, told by lines on stdin what to do: connect, list, call, count, cancel. It prints a
-// line of JSON for each. Arguments: `1`, `2` or `2-auto` for the version, `mcp` or `sse`, the URL, the key, its name.
+// A client of the SDK for TypeScript, told by lines on stdin what to do: connect, list, call, count, cancel, or ask with a
+// request. It prints a line of JSON for each. Arguments: `1`, `2` or `2-auto` for the version; `mcp`, `sse` or `stdio`; the
+// URL or the server's command; the key; its name.
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as two from '@modelcontextprotocol/client';
+import { StdioClientTransport as StdioTwo } from '@modelcontextprotocol/client/stdio';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport as StdioOne } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 const [, , version, endpoint, url, key, name] = process.argv;
@@ -12,18 +15,33 @@ const [, , version, endpoint, url, key, name] = process.argv;
 const timeout = 15_000;
 const one = { Client: ClientOne, SSEClientTransport, StreamableHTTPClientTransport };
 const sdk = version === '1' ? one : two;
-const Transport = endpoint === 'sse' ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport;
-const transport = new Transport(new URL(url), { requestInit: { headers: { Authorization: `Bearer ${key}` } } });
+const Stdio = version === '1' ? StdioOne : StdioTwo;
+const Http = endpoint === 'sse' ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport;
+const [command, ...args] = url.split(' ');
+const transport =
+  endpoint === 'stdio'
+    ? new Stdio({ command, args })
+    : new Http(new URL(url), { requestInit: { headers: { Authorization: `Bearer ${key}` } } });
 const client = new sdk.Client(
   { name, version: '1.0.0' },
   version === '2-auto' ? { versionNegotiation: { mode: 'auto' } } : {},
 );
 
-const callTool = (tool, options = {}) => {
-  const params = { name: tool, arguments: { client: name } };
-  return version === '1'
+const callWith = (params, options = {}) =>
+  version === '1'
     ? client.callTool(params, undefined, { timeout, ...options })
     : client.callTool(params, { timeout, ...options });
+const callTool = (tool, options) => callWith({ name: tool, arguments: { client: name } }, options);
+
+/** The methods that programs use for each request. */
+const methods = {
+  'tools/list': () => client.listTools(),
+  'prompts/list': () => client.listPrompts(),
+  'resources/list': () => client.listResources(),
+  'resources/templates/list': () => client.listResourceTemplates(),
+  'tools/call': callWith,
+  'prompts/get': (params) => client.getPrompt(params),
+  'resources/read': (params) => client.readResource(params),
 };
 
 const steps = {
@@ -39,6 +57,10 @@ const steps = {
   },
   list: async () => ({ tools: (await client.listTools()).tools.length }),
   call: async () => ({ text: (await callTool('echo')).content[0].text }),
+  async ask(asked) {
+    const { method, params } = JSON.parse(asked);
+    return { result: await methods[method](params) };
+  },
   async count() {
     let progress = 0;
     const onprogress = () => {
@@ -58,8 +80,9 @@ const steps = {
   },
 };
 
-for await (const step of createInterface({ input: process.stdin })) {
-  const answer = await steps[step]().catch((error) => ({ error: `${error.message}` }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const [, step, asked] = /^(\w+) ?(.*)/.exec(line);
+  const answer = await steps[step](asked).catch((error) => ({ error: `${error.message}` }));
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }
 process.exit(0);

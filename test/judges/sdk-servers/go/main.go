@@ -1,4 +1,5 @@
-// The same small server by two SDKs for Go: `servers gosdk` or `servers mcpgo` on STDIO, with an address over HTTP.
+// The same small server by two SDKs for Go: `servers gosdk` or `servers mcpgo` on STDIO, or over HTTP with an address, and
+// with `http`, `stateless` or `sse`.
 package main
 
 import (
@@ -16,15 +17,15 @@ import (
 )
 
 func main() {
-	address := ""
-	if len(os.Args) > 2 {
-		address = os.Args[2]
+	address, transport := "", ""
+	if len(os.Args) > 3 {
+		address, transport = os.Args[2], os.Args[3]
 	}
 	switch os.Args[1] {
 	case "gosdk":
-		log.Fatal(serveSDK(address))
+		log.Fatal(serveSDK(address, transport))
 	case "mcpgo":
-		log.Fatal(serveMCPGo(address))
+		log.Fatal(serveMCPGo(address, transport))
 	}
 }
 
@@ -42,7 +43,7 @@ type output struct {
 	Length int    `json:"length"`
 }
 
-func serveSDK(address string) error {
+func serveSDK(address, transport string) error {
 	s := sdk.NewServer(&sdk.Implementation{Name: "go-sdk", Version: "1.0.0"}, &sdk.ServerOptions{Instructions: "Echo."})
 	sdk.AddTool(s, &sdk.Tool{Name: "echo", Description: "Says it again"},
 		func(_ context.Context, _ *sdk.CallToolRequest, in echoInput) (*sdk.CallToolResult, output, error) {
@@ -74,10 +75,15 @@ func serveSDK(address string) error {
 	if address == "" {
 		return s.Run(context.Background(), &sdk.StdioTransport{})
 	}
-	return http.ListenAndServe(address, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	serve := func(*http.Request) *sdk.Server { return s }
+	if transport == "sse" {
+		return http.ListenAndServe(address, sdk.NewSSEHandler(serve, nil))
+	}
+	options := &sdk.StreamableHTTPOptions{Stateless: transport == "stateless"}
+	return http.ListenAndServe(address, sdk.NewStreamableHTTPHandler(serve, options))
 }
 
-func serveMCPGo(address string) error {
+func serveMCPGo(address, transport string) error {
 	s := server.NewMCPServer("mcp-go", "1.0.0", server.WithToolCapabilities(true), server.WithInstructions("Echo."))
 	s.AddTool(mcp.NewTool("echo", mcp.WithString("text", mcp.Required())),
 		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -109,5 +115,8 @@ func serveMCPGo(address string) error {
 	if address == "" {
 		return server.ServeStdio(s)
 	}
-	return server.NewStreamableHTTPServer(s).Start(address)
+	if transport == "sse" {
+		return server.NewSSEServer(s).Start(address)
+	}
+	return server.NewStreamableHTTPServer(s, server.WithStateLess(transport == "stateless")).Start(address)
 }

@@ -1,10 +1,11 @@
-// The same small server by the SDK for Java: without arguments on STDIO, with a port over Streamable HTTP by Tomcat.
+// The same small server by the SDK for Java: without arguments on STDIO, with a port and `http` or `sse` by Tomcat.
 
 import io.modelcontextprotocol.json.McpJsonDefaults;
 import io.modelcontextprotocol.server.McpServer;
 import io.modelcontextprotocol.server.McpServer.SyncSpecification;
 import io.modelcontextprotocol.server.McpServerFeatures.SyncPromptSpecification;
 import io.modelcontextprotocol.server.McpServerFeatures.SyncResourceSpecification;
+import io.modelcontextprotocol.server.transport.HttpServletSseServerTransportProvider;
 import io.modelcontextprotocol.server.transport.HttpServletStreamableServerTransportProvider;
 import io.modelcontextprotocol.server.transport.StdioServerTransportProvider;
 import io.modelcontextprotocol.spec.McpSchema.CallToolResult;
@@ -20,6 +21,7 @@ import io.modelcontextprotocol.spec.McpSchema.ServerCapabilities;
 import io.modelcontextprotocol.spec.McpSchema.TextContent;
 import io.modelcontextprotocol.spec.McpSchema.TextResourceContents;
 import io.modelcontextprotocol.spec.McpSchema.Tool;
+import jakarta.servlet.http.HttpServlet;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -33,8 +35,16 @@ public class Server {
       complete(McpServer.sync(new StdioServerTransportProvider(McpJsonDefaults.getMapper())));
       return;
     }
-    var transport = HttpServletStreamableServerTransportProvider.builder().mcpEndpoint("/mcp").build();
-    complete(McpServer.sync(transport));
+    HttpServlet transport;
+    if (args[1].equals("sse")) {
+      var sse = HttpServletSseServerTransportProvider.builder().sseEndpoint("/sse").messageEndpoint("/message").build();
+      complete(McpServer.sync(sse));
+      transport = sse;
+    } else {
+      var http = HttpServletStreamableServerTransportProvider.builder().mcpEndpoint("/mcp").build();
+      complete(McpServer.sync(http));
+      transport = http;
+    }
     Tomcat tomcat = new Tomcat();
     tomcat.setBaseDir(System.getProperty("java.io.tmpdir") + "/tomcat-" + ProcessHandle.current().pid());
     tomcat.setPort(Integer.parseInt(args[0]));

@@ -1,15 +1,20 @@
-"""The same small server by three SDKs for Python: `server.py sdk1|sdk2|fastmcp` on STDIO, with a port over HTTP."""
+"""The same small server by three SDKs for Python: `server.py sdk1|sdk2|fastmcp` on STDIO.
+
+Over HTTP with a port, and with `http`, `stateless` or `sse`.
+"""
 
 import asyncio
 import sys
 
 kind, port = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None
+transport = sys.argv[3] if port else "stdio"
 address = {"host": "127.0.0.1", "port": port}
+stateless = {"stateless_http": True} if transport == "stateless" else {}
 
 if kind == "sdk1":
     from mcp.server.fastmcp import Context, FastMCP
 
-    server = FastMCP("python-sdk-1", "Echo.", **(address if port else {}))
+    server = FastMCP("python-sdk-1", "Echo.", **({**address, **stateless} if port else {}))
 elif kind == "sdk2":
     from mcp.server.mcpserver import Context, MCPServer
 
@@ -49,11 +54,11 @@ def greet(name: str) -> str:
     return f"Hello {name}"
 
 
-if port is None:
+names = {"http": "streamable-http", "stateless": "streamable-http"}
+if kind == "sdk1":
+    server.run(names.get(transport, transport))
+elif port is None:
     server.run(**({"show_banner": False} if kind == "fastmcp" else {}))
-elif kind == "fastmcp":
-    server.run(transport="http", show_banner=False, **address)
-elif kind == "sdk2":
-    server.run("streamable-http", **address)
 else:
-    server.run("streamable-http")
+    banner = {"show_banner": False} if kind == "fastmcp" else {}
+    server.run(names.get(transport, transport), **address, **stateless, **banner)

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"os/exec"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,8 +30,12 @@ func (g *goSDK) connect(ctx context.Context) (string, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: g.name, Version: "1.0.0"}, options)
 	http := &http.Client{Transport: withKey{g.key}}
 	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: g.url, HTTPClient: http}
-	if g.endpoint == "sse" {
+	switch g.endpoint {
+	case "sse":
 		transport = &mcp.SSEClientTransport{Endpoint: g.url, HTTPClient: http}
+	case "stdio":
+		words := strings.Split(g.url, " ")
+		transport = &mcp.CommandTransport{Command: exec.Command(words[0], words[1:]...)}
 	}
 	var sessionOptions *mcp.ClientSessionOptions
 	if g.revision != "" {
@@ -58,4 +65,22 @@ func (g *goSDK) call(ctx context.Context, tool string) (string, error) {
 		return "", err
 	}
 	return result.Content[0].(*mcp.TextContent).Text, nil
+}
+
+func (g *goSDK) ask(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	switch method {
+	case "tools/list":
+		return g.session.ListTools(ctx, nil)
+	case "prompts/list":
+		return g.session.ListPrompts(ctx, nil)
+	case "resources/list":
+		return g.session.ListResources(ctx, nil)
+	case "resources/templates/list":
+		return g.session.ListResourceTemplates(ctx, nil)
+	case "tools/call":
+		return g.session.CallTool(ctx, read[mcp.CallToolParams](params))
+	case "prompts/get":
+		return g.session.GetPrompt(ctx, read[mcp.GetPromptParams](params))
+	}
+	return g.session.ReadResource(ctx, read[mcp.ReadResourceParams](params))
 }

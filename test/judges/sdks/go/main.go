@@ -1,6 +1,7 @@
-// Clients of go-sdk and mcp-go, told by lines on stdin what to do: connect, list, call, count, cancel. They print a line
-// of JSON for each. Arguments: `go-sdk` or `mcp-go`, `mcp` or `sse`, the URL, the key, the client's name, and the
-// revision, which is empty for the SDK's default. With `tasks`, the URL and tools: see runTasks.
+// Clients of go-sdk and mcp-go, told by lines on stdin what to do: connect, list, call, count, cancel, or ask with a
+// request. They print a line of JSON for each. Arguments: `go-sdk` or `mcp-go`; `mcp`, `sse` or `stdio`; the URL or the
+// server's command; the key; the client's name; the revision, which is empty for the SDK's default. With `tasks`, the URL
+// and tools: see runTasks.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -20,6 +22,7 @@ type sdkClient interface {
 	connect(ctx context.Context) (revision string, err error)
 	list(ctx context.Context) (tools int, err error)
 	call(ctx context.Context, tool string) (text string, err error)
+	ask(ctx context.Context, method string, params json.RawMessage) (result any, err error)
 }
 
 // The progress messages that the client has got.
@@ -45,7 +48,16 @@ func main() {
 	}
 }
 
-func run(of sdkClient, step string) (map[string]any, error) {
+func read[T any](text json.RawMessage) *T {
+	of := new(T)
+	if err := json.Unmarshal(text, of); err != nil {
+		panic(err)
+	}
+	return of
+}
+
+func run(of sdkClient, line string) (map[string]any, error) {
+	step, words, _ := strings.Cut(line, " ")
 	switch step {
 	case "connect":
 		// The context of a connection ends its streams, so it has no limit.
@@ -54,6 +66,15 @@ func run(of sdkClient, step string) (map[string]any, error) {
 	case "list":
 		tools, err := of.list(context.Background())
 		return map[string]any{"tools": tools}, err
+	case "ask":
+		ctx, stop := context.WithTimeout(context.Background(), callTime)
+		defer stop()
+		request := read[struct {
+			Method string
+			Params json.RawMessage
+		}](json.RawMessage(words))
+		result, err := of.ask(ctx, request.Method, request.Params)
+		return map[string]any{"result": result}, err
 	case "cancel":
 		ctx, stop := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer stop()

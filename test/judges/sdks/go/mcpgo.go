@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -16,12 +18,16 @@ type mcpGo struct {
 func (m *mcpGo) connect(ctx context.Context) (string, error) {
 	headers := map[string]string{"Authorization": "Bearer " + m.key}
 	var err error
-	if m.endpoint == "sse" {
+	switch m.endpoint {
+	case "sse":
 		m.client, err = client.NewSSEMCPClient(m.url, client.WithHeaders(headers))
 		if err == nil {
 			err = m.client.Start(ctx)
 		}
-	} else {
+	case "stdio":
+		words := strings.Split(m.url, " ")
+		m.client, err = client.NewStdioMCPClient(words[0], nil, words[1:]...)
+	default:
 		m.client, err = client.NewStreamableHttpClient(m.url, transport.WithHTTPHeaders(headers))
 	}
 	if err != nil {
@@ -60,4 +66,22 @@ func (m *mcpGo) call(ctx context.Context, tool string) (string, error) {
 		return "", err
 	}
 	return result.Content[0].(mcp.TextContent).Text, nil
+}
+
+func (m *mcpGo) ask(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	switch method {
+	case "tools/list":
+		return m.client.ListTools(ctx, mcp.ListToolsRequest{})
+	case "prompts/list":
+		return m.client.ListPrompts(ctx, mcp.ListPromptsRequest{})
+	case "resources/list":
+		return m.client.ListResources(ctx, mcp.ListResourcesRequest{})
+	case "resources/templates/list":
+		return m.client.ListResourceTemplates(ctx, mcp.ListResourceTemplatesRequest{})
+	case "tools/call":
+		return m.client.CallTool(ctx, mcp.CallToolRequest{Params: *read[mcp.CallToolParams](params)})
+	case "prompts/get":
+		return m.client.GetPrompt(ctx, mcp.GetPromptRequest{Params: *read[mcp.GetPromptParams](params)})
+	}
+	return m.client.ReadResource(ctx, mcp.ReadResourceRequest{Params: *read[mcp.ReadResourceParams](params)})
 }

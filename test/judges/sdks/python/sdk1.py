@@ -5,8 +5,9 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 
 import told
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.types import Implementation
 
@@ -16,11 +17,19 @@ class Client:
         self.stack = stack
 
     async def connect(self):
-        transport = sse_client if told.endpoint == "sse" else streamablehttp_client
-        read, write, *_ = await self.stack.enter_async_context(transport(told.url, headers=told.headers))
+        if told.endpoint == "stdio":
+            transport = stdio_client(StdioServerParameters(command=told.command, args=told.arguments))
+        elif told.endpoint == "sse":
+            transport = sse_client(told.url, headers=told.headers)
+        else:
+            transport = streamablehttp_client(told.url, headers=told.headers)
+        read, write, *_ = await self.stack.enter_async_context(transport)
         info = Implementation(name=told.name, version="1.0.0")
         self.session = await self.stack.enter_async_context(ClientSession(read, write, client_info=info))
         return (await self.session.initialize()).protocolVersion
+
+    def method(self, name):
+        return getattr(self.session, name)
 
     async def list(self):
         return len((await self.session.list_tools()).tools)

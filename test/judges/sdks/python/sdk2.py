@@ -6,7 +6,9 @@ from contextlib import AsyncExitStack
 import httpx2
 import told
 from mcp import Client as SdkClient
+from mcp import StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import Implementation
 
@@ -16,7 +18,9 @@ class Client:
         self.stack = stack
 
     async def connect(self):
-        if told.endpoint == "sse":
+        if told.endpoint == "stdio":
+            transport = stdio_client(StdioServerParameters(command=told.command, args=told.arguments))
+        elif told.endpoint == "sse":
             transport = sse_client(told.url, headers=told.headers)
         else:
             timeout = httpx2.Timeout(30, read=300)
@@ -26,6 +30,9 @@ class Client:
         options = {"mode": told.mode} if told.mode else {}
         self.client = await self.stack.enter_async_context(SdkClient(transport, client_info=info, **options))
         return self.client.protocol_version
+
+    def method(self, name):
+        return getattr(self.client, name)
 
     async def list(self):
         return len((await self.client.list_tools()).tools)

@@ -1,4 +1,4 @@
-//! The same small server by rmcp: without arguments on STDIO, with an address over Streamable HTTP.
+//! The same small server by rmcp: without arguments on STDIO, with an address and `http` or `stateless` over Streamable HTTP.
 use std::time::Duration;
 
 use rmcp::{
@@ -88,8 +88,10 @@ async fn main() {
         running.waiting().await.expect("an orderly end");
         return;
     };
+    let has_sessions = std::env::args().nth(2).as_deref() == Some("http");
+    let config = StreamableHttpServerConfig::default().with_legacy_session_mode(has_sessions);
     let service: StreamableHttpService<Server, LocalSessionManager> =
-        StreamableHttpService::new(|| Ok(Server), Default::default(), StreamableHttpServerConfig::default());
+        StreamableHttpService::new(|| Ok(Server), Default::default(), config);
     let listener = tokio::net::TcpListener::bind(address).await.expect("a free port");
     axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await.expect("a server");
 }

@@ -1,5 +1,6 @@
-//! A client of rmcp, told by lines on stdin what to do: connect, list, call, count, cancel. It prints a line of JSON for
-//! each. Arguments: `default` or `auto` for the lifecycle, the URL, the key, the client's name.
+//! A client of rmcp, told by lines on stdin what to do: connect, list, call, count, cancel, or ask with a request. It prints
+//! a line of JSON for each. Arguments: `default` or `auto` for the lifecycle; `mcp` or `stdio`; the URL or the server's
+//! command; the key; the client's name.
 
 use rmcp::{
     ClientHandler, ClientServiceExt, RoleClient, ServiceExt,
@@ -8,18 +9,22 @@ use rmcp::{
         ProtocolVersion, ServerResult,
     },
     service::{ClientLifecycleMode, NotificationContext, PeerRequestOptions, RunningService},
-    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
+    transport::{IntoTransport, StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
 use serde_json::{Value, json};
 use std::{
     error::Error,
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+};
 
 /// The limit of a call; the SDK has none of its own.
 const CALL_TIME: Duration = Duration::from_secs(15);
@@ -45,7 +50,7 @@ type Client = RunningService<RoleClient, Handler>;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let [_, lifecycle, url, key, name] = &std::env::args().collect::<Vec<_>>()[..] else {
+    let [_, lifecycle, endpoint, url, key, name] = &std::env::args().collect::<Vec<_>>()[..] else {
         return Err("wrong arguments".into());
     };
     let handler = Handler { name: name.clone(), progress: Arc::new(AtomicUsize::new(0)) };
@@ -53,7 +58,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(step) = lines.next_line().await? {
         let answer = if step == "connect" {
-            match connect(handler.clone(), lifecycle, url, key).await {
+            match connect(handler.clone(), lifecycle, endpoint, url, key).await {
                 Ok(connected) => {
                     let revision = connected.peer_info().map(|server| server.protocol_version.to_string());
                     client = Some(connected);
@@ -72,9 +77,29 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn connect(handler: Handler, lifecycle: &str, url: &str, key: &str) -> Result<Client, Box<dyn Error>> {
+async fn connect(
+    handler: Handler,
+    lifecycle: &str,
+    endpoint: &str,
+    url: &str,
+    key: &str,
+) -> Result<Client, Box<dyn Error>> {
+    if endpoint == "stdio" {
+        let words = url.split(' ').collect::<Vec<_>>();
+        let mut server =
+            Command::new(words[0]).args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let pipes = (server.stdout.take().ok_or("no stdout")?, server.stdin.take().ok_or("no stdin")?);
+        return serve(handler, lifecycle, pipes).await;
+    }
     let config = StreamableHttpClientTransportConfig::with_uri(url).auth_header(key);
-    let transport = StreamableHttpClientTransport::from_config(config);
+    serve(handler, lifecycle, StreamableHttpClientTransport::from_config(config)).await
+}
+
+async fn serve<T, E, A>(handler: Handler, lifecycle: &str, transport: T) -> Result<Client, Box<dyn Error>>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: Error + Send + Sync + 'static,
+{
     if lifecycle == "auto" {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         let mode = ClientLifecycleMode::Auto { preferred_versions, legacy_version: None };
@@ -86,6 +111,10 @@ async fn connect(handler: Handler, lifecycle: &str, url: &str, key: &str) -> Res
 async fn run(client: &Client, step: &str, name: &str, progress: &AtomicUsize) -> Result<Value, Box<dyn Error>> {
     if step == "list" {
         return Ok(json!({ "tools": client.list_tools(None).await?.tools.len() }));
+    }
+    if let Some(asked) = step.strip_prefix("ask ") {
+        let result = client.send_request(serde_json::from_str(asked)?).await?;
+        return Ok(json!({ "result": result }));
     }
     progress.store(0, Ordering::SeqCst);
     let tool = match step {
