@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { root } from '../support/gateway.ts';
 import { betterOf, differencesBetween, type Outcome } from './judge.ts';
-import { allKnownDifferences } from './known-differences.ts';
+import { allKnownDifferences, knownDifferences } from './known-differences.ts';
 import { withSummary, withTables } from './page.ts';
 
 const outcomes = (...entries: readonly (readonly [string, Outcome])[]) => new Map(entries);
@@ -61,6 +61,14 @@ test('each known difference stands once, with a reason', () => {
   const keys = allKnownDifferences.map(({ judge, arm, difference }) => `${judge}/${arm}/${difference}`);
   expect(new Set(keys).size).toBe(keys.length);
   for (const { reason } of allKnownDifferences) expect(reason.text).toMatch(/^[A-Z].{20,}\.$/s);
+});
+
+test('a known difference of each server stands for those that are there', () => {
+  const names = ['a', 'b'];
+  expect(knownDifferences('Servers of SDKs, STDIO, by the official SDKs', 'the gateway', names)).toEqual([
+    'a: SDK 2, server',
+    'b: SDK 2, server',
+  ]);
 });
 
 describe('the results', () => {

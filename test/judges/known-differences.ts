@@ -83,6 +83,13 @@ const otherResource = because(
     'name of the server leads to the gateway, so that both have the same URL.',
 );
 
+/** Stands for each scenario of a judge. */
+const eachServer = 'each server';
+const ownTasks = because(
+  'gateway',
+  'The gateway makes tasks of long calls. So the capabilities that it tells a client of 2026-07-28 also have the extension ' +
+    '`io.modelcontextprotocol/tasks`. With `--defaults.tasks.after off`, they do not.',
+);
 const otherCode = because(
   'revision',
   'A resource that does not exist is error -32002 in 2025-11-25, and -32602 in 2026-07-28. The client speaks 2026-07-28, ' +
@@ -257,6 +264,9 @@ export const allKnownDifferences: readonly KnownDifference[] = [
       ['STDIO', 'HTTP+SSE', 'Streamable HTTP'].map((kind) => [`mcp-go at ${kind}: no resource`, otherCode] as const),
     ),
   ),
+  ...['Published servers', 'Published servers from PyPI', 'Servers of SDKs, STDIO'].flatMap((servers) =>
+    inArm(`${servers}, by the official SDKs`, 'the gateway', [[`${eachServer}: SDK 2, server`, ownTasks]]),
+  ),
   {
     judge: 'Published servers',
     arm: '2026-07-28',
@@ -279,9 +289,14 @@ export const allKnownDifferences: readonly KnownDifference[] = [
   },
 ];
 
-/** The known differences of one arm, as `differencesBetween` returns them. */
-export const knownDifferences = (judge: string, arm: string): string[] =>
-  allKnownDifferences
-    .filter((known) => known.judge === judge && known.arm === arm)
-    .map(({ difference }) => difference)
-    .sort();
+/** The known differences of one arm, as `differencesBetween` returns them for these scenarios. */
+export const knownDifferences = (judge: string, arm: string, scenarios: readonly string[]): string[] => {
+  const known = allKnownDifferences
+    .filter((each) => each.judge === judge && each.arm === arm)
+    .flatMap(({ difference }) =>
+      difference.startsWith(`${eachServer}: `)
+        ? scenarios.map((name) => difference.replace(eachServer, name))
+        : [difference],
+    );
+  return [...new Set(known)].sort();
+};

@@ -60,7 +60,7 @@ export function compare<T extends Row>(
       if (answers.size === 0) return silent;
       const directly = expected.get(server) ?? new Map();
       const differing = [...answers].filter(([step, text]) => {
-        const [own, other] = [compared(text, server), compared(directly.get(step) ?? '{}', server)];
+        const [own, other] = [compared(text, server), compared(directly.get(step) ?? '{"result":{}}', server)];
         if (own !== other) process.stderr.write(`${server}, ${step}: ${whereDiffer(other, own)}\n`);
         return own !== other;
       });

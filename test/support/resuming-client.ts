@@ -71,7 +71,7 @@ export function listen(url: string, { headers, body, after, onEvent }: ListenOpt
   request.on('error', () => undefined); // `close` and `isWhole` report it
   request.on('response', (response) => {
     state.status = response.statusCode ?? 0;
-    const isStream = response.headers['content-type'] === 'text/event-stream';
+    const isStream = /^text\/event-stream\b/.test(response.headers['content-type'] ?? '');
     const read = createSseReader({
       onEvent: (event) => {
         onEvent?.(event);
