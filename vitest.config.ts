@@ -30,7 +30,7 @@ const units = [
   'packages/*/test/**/*.test.ts',
   'test/{core,features,config,app,across,multiplex}/**/*.test.ts',
   'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
-  'test/soak/{ledger,report,talker}.test.ts',
+  'test/soak/{ledger,plan,report,talker}.test.ts',
   'test/judges/judge.test.ts',
   'test/simulation/simulation.test.ts',
 ];
@@ -108,7 +108,7 @@ const projects: TestProjectInlineConfiguration[] = [
       include: [
         'test/{integration,hardening,fault,resume,conformance,bench,examples}/**/*.test.ts',
         'test/cluster/*.test.ts',
-        'test/soak/stage.test.ts',
+        'test/soak/{machine,stage}.test.ts',
       ],
       exclude: [...configDefaults.exclude, ...long],
       ...patient,

@@ -45,12 +45,9 @@ const failedOver = (isLossy: boolean) => async (): Promise<FailingRedis> => {
   return {
     redis: { ...master, url: sentinel.url },
     async fail() {
-      const [, replicaPort] = /port=(\d+)/.exec(await master.cli('INFO', 'replication')) ?? [];
-      const replica = sentinel.servers.find(({ port }) => String(port) === replicaPort) as RedisServer;
+      const replica = sentinel.servers.find(({ port }) => port !== master.port) as RedisServer;
       if (isLossy) {
-        await replica.cli('CONFIG', 'SET', 'masterauth', 'wrong');
-        await replica.cli('CONFIG', 'SET', 'masteruser', 'nobody');
-        await replica.cli('CLIENT', 'KILL', 'TYPE', 'master');
+        await sentinel.partReplica();
         await delay(unreplicatedMs);
       }
       // The replica is asked first, so the difference is never too small.

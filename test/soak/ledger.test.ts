@@ -70,6 +70,35 @@ it('counts what several probes see of a busy machine once, and says when a sessi
   expect(ledger.mayHaveEnded(0)).toBe(true);
 });
 
+it('excuses what only a busy machine explains if it was measured, and counts it', async () => {
+  const { ledger, judge, fault, pass } = createFixture();
+  await fault('kill');
+  expect(judge('owner_unreachable')).toHaveLength(1);
+  const since = performance.now();
+  pass(600);
+  ledger.noteBusy('a gateway stood still', since, performance.now());
+  expect(judge('owner_unreachable')).toEqual([]);
+  // A kill explains this, busy or not.
+  expect(judge('outcome_unknown')).toEqual([]);
+  expect([...ledger.excused]).toEqual([['call, owner_unreachable', 1]]);
+});
+
+it('excuses no answer that is wrong, nor what comes long after the machine was busy', async () => {
+  const { ledger, judge, pass } = createFixture();
+  ledger.noteBusy('a gateway stood still', performance.now(), performance.now() + 600);
+  expect(judge('wrong answer: {}')).toHaveLength(1);
+  pass(600 + noticedMs + loadMs + 1);
+  expect(judge('store_unavailable')).toHaveLength(1);
+  expect(ledger.excused.size).toBe(0);
+});
+
+it('knows that a sentinel may lose what Redis has confirmed', async () => {
+  const { ledger } = createFixture();
+  const withSentinel = createLedger({ hasSentinel: true });
+  for (const each of [ledger, withSentinel]) await each.during('redis pause', 'pause', async () => undefined);
+  expect([ledger, withSentinel].map((each) => each.mayHaveLostData(0))).toEqual([false, true]);
+});
+
 it('fits a line', () => {
   const points = [0, 1, 2, 3, 4].map((minute) => [minute * 60_000, 10 + 2 * minute] as const);
   expect(slopeOf(points)).toEqual({ perHour: 120, mean: 14, points: 5 });

@@ -12,11 +12,18 @@ export const busy = 'machine busy';
 /** In which other instances may take sessions over: one bears so many without progress. */
 export const takeovers: readonly FaultKind[] = ['kill', 'redis full and kill', 'freeze', 'partition', busy];
 
+/** After which an id that was seen need not be in the log. */
+const losing: readonly FaultKind[] = ['redis empty', 'redis failover behind'];
+/** With a sentinel, these may make it choose the replica, while some gateways still write to the former master. */
+const losingWithSentinel: readonly FaultKind[] = ['redis restart', 'redis pause', 'redis failover'];
+
 /** One fault, by `performance.now()`. */
 export interface Fault {
   readonly kind: FaultKind;
   readonly what: string;
   readonly beganAt: number;
+  /** The process that it froze, whose lateness is no sign of a busy machine. */
+  readonly frozen?: number | undefined;
   /** Infinity while it goes on. */
   endedAt: number;
 }
@@ -66,16 +73,22 @@ const explains: Readonly<Record<FaultKind, readonly string[]>> = {
     'owner_unreachable',
   ],
   'redis restart': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis empty': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway, 'history_lost'],
+  'redis empty': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
   'redis pause': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
   'redis slow': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'link partition': [...lostWay, 'already gone', 'broken', 'outcome_unknown', 'owner_unreachable'],
+  'link one way': [...lostWay, 'already gone', 'broken', 'outcome_unknown', 'owner_unreachable'],
   'redis full': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis disk full': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis failover': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis failover behind': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
   'redis full and kill': ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway],
   'scripts flushed': [],
   'child killed': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child ended': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
+  'upstream disk full': ['outcome_unknown', 'server_unreachable', 'server_exited', ...storeAway],
   'clients cut': ['broken'],
   [busy]: [
     'takeover_paused',
@@ -105,12 +118,14 @@ export interface Ledger {
   readonly failures: readonly Failure[];
   /** How often each kind of deed came to which outcome. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** What only a busy machine explains: how often, by kind of deed and outcome. It counts as no failure. */
+  readonly excused: ReadonlyMap<string, number>;
   /** How long the deed took that took longest, of each kind, without and with a fault near it. */
   readonly longestMs: ReadonlyMap<string, Longest>;
   /** Notes a fault while it lasts. */
-  during<T>(kind: FaultKind, what: string, run: () => Promise<T>): Promise<T>;
-  /** Notes that the machine stood still since then. */
-  noteBusy(what: string, since: number): void;
+  during<T>(kind: FaultKind, what: string, run: () => Promise<T>, frozen?: number): Promise<T>;
+  /** Notes that the machine, or one process, stood still for this time, which was measured. */
+  noteBusy(what: string, since: number, until?: number): void;
   note(deed: Deed): void;
   fail(what: string): void;
   /** Judges what is old enough that later faults have nothing to do with it; or, at the end, everything. */
@@ -120,22 +135,26 @@ export interface Ledger {
    * lost.
    */
   mayHaveEnded(from: number): boolean;
-  /** The faults of these kinds that have touched a time. */
-  near(kinds: readonly FaultKind[], from: number, to: number): readonly Fault[];
+  /** True if Redis may have lost data since then that it had confirmed. */
+  mayHaveLostData(from: number): boolean;
 }
 
 /** So long after its end a fault still explains what clients see. */
 const afterMs = noticedMs + loadMs;
 
 /** Keeps what clients did and what was done to the cluster, and finds what the one does not explain of the other. */
-export function createLedger(): Ledger {
+export function createLedger({ hasSentinel = false } = {}): Ledger {
+  const ofLosses = hasSentinel ? [...losing, ...losingWithSentinel] : losing;
   const startedAt = performance.now();
   const faults: Fault[] = [];
   const failures: Failure[] = [];
   const counts = new Map<string, Map<string, number>>();
   const longestMs = new Map<string, Longest>();
+  const excused = new Map<string, number>();
   let pending: Deed[] = [];
 
+  const explained = (kind: FaultKind): readonly string[] =>
+    ofLosses.includes(kind) ? [...explains[kind], 'history_lost'] : explains[kind];
   const fail = (what: string): void => {
     failures.push({ atMs: Math.round(performance.now() - startedAt), what });
     process.stdout.write(
@@ -154,17 +173,26 @@ export function createLedger(): Ledger {
     const which = near.length === 0 ? 'calm' : 'fault';
     longest[which] = Math.max(longest[which] ?? 0, Math.round(tookMs));
     longestMs.set(kind, longest);
-    const allowed = ['answered', ...(isDropping ? ['broken'] : []), ...near.flatMap((fault) => explains[fault.kind])];
     const around = near.map((fault) => `${fault.what} (${Math.round(deed.startedAt - fault.beganAt)} ms before)`);
     const seen = deed.trail === undefined || deed.trail.length === 0 ? '' : ` (${deed.trail.join(', ')})`;
     const where = `${kind} from ${Math.round(deed.startedAt - startedAt)} ms for ${Math.round(tookMs)} ms${seen}`;
-    const limitMs = near.reduce(
-      (sum, { beganAt, endedAt }) => sum + Math.min(endedAt, deed.endedAt) - beganAt + noticedMs,
-      ownMs + loadMs,
-    );
-    if (!allowed.includes(outcome)) fail(`${where}: ${outcome}; near: ${around.join(', ') || 'no fault'}`);
-    else if (tookMs > limitMs)
-      fail(`${where}: more than ${Math.round(limitMs)} ms, ${outcome}; near: ${around.join(', ') || 'no fault'}`);
+    const complaintWith = (those: readonly Fault[]): string | undefined => {
+      const allowed = [
+        'answered',
+        ...(isDropping ? ['broken'] : []),
+        ...those.flatMap(({ kind: of }) => explained(of)),
+      ];
+      if (!allowed.includes(outcome)) return outcome;
+      const limitMs = those.reduce(
+        (sum, { beganAt, endedAt }) => sum + Math.min(endedAt, deed.endedAt) - beganAt + noticedMs,
+        ownMs + loadMs,
+      );
+      return tookMs > limitMs ? `more than ${Math.round(limitMs)} ms, ${outcome}` : undefined;
+    };
+    const complaint = complaintWith(near);
+    if (complaint !== undefined) fail(`${where}: ${complaint}; near: ${around.join(', ') || 'no fault'}`);
+    else if (complaintWith(near.filter(({ kind: of }) => of !== busy)) !== undefined)
+      excused.set(`${kind}, ${outcome}`, (excused.get(`${kind}, ${outcome}`) ?? 0) + 1);
   };
 
   return {
@@ -172,9 +200,10 @@ export function createLedger(): Ledger {
     failures,
     counts,
     longestMs,
+    excused,
     fail,
-    async during(kind, what, run) {
-      const fault: Fault = { kind, what, beganAt: performance.now(), endedAt: Number.POSITIVE_INFINITY };
+    async during(kind, what, run, frozen) {
+      const fault: Fault = { kind, what, frozen, beganAt: performance.now(), endedAt: Number.POSITIVE_INFINITY };
       faults.push(fault);
       try {
         return await run();
@@ -182,11 +211,11 @@ export function createLedger(): Ledger {
         fault.endedAt = performance.now();
       }
     },
-    noteBusy(what, since) {
+    noteBusy(what, since, until = performance.now()) {
       const last = faults.findLast(({ kind }) => kind === busy);
       // One time that the machine is busy is seen by several probes.
-      if (last !== undefined && since - last.endedAt < noticedMs) last.endedAt = performance.now();
-      else faults.push({ kind: busy, what: `${busy}: ${what}`, beganAt: since, endedAt: performance.now() });
+      if (last !== undefined && since - last.endedAt < noticedMs) last.endedAt = Math.max(last.endedAt, until);
+      else faults.push({ kind: busy, what: `${busy}: ${what}`, beganAt: since, endedAt: until });
     },
     note: (deed) => void pending.push(deed),
     judge(all = false) {
@@ -202,10 +231,10 @@ export function createLedger(): Ledger {
       const isEmptied = near.some(({ kind, beganAt, endedAt }) => {
         const isNear = (other: Fault): boolean =>
           other.beganAt <= endedAt + noticedMs && other.endedAt + afterMs >= beganAt;
-        return kind === 'redis empty' && owners.some(isNear);
+        return ofLosses.includes(kind) && owners.some(isNear);
       });
       return isEmptied || owners.length > maxTakeovers;
     },
-    near: (kinds, from, to) => nearOf(from, to).filter(({ kind }) => kinds.includes(kind)),
+    mayHaveLostData: (from) => nearOf(from, performance.now()).some(({ kind }) => ofLosses.includes(kind)),
   };
 }

@@ -1,58 +1,91 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind, Ledger } from './ledger.ts';
-import { leaseMs, type Stage } from './stage.ts';
+import { lateMs, type Stage } from './stage.ts';
 
-/** So late something may be without more than the usual work of others: well below a lease less its margin. */
-const lateMs = 700;
-/** Redis and this process, by which gateways reach it. The gateways give up a command after so long. */
-const lateOnWayMs = leaseMs / 6;
-const everyMs = 250;
+const everyMs = 100;
 
-/** Faults of ours that make a probe late. */
-const ofGateways: readonly FaultKind[] = ['kill', 'redis full and kill', 'drain', 'freeze', 'stall'];
-const ofRedis: readonly FaultKind[] = ['redis restart', 'redis empty', 'redis pause'];
+/** Faults of ours that make Redis late. */
+const ofRedis: readonly FaultKind[] = [
+  'redis restart',
+  'redis empty',
+  'redis pause',
+  'redis failover',
+  'redis failover behind',
+];
+/** So long after such a fault it may still be late. */
+const afterFaultMs = 1_500;
+
+/** A time that a gateway stood still, by `performance.now()`. */
+export interface Lateness {
+  readonly pid: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Notes each time that a gateway stood still without a fault of ours. */
+export function noteLateness(ledger: Ledger, { pid, from, to }: Lateness): void {
+  const isOurs = ledger.faults.some(
+    ({ frozen, beganAt, endedAt }) => frozen === pid && beganAt <= to && endedAt + everyMs >= from,
+  );
+  if (!isOurs) ledger.noteBusy(`gateway ${pid} stood still for ${Math.round(to - from)} ms`, from, to);
+}
+
+/** Reads what the gateways note themselves; see `lateness.mjs`. */
+async function readLateness(folder: string, known: Map<string, number>): Promise<readonly Lateness[]> {
+  const epoch = Date.now() - performance.now();
+  const found: Lateness[] = [];
+  for (const name of await readdir(folder)) {
+    const lines = (await readFile(join(folder, name), 'utf8')).split('\n').slice(0, -1);
+    for (const line of lines.slice(known.get(name) ?? 0)) {
+      const [from = 0, to = 0] = line.split(' ').map((at) => Number(at) - epoch);
+      found.push({ pid: Number(name), from, to });
+    }
+    known.set(name, lines.length);
+  }
+  return found;
+}
 
 /**
- * Notes when the machine itself stood still for a moment, since others had its processors: leases lapse then and commands
- * time out, without a fault of ours. Asks what is asked anyway, and looks how late its own timer is.
+ * Notes when the machine, Redis, this process or a gateway stood still for a moment, since others had the processors:
+ * leases lapse then and commands time out, without a fault of ours. All of it is measured. This process carries what goes
+ * between gateways and Redis.
  */
 export function watchMachine(stage: Stage, ledger: Ledger): { stop(): Promise<void> } {
   const stopped = new AbortController();
+  const pause = (): Promise<unknown> => delay(everyMs, undefined, { signal: stopped.signal }).catch(() => undefined);
   const isOurs = (kinds: readonly FaultKind[]): boolean =>
-    ledger.faults.some(({ kind, endedAt }) => kinds.includes(kind) && performance.now() - endedAt < 2 * lateMs);
+    ledger.faults.some(({ kind, endedAt }) => kinds.includes(kind) && performance.now() - endedAt < afterFaultMs);
 
-  const probe = async (
-    name: string,
-    faults: readonly FaultKind[],
-    run: () => Promise<unknown>,
-    most: number,
-  ): Promise<void> => {
-    const startedAt = performance.now();
-    const isAnswered = await run().then(
-      () => true,
-      () => false,
-    );
-    const tookMs = performance.now() - startedAt;
-    if (isAnswered && tookMs > most && !isOurs(faults))
-      ledger.noteBusy(`${name} took ${Math.round(tookMs)} ms`, startedAt);
-  };
-  const watch = async (
-    name: string,
-    faults: readonly FaultKind[],
-    run: () => Promise<unknown>,
-    most = lateMs,
-  ): Promise<void> => {
+  const watch = async (name: string, faults: readonly FaultKind[], run: () => Promise<unknown>): Promise<void> => {
     while (!stopped.signal.aborted) {
-      await probe(name, faults, run, most);
-      await delay(everyMs, undefined, { signal: stopped.signal }).catch(() => undefined);
+      const startedAt = performance.now();
+      const isAnswered = await run().then(
+        () => true,
+        () => false,
+      );
+      const tookMs = performance.now() - startedAt;
+      if (isAnswered && tookMs > lateMs && !isOurs(faults))
+        ledger.noteBusy(`${name} took ${Math.round(tookMs)} ms`, startedAt);
+      await pause();
     }
   };
-  const ask = (index: number) =>
-    fetch(`${stage.cluster.instances[index]?.baseUrl}/healthz`, { signal: AbortSignal.timeout(20_000) });
+  const known = new Map<string, number>();
+  const readAll = async (): Promise<void> => {
+    for (const each of await readLateness(stage.lateness, known)) noteLateness(ledger, each);
+  };
+  const watchGateways = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      await readAll();
+      await pause();
+    }
+    await readAll();
+  };
   const running = [
-    watch('a timer', [], () => delay(1), lateOnWayMs),
-    watch('Redis', ofRedis, () => stage.cluster.redis.command('PING'), lateOnWayMs),
-    ...[0, 1, 2].map((index) => watch(`instance ${index}`, ofGateways, () => ask(index))),
+    watch('a timer', [], () => delay(1)),
+    watch('Redis', ofRedis, () => stage.cluster.redis.command('PING')),
+    watchGateways(),
   ];
   return {
     async stop() {

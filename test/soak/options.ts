@@ -11,6 +11,10 @@ export interface SoakOptions {
   readonly clients: number;
   /** How long is between faults, in relation to a long run. */
   readonly gaps: number;
+  /** What Redis is; the seed decides unless told. */
+  readonly redis: 'single' | 'sentinel' | undefined;
+  /** Only the plan is printed. */
+  readonly isPlanOnly: boolean;
   /** Only these faults; all unless told otherwise. */
   readonly faults: readonly FaultKind[];
   /** The report; undefined to print it alone. */
@@ -22,7 +26,7 @@ export interface SoakOptions {
 }
 
 export function optionsOfRun(): SoakOptions {
-  const { SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER, SOAK_END } = process.env;
+  const { SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER, SOAK_END, SOAK_REDIS, SOAK_PLAN } = process.env;
   const minutes = environmentNumber('SOAK_MINUTES', 2, { isFraction: true });
   return {
     minutes,
@@ -32,6 +36,8 @@ export function optionsOfRun(): SoakOptions {
     // A run that only shows that everything works has short ones.
     gaps: environmentNumber('SOAK_GAPS', minutes < 1 ? 0.2 : 1, { isFraction: true }),
     faults: SOAK_FAULTS === undefined ? faultKinds : faultKinds.filter((kind) => SOAK_FAULTS.split(',').includes(kind)),
+    redis: SOAK_REDIS === 'single' || SOAK_REDIS === 'sentinel' ? SOAK_REDIS : undefined,
+    isPlanOnly: SOAK_PLAN !== undefined,
     write: SOAK_WRITE,
     folder: SOAK_FOLDER,
     end: SOAK_END,

@@ -17,7 +17,7 @@ function reportAfter(minutes: number, { image = 'soak.svg', ledger = createLedge
   const samples = Array.from({ length: minutes }, (_, at) => sampleAt(at * minute));
   const base = sampleAt(0);
   const times = { minutes, begun: new Date(0), talkedMs: minutes * minute, totalMs: (minutes + 3) * minute };
-  const run = { seed: 1, load: 1, ...times, rounds: [], base, end: base, lines: new Map() };
+  const run = { seed: 1, load: 1, ...times, rounds: [], hasSentinel: false, base, end: base, lines: new Map() };
   return reportOf({ ...run, ledger, bounds: boundsOf(samples) }, image);
 }
 
@@ -36,6 +36,16 @@ it('says so where a run was too short for a line', () => {
 
 it('shows the chart that is written beside it', () => {
   expect(reportAfter(2, { image: 'mine.svg' })).toContain('](mine.svg)');
+});
+
+it('tells what only the busy machine explains', () => {
+  const ledger = createLedger();
+  const now = performance.now();
+  ledger.noteBusy('a gateway stood still', now, now + 600);
+  ledger.note({ kind: 'call', startedAt: now, endedAt: now + 20, outcome: 'store_unavailable', ownMs: 1_000 });
+  ledger.judge(true);
+  expect(reportAfter(2, { ledger })).toContain('1 call, store_unavailable.');
+  expect(reportAfter(2)).toContain('The busy machine alone explains none of the outcomes.');
 });
 
 it('has a dash, and no time, where nothing came to an end without a fault near', async () => {

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../resume/random.ts';
 import { outcomesOf, violationsOf } from '../support/log-checker.ts';
+import { lostReports } from '../support/lost-reports.ts';
 import { lostTicks } from '../support/lost-ticks.ts';
 import { type Plan, startNetProxy } from '../support/net-proxy.ts';
 import { readLogs } from '../support/session-logs.ts';
 import { executionsIn, startTraffic, type Traffic, type TrafficOptions } from '../support/traffic.ts';
 import type { SessionTranscript } from '../support/transcript.ts';
 import { withDeadline } from '../support/wait-for.ts';
-import { bringAbout, chooseFault } from './faults.ts';
-import type { FaultKind, Ledger } from './ledger.ts';
+import type { PlannedFault } from './faults.ts';
+import type { Ledger } from './ledger.ts';
 import type { Stage } from './stage.ts';
 
 export interface RoundTools {
@@ -21,9 +22,7 @@ export interface RoundTools {
   readonly callsPerSecond: number;
   /** How many sessions are recorded, a multiple of twelve. */
   readonly clients: number;
-  /** How long is between faults, in relation to a long run. */
-  readonly gaps: number;
-  readonly kinds: readonly FaultKind[];
+  readonly faults: readonly PlannedFault[];
   /** By `performance.now()`: no new fault after it. */
   readonly until: number;
 }
@@ -43,15 +42,13 @@ const longestCallMs = 1_000;
 /** What twelve of the recorded sessions talk to. */
 const tracks = { stdio: 4, own: 2, remote: 3, old: 3 } as const;
 const versions = ['2025-11-25', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
-/** Faults after which an id that was seen need not be in the log. */
-const losing: readonly FaultKind[] = ['redis empty'];
 
 /**
  * Opens sessions on three kinds of servers, lets their clients call, listen, lose connections at random bytes and resume,
  * brings faults about meanwhile, and then checks every transcript against the logs and what servers ran.
  */
 export async function runRound(number: number, tools: RoundTools): Promise<Round> {
-  const { stage, ledger, random, callsPerSecond, clients, gaps, kinds, until } = tools;
+  const { stage, ledger, random, callsPerSecond, clients, faults, until } = tools;
   const cuts = createRandom(random.integer(0, 2 ** 31));
   let isCutting = false;
   const proxy = await startNetProxy(stage.cluster.balancer.port, {
@@ -73,21 +70,19 @@ export async function runRound(number: number, tools: RoundTools): Promise<Round
   const traffics = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   for (const one of opened) if (one.status === 'rejected') ledger.fail(`round ${number} could not open: ${one.reason}`);
   isCutting = true;
-  const faults = random.integer(3, 6);
-  for (let fault = 0; fault < faults && performance.now() < until; fault++) {
-    await delay(gaps * random.integer(2_000, 9_000));
-    const kind = chooseFault(random, kinds);
-    await bringAbout(kind, { stage, ledger, random, cutClients: proxy.cutAll }).catch((error: Error) =>
-      ledger.fail(`${kind} could not be brought about: ${error.stack}`),
-    );
-    // What a lease, or the registration after a loss of the data, is about is over before the next one.
-    await delay(gaps * random.integer(5_000, 12_000));
+  for (const fault of faults) {
+    if (performance.now() >= until) break;
+    await delay(fault.beforeMs);
+    await fault
+      .run({ stage, ledger, cutClients: proxy.cutAll })
+      .catch((error: Error) => ledger.fail(`${fault.what} could not be brought about: ${error.stack}`));
+    await delay(fault.afterMs);
     ledger.judge();
   }
   const all = await Promise.all(traffics.map((traffic) => stopWithin(traffic, ledger)));
   isCutting = false;
   const transcripts = all.flat();
-  const isDataLost = ledger.near(losing, beganAt, performance.now()).length > 0;
+  const isDataLost = ledger.mayHaveLostData(beganAt);
   await check(number, tools, transcripts, { beganAt, isDataLost });
   for (const traffic of traffics) {
     await withDeadline(traffic.endSessions(), { deadlineMs: 30_000, what: 'sessions to end' }).catch((error: Error) =>
@@ -139,10 +134,13 @@ async function check(
       : [
           ...violationsOf({ transcripts, logs, executions: own, isDataLost }),
           ...transcripts.flatMap((transcript) => lostTicks(transcript, logs)),
+          ...transcripts.flatMap((transcript) =>
+            lostReports(transcript, { hasOwnProcess: trackOf(transcript) !== 'stdio' }),
+          ),
         ];
   for (const { kind, what } of violations) ledger.fail(`round ${number}: ${kind}: ${what}`);
   for (const transcript of transcripts) {
-    const server = /^r\d+([a-z]+)/.exec(transcript.name)?.[1];
+    const server = trackOf(transcript);
     const outcomes = outcomesOf(transcript);
     for (const { id, startedAt, endedAt = performance.now() } of transcript.calls) {
       const of = outcomes.get(id);
@@ -165,6 +163,9 @@ async function check(
   const evidence = { violations, faults: ledger.faults.slice(-10), own, told, logs: [...logs] };
   await writeFile(join(folder, `round-${number}.json`), JSON.stringify(evidence, undefined, 1));
 }
+
+/** The server that the name of a recorded session names. */
+const trackOf = ({ name }: SessionTranscript): string | undefined => /^r\d+([a-z]+)/.exec(name)?.[1];
 
 /** A cut at a random byte, seldom; some connections are slow. */
 function randomPlan(random: Random): Plan {

@@ -1,8 +1,8 @@
-// node test/run.mjs soak [--minutes 120] [--seed 1] [--load 1] [--clients 12] [--gaps 1] [--faults kill,drain] [--write docs/soak.md] [--folder /tmp/soak]
+// node test/run.mjs soak [--minutes 120] [--seed 1] [--load 1] [--clients 12] [--gaps 1] [--faults kill,drain] [--redis sentinel] [--plan] [--write docs/soak.md] [--folder /tmp/soak]
 //
 // Three gateways under mixed traffic and random faults; see soak.test.ts. `--load` 1 is about half
 // of one core; without `--faults` all are brought about. `--clients`: the recorded sessions, a multiple of 12. `--gaps`: the
-// time between faults; with 0.3, a fault meets the effects of the one before. `node test/run.mjs chaos` is such a run of 10 minutes. Ctrl+C ends it after the round that is under way, with a report.
+// time between faults; with 0.3, a fault meets the effects of the one before. `node test/run.mjs chaos` is such a run of 10 minutes. The seed decides whether Redis has a sentinel, unless `--redis single` or `--redis sentinel` does; `--plan` only prints what the seed plans. Ctrl+C ends it after the round that is under way, with a report.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +16,8 @@ const { values } = readCommand(import.meta, {
   clients: { type: 'number', least: 12 },
   gaps: { type: 'number', isFraction: true },
   faults: { type: 'string' },
+  redis: { type: 'string' },
+  plan: { type: 'boolean' },
   write: { type: 'string' },
   folder: { type: 'string' },
 });
@@ -25,6 +27,7 @@ if (unknown !== undefined) throw new UsageError(`There is no fault "${unknown}";
 // The report is written when all is over: hours are not to be lost for its name.
 if (values.write !== undefined && !(values.write.endsWith('.md') && existsSync(dirname(values.write))))
   throw new UsageError(`--write is a file .md in a folder that is there, and not "${values.write}"`);
+if (!['single', 'sentinel', undefined].includes(values.redis)) throw new UsageError('--redis is single or sentinel');
 if ((values.clients ?? 12) % 12 !== 0) throw new UsageError('--clients is a multiple of 12');
 requireRedis('redis-server');
 requireBuild('dist/main.js');

@@ -8,10 +8,12 @@ import type { Ledger } from './ledger.ts';
 import { modern } from './modern.ts';
 import { oldFace } from './old-face.ts';
 import { sdkClient } from './sdk-clients.ts';
+import { modernSdk, oldSdk } from './sdk-other.ts';
 import { canceller, churn, vanisher } from './sessions.ts';
 import { sleeper } from './sleeper.ts';
 import type { Stage } from './stage.ts';
 import { hangMs, outcomeOfError, type Talker, type TalkTools } from './talker.ts';
+import { watcher } from './watcher.ts';
 
 /** So long a server of the fixtures takes to start. */
 const startMs = 2_000;
@@ -28,7 +30,10 @@ const talkers: readonly Talker[] = [
   vanisher,
   sleeper,
   sdkClient,
+  modernSdk,
   oldFace,
+  oldSdk,
+  watcher,
 ];
 
 /** Clients at work. */

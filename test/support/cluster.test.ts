@@ -13,9 +13,21 @@ const fake = `
   const args = process.argv.slice(1);
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   const redis = new URL(args[args.indexOf('--redis') + 1]);
+  const link = args.indexOf('--cluster.link.port');
+  if (link >= 0) {
+    const { createServer } = require('node:net');
+    createServer((peer) => peer.on('error', () => undefined).on('data', () => peer.write('PEER')))
+      .listen(Number(args[link + 1]), '127.0.0.1');
+  }
   const toRedis = connect(redis.port, redis.hostname);
   toRedis.on('error', () => undefined);
   createServer((request, response) => {
+    if (request.url.startsWith('/peer/')) {
+      const peer = connect(Number(request.url.slice(6)), '127.0.0.1', () => peer.write('PING'));
+      peer.once('data', (data) => response.end(data));
+      peer.once('error', () => response.end('broken'));
+      return peer.once('close', () => response.end('broken'));
+    }
     if (request.url === '/mcp') return response.end(JSON.stringify({ pid: process.pid, args }));
     const socket = request.url === '/kept' ? toRedis : connect(redis.port, redis.hostname);
     if (socket.destroyed) return response.end('broken');
@@ -123,3 +135,28 @@ test('a cluster that cannot start leaves nothing behind', async () => {
   const left = (await listProcesses()).filter(({ command }) => command.includes(redis.url));
   expect(left).toEqual([]);
 });
+
+test.each<[Partition]>([['held'], ['lost'], ['refused']])(
+  'parts one instance from another (%s), and neither the other way nor a third one',
+  async (how) => {
+    await using cluster = await startCluster({ program, link: 'proxied' });
+    const asks = async (from: number, to: number): Promise<string> => {
+      const path = `/peer/${cluster.linkProxies[to]?.port}`;
+      const answer = post(`${cluster.instances[from]?.baseUrl}${path}`, {});
+      return withDeadline(answer, { deadlineMs: 1_000 }).then(
+        ({ text }) => text,
+        () => 'nothing',
+      );
+    };
+    cluster.partitionLinks([[0, 1]], how);
+    expect(await asks(0, 1)).toBe(how === 'refused' ? 'broken' : 'nothing');
+    for (const [from, to] of [
+      [1, 0],
+      [2, 1],
+      [0, 2],
+    ] as const)
+      expect(await asks(from, to)).toBe('PEER');
+    await cluster.healLinks();
+    expect(await asks(0, 1)).toBe('PEER');
+  },
+);

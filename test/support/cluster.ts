@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { onTestFinished, TestRunner } from 'vitest';
 import { freeze, thaw } from './freeze.ts';
 import { type Exit, type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
-import { type NetProxy, startNetProxy } from './net-proxy.ts';
+import { type NetProxy, type ProxiedConnection, startNetProxy } from './net-proxy.ts';
 import { descendantsOf, type ProcessInfo, stillAlive, waitUntilGone } from './processes.ts';
+import type { RedisSentinel } from './redis-sentinel.ts';
 import type { RedisServer } from './redis-server.ts';
 import { type RoundRobin, startRoundRobin } from './round-robin.ts';
+import { processOf } from './socket-owner.ts';
 import { startUsedRedis } from './used-redis.ts';
 import type { Waiting } from './wait-for.ts';
 
@@ -22,6 +24,8 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
   readonly programOf?: (instance: number) => readonly string[] | undefined;
   /** An existing Redis, which the cluster does not stop. By default, the cluster has its own, with old data. */
   readonly redis?: RedisServer;
+  /** The sentinel by which the instances find `redis`. */
+  readonly sentinel?: RedisSentinel;
   /** Puts a proxy between each instance and Redis, which `partition` needs. */
   readonly isPartitionable?: boolean;
   /** The operator ports of the instances; by default they have none. */
@@ -61,9 +65,40 @@ export interface LinkProxy extends NetProxy {
   readonly target: number;
 }
 
-async function startLinkProxy(isRecorded: boolean): Promise<LinkProxy> {
+async function startLinkProxy(
+  isRecorded: boolean,
+  onOpened: (connection: ProxiedConnection, proxyPort: number) => void,
+): Promise<LinkProxy> {
   const target = await freePort();
-  return Object.assign(await startNetProxy(target, { isRecorded }), { target });
+  const proxy: NetProxy = await startNetProxy(target, {
+    isRecorded,
+    onOpened: (connection) => onOpened(connection, proxy.port),
+  });
+  return Object.assign(proxy, { target });
+}
+
+/**
+ * The proxies between an instance and the Redis servers of a sentinel, and the URL at which it finds them. The sentinel
+ * names the servers by their ports, so the proxy before it puts those of the other proxies in their place.
+ */
+async function startSentinelProxies(
+  { url, servers }: RedisSentinel,
+  isRecorded: boolean,
+): Promise<{ readonly url: string; readonly proxies: readonly NetProxy[] }> {
+  const ports = new Map<string, string>();
+  const proxies: NetProxy[] = [];
+  for (const { port } of servers) {
+    const proxy = await startNetProxy(port, { isRecorded });
+    proxies.push(proxy);
+    ports.set(`\r\n${port}\r\n`, `\r\n${proxy.port}\r\n`); // of one length, since both are from the ephemeral range
+  }
+  const edit = (chunk: Buffer): Buffer => {
+    let text = chunk.toString('latin1');
+    for (const [port, proxied] of ports) text = text.replaceAll(port, proxied);
+    return Buffer.from(text, 'latin1');
+  };
+  const watcher = await startNetProxy(Number(new URL(url).port), { isRecorded, edit });
+  return { url: watcher.urlOf(url), proxies: [watcher, ...proxies] };
 }
 
 async function freePort(): Promise<number> {
@@ -75,6 +110,40 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** Who asks, and who answers. */
+export type LinkPair = readonly [from: number, to: number];
+
+/** The parts of the network between instances. */
+function createLinkPartitions(pidOf: (instance: number) => number | undefined, count: number) {
+  let parted: readonly LinkPair[] = [];
+  let how: Partition = 'held';
+  const sourceOf = ({ clientPort }: ProxiedConnection, proxyPort: number): number => {
+    const pids = Array.from({ length: count }, (_, instance) => pidOf(instance) ?? 0);
+    const pid = processOf(clientPort, proxyPort, pids);
+    return pid === undefined ? -1 : pids.indexOf(pid);
+  };
+  const part = (connection: ProxiedConnection, to: number, proxyPort: number): void => {
+    if (!parted.some(([, other]) => other === to)) return;
+    const from = sourceOf(connection, proxyPort);
+    if (!parted.some(([one, other]) => one === from && other === to)) return;
+    if (how === 'refused') connection.reset();
+    else if (how === 'lost') connection.blackHole();
+    else connection.set({ toServer: { isHeld: true }, toClient: { isHeld: true } });
+  };
+  return {
+    part,
+    set(pairs: readonly LinkPair[], by: Partition, proxies: readonly NetProxy[]): void {
+      parted = pairs;
+      how = by;
+      for (const [to, proxy] of proxies.entries())
+        for (const connection of proxy.open()) part(connection, to, proxy.port);
+    },
+    heal(): void {
+      parted = [];
+    },
+  };
+}
+
 /** Gateways that share a Redis, behind a balancer without stickiness. */
 export interface Cluster extends AsyncDisposable {
   /** The endpoint behind the balancer: `http://127.0.0.1:<port>/mcp`. */
@@ -83,7 +152,7 @@ export interface Cluster extends AsyncDisposable {
   readonly redis: RedisServer;
   /** The gateways by number; after `restart`, the new one. */
   readonly instances: readonly Gateway[];
-  /** The proxies between the instances and Redis; none unless the cluster `isPartitionable`. */
+  /** The proxies between the instances and Redis, and its sentinel; none unless the cluster `isPartitionable`. */
   readonly redisProxies: readonly NetProxy[];
   /** The proxies through which others reach each instance directly; none unless the link is `proxied`. */
   readonly linkProxies: readonly LinkProxy[];
@@ -99,6 +168,12 @@ export interface Cluster extends AsyncDisposable {
   /** Separates an instance from Redis; by default `held`. */
   partition(instance: number, how?: Partition): Promise<void>;
   heal(instance: number): Promise<void>;
+  /**
+   * Separates instances from each other, while all reach Redis: what the first of a pair asks the second one, but not the
+   * other way. Needs the link `proxied`, and Linux.
+   */
+  partitionLinks(pairs: readonly LinkPair[], how?: Partition): void;
+  healLinks(): Promise<void>;
   /** Resolves when no process of an ended instance is alive any more; rejects with the processes that are. */
   allChildrenEnded(waiting?: Waiting): Promise<void>;
   /** Ends everything that the cluster started. Idempotent. */
@@ -113,6 +188,7 @@ export async function startCluster({
   instances: count = 3,
   args = [],
   redis: givenRedis,
+  sentinel,
   isPartitionable = false,
   adminPorts = [],
   isRecorded = true,
@@ -134,15 +210,22 @@ export async function startCluster({
   try {
     const redis = givenRedis ?? (await startUsedRedis());
     started.push(async () => (givenRedis === undefined ? redis.stop() : undefined));
-    const redisProxies: NetProxy[] = [];
+    /** The way of each instance to Redis. */
+    const ways: { readonly url: string; readonly proxies: readonly NetProxy[] }[] = [];
     for (let instance = 0; isPartitionable && instance < count; instance++) {
-      const proxy = await startNetProxy(redis.port, { isRecorded });
-      started.push(proxy.close);
-      redisProxies.push(proxy);
+      const proxied = async () => {
+        const proxy = await startNetProxy(redis.port, { isRecorded });
+        return { url: proxy.urlOf(redis.url), proxies: [proxy] };
+      };
+      const way = await (sentinel === undefined ? proxied() : startSentinelProxies(sentinel, isRecorded));
+      started.push(...way.proxies.map(({ close }) => close));
+      ways.push(way);
     }
+    const redisProxies = ways.flatMap(({ proxies }) => proxies);
     const linkProxies: LinkProxy[] = [];
+    const links = createLinkPartitions((instance) => fleet.instances[instance]?.pid, count);
     for (let instance = 0; link === 'proxied' && instance < count; instance++) {
-      const proxy = await startLinkProxy(isRecorded);
+      const proxy = await startLinkProxy(isRecorded, (connection, port) => links.part(connection, instance, port));
       started.push(proxy.close);
       linkProxies.push(proxy);
     }
@@ -151,7 +234,7 @@ export async function startCluster({
     const startInstance = async (instance: number): Promise<Gateway> => {
       const directory = join(directories, `${instance}`);
       await mkdir(directory, { recursive: true });
-      const redisUrl = redisProxies[instance]?.urlOf(redis.url) ?? redis.url;
+      const redisUrl = ways[instance]?.url ?? sentinel?.url ?? redis.url;
       const more = typeof args === 'function' ? args(instance) : args;
       const program = programOf?.(instance);
       return startGateway({
@@ -174,10 +257,10 @@ export async function startCluster({
     const balancer = await startRoundRobin({ backends: instances.map(({ baseUrl }) => baseUrl), isRecorded });
     started.push(balancer.close);
 
-    const proxyOf = (instance: number): NetProxy => {
-      const proxy = redisProxies[instance];
-      if (proxy === undefined) throw new Error(`Instance ${instance} has no proxy to Redis: see isPartitionable`);
-      return proxy;
+    const proxiesOf = (instance: number): readonly NetProxy[] => {
+      const way = ways[instance];
+      if (way === undefined) throw new Error(`Instance ${instance} has no proxy to Redis: see isPartitionable`);
+      return way.proxies;
     };
     return {
       url: `${balancer.baseUrl}${new URL(instances[0]?.url ?? '').pathname}`,
@@ -196,13 +279,21 @@ export async function startCluster({
         return gateway;
       },
       async partition(instance, how = 'held') {
-        const proxy = proxyOf(instance);
-        if (how === 'lost') proxy.blackHoleAll();
-        if (how !== 'refused') return proxy.set({ toServer: { isHeld: true }, toClient: { isHeld: true } });
-        await proxy.refuse();
-        proxy.resetAll();
+        for (const proxy of proxiesOf(instance)) {
+          if (how === 'lost') proxy.blackHoleAll();
+          if (how !== 'refused') proxy.set({ toServer: { isHeld: true }, toClient: { isHeld: true } });
+          else {
+            await proxy.refuse();
+            proxy.resetAll();
+          }
+        }
       },
-      heal: (instance) => heal(proxyOf(instance)),
+      heal: async (instance) => void (await Promise.all(proxiesOf(instance).map(heal))),
+      partitionLinks: (pairs, how = 'held') => links.set(pairs, how, linkProxies),
+      async healLinks() {
+        links.heal();
+        await Promise.all(linkProxies.map(heal));
+      },
       allChildrenEnded: fleet.allChildrenEnded,
       stop,
       [Symbol.asyncDispose]: stop,

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type NetProxy, type Plan, startNetProxy } from './net-proxy.ts';
 import { startRedis } from './redis-server.ts';
 import { openResp } from './resp.ts';
+import { processOf } from './socket-owner.ts';
 import { createInbox, waitFor, withDeadline } from './wait-for.ts';
 
 /** A server that sends back what it gets, behind a proxy. */
@@ -161,4 +162,23 @@ test('stands between a client and Redis', async () => {
   proxy.set({});
   expect(await replies.next()).toBe('OK');
   connection.close();
+});
+
+test('names the process of its client, and changes what the server says', async () => {
+  const server = createServer((socket) => void socket.write('port 1234'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const clients: (number | undefined)[] = [];
+  const proxy: NetProxy = await startNetProxy((server.address() as AddressInfo).port, {
+    onOpened: ({ clientPort }) => clients.push(processOf(clientPort, proxy.port, [1, process.pid])),
+    edit: (chunk) => Buffer.from(chunk.toString().replace('1234', '5678')),
+  });
+  const socket = connect(proxy.port, '127.0.0.1');
+  const [said] = await once(socket, 'data');
+  expect(String(said)).toBe('port 5678');
+  expect(clients).toEqual([process.pid]);
+  expect(proxy.open()).toHaveLength(1);
+  socket.destroy();
+  await proxy.close();
+  server.close();
 });

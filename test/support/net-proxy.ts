@@ -19,6 +19,8 @@ export interface Plan {
 export interface ProxiedConnection {
   /** Counts the connections of the proxy from 0. */
   readonly index: number;
+  /** The client's own port, which tells its process; see `processOf`. */
+  readonly clientPort: number;
   /** Bytes that have passed. */
   readonly passed: { readonly toServer: number; readonly toClient: number };
   /** The heads of the HTTP requests on this connection. */
@@ -46,6 +48,8 @@ export interface NetProxy extends AsyncDisposable {
   readonly port: number;
   /** The connections so far, in order. */
   readonly connections: Inbox<ProxiedConnection>;
+  /** The open connections, also if they are not recorded. */
+  open(): readonly ProxiedConnection[];
   /** The number of open connections. */
   readonly openCount: number;
   /** The address of something on the server, by way of the proxy; also of a Redis (`redis://…`). */
@@ -71,12 +75,22 @@ export interface NetProxy extends AsyncDisposable {
 
 /**
  * A TCP proxy on loopback in this process, towards a port of 127.0.0.1: for HTTP, Redis and anything else. `plan`
- * decides about each new connection until `set` gives all of them one. With `isRecorded` false, for runs of hours,
- * `connections` and `requests` stay empty.
+ * decides about each new connection until `set` gives all of them one, and `onOpened` sees each. With `isRecorded`
+ * false, for runs of hours, `connections` and `requests` stay empty. `edit` changes what the server says, chunk by chunk.
  */
 export async function startNetProxy(
   targetPort: number,
-  { plan = () => ({}), isRecorded = true }: { plan?(index: number): Plan; readonly isRecorded?: boolean } = {},
+  {
+    plan = () => ({}),
+    isRecorded = true,
+    onOpened = () => undefined,
+    edit = (chunk) => chunk,
+  }: {
+    plan?(index: number): Plan;
+    readonly isRecorded?: boolean;
+    onOpened?(connection: ProxiedConnection): void;
+    edit?(chunk: Buffer): Buffer;
+  } = {},
 ): Promise<NetProxy> {
   const connections = createInbox<ProxiedConnection>();
   const current = new Set<ProxiedConnection>();
@@ -84,10 +98,11 @@ export async function startNetProxy(
   let planOf = plan;
   const onConnection = (client: Socket): void => {
     const index = count++;
-    const connection = proxy(index, client, targetPort, planOf(index));
+    const connection = proxy(index, client, targetPort, planOf(index), edit);
     current.add(connection);
     connection.closed.then(() => current.delete(connection));
     if (isRecorded) connections.push(connection);
+    onOpened(connection);
   };
   let server: Server | undefined = await listenOn(0, onConnection);
   const { port } = server.address() as AddressInfo;
@@ -109,6 +124,7 @@ export async function startNetProxy(
   return {
     port,
     connections,
+    open,
     get openCount() {
       return open().length;
     },
@@ -149,7 +165,13 @@ async function listenOn(port: number, onConnection: (client: Socket) => void): P
   return server;
 }
 
-function proxy(index: number, client: Socket, targetPort: number, initial: Plan): ProxiedConnection {
+function proxy(
+  index: number,
+  client: Socket,
+  targetPort: number,
+  initial: Plan,
+  edit: (chunk: Buffer) => Buffer,
+): ProxiedConnection {
   const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
   const passed = { toServer: 0, toClient: 0 };
   const requests: string[] = [];
@@ -177,7 +199,7 @@ function proxy(index: number, client: Socket, targetPort: number, initial: Plan)
     from.on('data', (chunk: Buffer) => {
       if (isCut || holes.has(name)) return;
       if (name === 'toServer') requests.push(...headsIn(chunk));
-      passing.take(chunk);
+      passing.take(name === 'toClient' ? edit(chunk) : chunk);
     });
     from.on('end', () => {
       if (holes.has(name)) return void from.end();
@@ -194,6 +216,7 @@ function proxy(index: number, client: Socket, targetPort: number, initial: Plan)
 
   return {
     index,
+    clientPort: client.remotePort ?? 0,
     passed,
     requests,
     set(changed) {

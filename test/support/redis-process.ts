@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { withDeadline } from './wait-for.ts';
 
 /** The remaining processes and folders, so that they end with this test process in any case. */
@@ -26,7 +27,9 @@ export class PortTaken extends Error {}
 /** Starts `redis-server` in a folder and resolves when it is ready; rejects with its output if it ends before. */
 export async function spawnRedis(folder: string, port: number, args: readonly string[]): Promise<RedisProcess> {
   const own = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--daemonize', 'no', '--save', ''];
-  const child = spawn('redis-server', [...own, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  // The signal of a limit on the size of files would end Redis. Without it, a write fails, as on a full disk.
+  const command = ['-c', 'trap \'\' XFSZ; exec redis-server "$@"', 'redis-server', ...own, ...args];
+  const child = spawn('sh', command, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
   running.set(child, folder);
   const exited = new Promise<void>((resolve) => {
     const settle = (): void => {
@@ -53,6 +56,7 @@ export async function spawnRedis(folder: string, port: number, args: readonly st
     child.stdout.setEncoding('utf8').on('data', collect);
     child.stderr.setEncoding('utf8').on('data', collect);
     child.once('close', (code, signal) => {
+      if (code === 127) return reject(new Error(missing));
       const Fault = output.includes('Address already in use') ? PortTaken : Error;
       reject(new Fault(`redis-server ended (${code ?? signal}) before it was ready:\n${output}`));
     });
@@ -64,6 +68,14 @@ export async function spawnRedis(folder: string, port: number, args: readonly st
     throw error;
   }
   return { pid: child.pid as number, kill };
+}
+
+/**
+ * Makes writes of a process to files fail, or succeed again: what a full disk is to it. Its pipes and sockets stay. The
+ * process must ignore SIGXFSZ, as Node.js does.
+ */
+export async function setDiskFull(pid: number, isFull: boolean): Promise<void> {
+  await promisify(execFile)('prlimit', ['--pid', `${pid}`, `--fsize=${isFull ? 0 : 'unlimited'}:unlimited`]);
 }
 
 const missing =

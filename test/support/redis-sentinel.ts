@@ -18,6 +18,10 @@ export interface RedisSentinel extends AsyncDisposable {
   master(): Promise<RedisServer>;
   /** Kills the master; resolves when the sentinel names the other one, and that is a master. */
   loseMaster(): Promise<void>;
+  /** The replica stops to follow the master: a failover loses what is written from now on. */
+  partReplica(): Promise<RedisServer>;
+  /** A killed server comes back as the replica of the master; resolves when it follows. */
+  restoreReplica(): Promise<void>;
   /** Stops all servers. Idempotent. */
   stop(): Promise<void>;
 }
@@ -27,7 +31,7 @@ const downAfterMs = 500;
 const masterName = 'main';
 
 /** Starts all three and resolves when the replica follows. One started inside a test is stopped with it. */
-export async function startRedisSentinel(): Promise<RedisSentinel> {
+export async function startRedisSentinel(moreArgs: readonly string[] = []): Promise<RedisSentinel> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-sentinel-'));
   const servers: RedisServer[] = [];
   let sentinel: ChildProcess | undefined;
@@ -46,10 +50,10 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
   if (TestRunner.getCurrentTest() !== undefined) onTestFinished(stop);
 
   try {
-    const master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
+    const master = await startRedis({ args: ['--repl-diskless-sync-delay', '0', ...moreArgs] });
     servers.push(master);
     const replica = await startRedis({
-      args: ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0'],
+      args: ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0', ...moreArgs],
     });
     servers.push(replica);
     await waitFor(async () => (await replica.cli('INFO', 'replication')).includes('master_link_status:up'), {
@@ -68,6 +72,7 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
       const [, at] = (await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName)) as string[];
       return servers.find((server) => String(server.port) === at) as RedisServer;
     };
+    const replicaOf = (master: RedisServer): RedisServer => servers.find((server) => server !== master) as RedisServer;
     return {
       url: `redis+sentinel://127.0.0.1:${port}/${masterName}`,
       servers,
@@ -78,6 +83,23 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
         const isDone = async () =>
           (await named()) !== before && (await (await named()).cli('ROLE')).startsWith('master');
         await waitFor(isDone, { what: 'another master', deadlineMs: 30_000 });
+      },
+      async partReplica() {
+        const parted = replicaOf(await named());
+        await parted.cli('CONFIG', 'SET', 'masterauth', 'wrong');
+        await parted.cli('CONFIG', 'SET', 'masteruser', 'nobody');
+        await parted.cli('CLIENT', 'KILL', 'TYPE', 'master');
+        return parted;
+      },
+      async restoreReplica() {
+        const master = await named();
+        for (const name of ['masterauth', 'masteruser']) await master.cli('CONFIG', 'SET', name, '');
+        const replica = replicaOf(master);
+        await replica.restart({ keepData: false });
+        await replica.cli('REPLICAOF', '127.0.0.1', `${master.port}`);
+        const follows = async () =>
+          (await replica.cli('INFO', 'replication').catch(() => '')).includes('master_link_status:up');
+        await waitFor(follows, { what: 'the replica to follow again', deadlineMs: 30_000 });
       },
       stop,
       [Symbol.asyncDispose]: stop,
@@ -115,4 +137,45 @@ async function spawnSentinel(folder: string, port: number, masterPort: number): 
     throw error;
   });
   return child;
+}
+
+/**
+ * The server that is the master at the time of each command, as one Redis. What is done to the master may make the
+ * sentinel choose the other server. `port` and `pid` are those of the first master.
+ */
+export async function masterOf({ master, servers, url, stop }: RedisSentinel): Promise<RedisServer> {
+  const first = await master();
+  /** The server that was frozen, filled or limited; the sentinel may have chosen the other one meanwhile. */
+  let harmed: RedisServer | undefined;
+  const harm = async (): Promise<RedisServer> => {
+    harmed = await master();
+    return harmed;
+  };
+  const mend = async (run: (server: RedisServer) => Promise<void>): Promise<void> => {
+    if (harmed !== undefined) await run(harmed);
+  };
+  return {
+    ...first,
+    url,
+    pid: first.pid,
+    stop,
+    [Symbol.asyncDispose]: stop,
+    command: async (...words) => (await master()).command(...words),
+    cli: async (...words) => (await master()).cli(...words),
+    kill: async () => (await harm()).kill(),
+    pause: async () => (await harm()).pause(),
+    resume() {
+      for (const server of servers) server.resume();
+    },
+    restart: async (how) => (await harm()).restart(how),
+    save: async () => (await master()).save(),
+    empty: async () => (await master()).empty(),
+    fill: async () => (await harm()).fill(),
+    unfill: () => mend((server) => server.unfill()),
+    fillDisk: async () => (await harm()).fillDisk(),
+    freeDisk: () => mend((server) => server.freeDisk()),
+    flushScripts: async () => (await master()).flushScripts(),
+    commandCount: async () => (await master()).commandCount(),
+    monitor: async () => (await master()).monitor(),
+  };
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listProcesses } from './processes.ts';
 import { type RedisServer, startRedis } from './redis-server.ts';
 import { createRespReader, type Reply } from './resp.ts';
-import { withDeadline } from './wait-for.ts';
+import { waitFor, withDeadline } from './wait-for.ts';
 
 describe('a Redis for tests', () => {
   let redis: RedisServer;
@@ -146,4 +146,19 @@ test('replies are read however they are cut', () => {
     for (let at = 0; at < bytes.length; at += size) read(bytes.subarray(at, at + size));
     expect(replies).toEqual(['OK', '\r\n€', [-1, null, [new Error('ERR no')]]]);
   }
+});
+
+test('a Redis whose disk is full refuses writes, and takes them again later, with all that it had', async () => {
+  const redis = await startRedis({ args: ['--appendonly', 'yes'] });
+  await redis.cli('SET', 'before', '1');
+  await redis.fillDisk();
+  const isFull = async () =>
+    (await redis.cli('SET', 'x', '1').catch((error: Error) => error.message)).includes('MISCONF');
+  await waitFor(isFull, { what: 'a refusal', deadlineMs: 20_000 });
+  expect(await redis.cli('GET', 'before')).toBe('1');
+  await redis.freeDisk();
+  const isFree = async () => (await redis.cli('SET', 'after', '2').catch(() => '')) === 'OK';
+  await waitFor(isFree, { what: 'a write', deadlineMs: 20_000 });
+  await redis.restart({ keepData: true });
+  expect(await redis.cli('MGET', 'before', 'after')).toBe('1\n2');
 });

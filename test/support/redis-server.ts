@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished, TestRunner } from 'vitest';
 import { freeze, thaw } from './freeze.ts';
 import { expectNoLeakInRedis } from './redis-contents.ts';
-import { findFreePort, PortTaken, type RedisProcess, spawnRedis } from './redis-process.ts';
+import { findFreePort, PortTaken, type RedisProcess, setDiskFull, spawnRedis } from './redis-process.ts';
 import { connectionBroke, openResp, type Reply, sendCommand } from './resp.ts';
 import { createInbox, type Inbox, withDeadline } from './wait-for.ts';
 
@@ -69,6 +69,11 @@ export interface RedisServer extends AsyncDisposable {
   /** Makes Redis refuse writes because its memory is full (OOM). */
   fill(): Promise<void>;
   unfill(): Promise<void>;
+  /**
+   * Makes it fail to write to its disk, and so refuse writes (MISCONF), if it has an append-only file or saves by itself.
+   */
+  fillDisk(): Promise<void>;
+  freeDisk(): Promise<void>;
   /** Forgets all scripts: EVALSHA gets NOSCRIPT. */
   flushScripts(): Promise<void>;
   /** Counts since the start of the process; take two and compare. */
@@ -151,6 +156,8 @@ export async function startRedis({ args = [], isDurable = false }: RedisOptions 
       await cli('CONFIG', 'SET', 'maxmemory', String(Math.floor(used / 2)));
     },
     unfill: async () => void (await cli('CONFIG', 'SET', 'maxmemory', '0')),
+    fillDisk: () => setDiskFull(current.pid, true),
+    freeDisk: () => setDiskFull(current.pid, false),
     flushScripts: async () => void (await cli('SCRIPT', 'FLUSH', 'SYNC')),
     commandCount: async () => readCounts(await cli('INFO', 'commandstats')),
     monitor: () => openMonitor(port),
