@@ -17,7 +17,18 @@ function reportAfter(minutes: number, { image = 'soak.svg', ledger = createLedge
   const samples = Array.from({ length: minutes }, (_, at) => sampleAt(at * minute));
   const base = sampleAt(0);
   const times = { minutes, begun: new Date(0), talkedMs: minutes * minute, totalMs: (minutes + 3) * minute };
-  const run = { seed: 1, load: 1, ...times, rounds: [], hasSentinel: false, base, end: base, lines: new Map() };
+  const run = {
+    seed: 1,
+    load: 1,
+    ...times,
+    rounds: [],
+    hasSentinel: false,
+    clients: 12,
+    gaps: 1,
+    base,
+    end: base,
+    lines: new Map(),
+  };
   return reportOf({ ...run, ledger, bounds: boundsOf(samples) }, image);
 }
 

@@ -71,6 +71,8 @@ export interface Told {
   readonly minutes: number;
   readonly begun: Date;
   readonly hasSentinel: boolean;
+  readonly clients: number;
+  readonly gaps: number;
   /** So long clients were at work; what came then, until `totalMs`, were the checks of what is left. */
   readonly talkedMs: number;
   readonly totalMs: number;
@@ -146,7 +148,7 @@ export function reportOf(told: Told, image: string): string {
     `The soak test ran three gateways behind a load balancer without stickiness. The three gateways shared one Redis${told.hasSentinel ? ', with a replica and a sentinel' : ''}, reached each other over TLS, and a fourth gateway was their remote server.`,
     `The run had ${minutesText(told.talkedMs)} of mixed traffic with random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks. It started on ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
     `The leases were ${leaseMs / 1_000} s long. All time limits of the checks include ${loadMs / 1_000} s for other load on the machine.`,
-    `To repeat the run: \`node test/run.mjs soak --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
+    `To repeat the run: \`node test/run.mjs soak --minutes ${told.minutes} --seed ${told.seed} --load ${told.load} --clients ${told.clients} --gaps ${told.gaps} --redis ${told.hasSentinel ? 'sentinel' : 'single'}\`.`,
     '',
     ledger.failures.length === 0
       ? '**The run found no errors.** Every transcript was in order, without gaps or duplicates. Every accepted call got exactly one answer. Each error that a client got has its cause in a fault of the table below. No process, session or connection was left behind.'

@@ -20,7 +20,7 @@ import { startStage } from './stage.ts';
 import { startTalkers } from './talkers.ts';
 
 const options = optionsOfRun();
-const { minutes, seed, load, clients, write, folder: givenFolder, end: endFile } = options;
+const { minutes, seed, load, clients, gaps, write, folder: givenFolder, end: endFile } = options;
 const isToEnd = () => endFile !== undefined && existsSync(endFile);
 const beatMs = 2_500;
 const beatsPerSample = 4;
@@ -77,7 +77,7 @@ test.skipIf(options.isPlanOnly)(
       const { samples: taken } = sampler;
       const totalMs = performance.now() - startedAt;
       const { hasSentinel } = plan;
-      const run = { seed, load, minutes, begun, hasSentinel, totalMs, talkedMs: talkedMs ?? totalMs };
+      const run = { seed, load, minutes, begun, hasSentinel, clients, gaps, totalMs, talkedMs: talkedMs ?? totalMs };
       const told = { ...run, ledger, rounds, base, end, bounds: boundsOf(taken) };
       const chart = chartOf(taken);
       await writeFile(join(folder, 'samples.json'), JSON.stringify(taken, mapsAsObjects));
