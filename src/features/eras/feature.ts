@@ -8,7 +8,7 @@ import { serveEras } from './serve-eras.ts';
 export const eras: ErasFeature = {
   connect(options) {
     const states = new RequestStates(options.keys);
-    const changes = new ChangeThrottle(options.store.changes, options.onFailed);
+    const changes = new ChangeThrottle(options.store.changes, options.onFailed, anyChange);
     return {
       noteGroupChange: (topic, text = anyChange) => changes.notify(topic, text),
       serve: (server) => serveEras(options, states, server),

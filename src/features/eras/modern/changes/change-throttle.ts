@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+import { retryWhileUnavailable } from '../../../../core/store/retry-unavailable.ts';
 import type { Changes } from '../../../../core/store/shared/changes.ts';
+import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
+import { detach } from '../../../../core/util/boundary.ts';
 
 /** How long announcements of one change are counted (P8). */
 const windowMs = 1_000;
@@ -35,17 +38,22 @@ export class ChangeThrottle {
   readonly #changes: Changes;
   readonly #onFailed: (cause: unknown) => void;
   readonly #recent = new Map<string, Announcement>();
+  readonly #loss: Buffer | undefined;
+  /** The topics of changes that could not be announced. There are no more of them than groups with subscribers. */
+  readonly #unannounced = new Set<string>();
+  readonly #closing = new AbortController();
   /** The announcements that the entries of the table count. */
   #count = 0;
   #isClosed = false;
 
   /**
-   * @param onFailed called when a change could not be announced. The store notifies its listeners of the loss when it
-   *   is back.
+   * @param onFailed called when a change could not be announced
+   * @param loss announced in place of such a change as soon as the store is back; absent if `onFailed` does that
    */
-  constructor(changes: Changes, onFailed: (cause: unknown) => void) {
+  constructor(changes: Changes, onFailed: (cause: unknown) => void, loss?: Buffer) {
     this.#changes = changes;
     this.#onFailed = onFailed;
+    this.#loss = loss;
   }
 
   notify(topic: string, text: Buffer): void {
@@ -60,6 +68,7 @@ export class ChangeThrottle {
   /** Drops the repeats that are still due and announces nothing from now on. Call it before the store is closed. */
   close(): void {
     this.#isClosed = true;
+    this.#closing.abort();
     for (const { timer } of this.#recent.values()) clearTimeout(timer);
     this.#recent.clear();
   }
@@ -84,6 +93,25 @@ export class ChangeThrottle {
   #announce(announcement: Announcement, topic: string, text: Buffer): void {
     announcement.count += 1;
     this.#count += 1;
-    this.#changes.publish(topic, text).catch(this.#onFailed);
+    this.#changes.publish(topic, text).catch((cause: unknown) => {
+      this.#onFailed(cause);
+      this.#announceLoss(topic);
+    });
   }
+
+  /** Nobody else knows of a change that the store did not take: what it has is complete in itself. */
+  #announceLoss(topic: string): void {
+    const loss = this.#loss;
+    if (loss === undefined || this.#unannounced.has(topic)) return;
+    this.#unannounced.add(topic);
+    const announced = retryWhileUnavailable(() => this.#changes.publish(topic, loss), this.#closing.signal)
+      .catch(ignoreUnavailable)
+      .finally(() => this.#unannounced.delete(topic));
+    detach('session', announced);
+  }
+}
+
+/** The exchange ends while the store is away. */
+function ignoreUnavailable(cause: unknown): void {
+  if (!(cause instanceof StoreUnavailable)) throw cause;
 }

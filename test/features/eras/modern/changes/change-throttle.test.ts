@@ -5,7 +5,7 @@ import { ChangeThrottle } from '../../../../../src/features/eras/modern/changes/
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function createTeller() {
+function createTeller(loss?: Buffer) {
   const told: string[] = [];
   const failed: unknown[] = [];
   const how = { isAway: false };
@@ -16,7 +16,7 @@ function createTeller() {
     },
     subscribe: () => Promise.reject(new Error('unused')),
   };
-  const teller = new ChangeThrottle(changes, (cause) => failed.push(cause));
+  const teller = new ChangeThrottle(changes, (cause) => failed.push(cause), loss);
   return { teller, told, failed, how, tell: (topic: string, text: string) => teller.notify(topic, Buffer.from(text)) };
 }
 
@@ -67,6 +67,18 @@ describe('changes of servers', () => {
     tell('a', 'tools');
     expect(failed).toHaveLength(1);
     expect(told).toEqual(['a tools']);
+  });
+
+  it('[P7] that cannot be told are told as a loss once the store is back, once for each topic', async () => {
+    vi.useRealTimers(); // the pauses are those of node:timers/promises
+    const { teller, told, failed, how, tell } = createTeller(Buffer.from('anything'));
+    how.isAway = true;
+    for (const topic of ['a', 'b']) for (let n = 0; n < 3; n++) tell(topic, `resource ${n}`);
+    await vi.waitFor(() => expect(failed).toHaveLength(6));
+    expect(told).toEqual([]);
+    how.isAway = false;
+    await vi.waitFor(() => expect(told.sort()).toEqual(['a anything', 'b anything']), { timeout: 10_000 });
+    teller.close();
   });
 
   it('[C-18] are told no more, and keep no timer, once the teller is closed', () => {
