@@ -99,6 +99,16 @@ it('knows that a sentinel may lose what Redis has confirmed', async () => {
   expect([ledger, withSentinel].map((each) => each.mayHaveLostData(0))).toEqual([false, true]);
 });
 
+it('notes a failover that nobody has planned, and no other', async () => {
+  const { ledger, pass } = createFixture();
+  await ledger.during('redis failover', 'planned', async () => pass(1_000));
+  ledger.noteFailover(performance.now() - 500);
+  expect(ledger.faults).toHaveLength(1);
+  pass(noticedMs + loadMs + 2_000);
+  ledger.noteFailover(performance.now() - 500);
+  expect(ledger.faults.map(({ kind }) => kind)).toEqual(['redis failover', 'redis failover behind']);
+});
+
 it('fits a line', () => {
   const points = [0, 1, 2, 3, 4].map((minute) => [minute * 60_000, 10 + 2 * minute] as const);
   expect(slopeOf(points)).toEqual({ perHour: 120, mean: 14, points: 5 });

@@ -126,6 +126,8 @@ export interface Ledger {
   during<T>(kind: FaultKind, what: string, run: () => Promise<T>, frozen?: number): Promise<T>;
   /** Notes that the machine, or one process, stood still for this time, which was measured. */
   noteBusy(what: string, since: number, until?: number): void;
+  /** Notes that the sentinel chose another master by itself: the former one was late, on a busy machine or by a fault. */
+  noteFailover(since: number): void;
   note(deed: Deed): void;
   fail(what: string): void;
   /** Judges what is old enough that later faults have nothing to do with it; or, at the end, everything. */
@@ -216,6 +218,12 @@ export function createLedger({ hasSentinel = false } = {}): Ledger {
       // One time that the machine is busy is seen by several probes.
       if (last !== undefined && since - last.endedAt < noticedMs) last.endedAt = Math.max(last.endedAt, until);
       else faults.push({ kind: busy, what: `${busy}: ${what}`, beganAt: since, endedAt: until });
+    },
+    noteFailover(since) {
+      const planned = nearOf(since, performance.now()).some(({ kind }) => kind.startsWith('redis failover'));
+      if (planned) return;
+      const what = 'the sentinel chose the replica by itself';
+      faults.push({ kind: 'redis failover behind', what, beganAt: since, endedAt: performance.now() });
     },
     note: (deed) => void pending.push(deed),
     judge(all = false) {

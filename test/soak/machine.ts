@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RedisSentinel } from '../support/redis-sentinel.ts';
 import type { FaultKind, Ledger } from './ledger.ts';
-import { lateMs, type Stage } from './stage.ts';
+import { lateMs, masterLostMs, type Stage } from './stage.ts';
 
 const everyMs = 100;
 
@@ -82,7 +83,18 @@ export function watchMachine(stage: Stage, ledger: Ledger): { stop(): Promise<vo
     }
     await readAll();
   };
+  const watchMaster = async ({ master }: RedisSentinel): Promise<void> => {
+    let known = await master();
+    for (let seenAt = performance.now(); !stopped.signal.aborted; await pause()) {
+      const now = await master().catch(() => known);
+      // What the former master took since may be lost.
+      if (now !== known) ledger.noteFailover(seenAt - masterLostMs);
+      known = now;
+      seenAt = performance.now();
+    }
+  };
   const running = [
+    ...(stage.sentinel === undefined ? [] : [watchMaster(stage.sentinel)]),
     watch('a timer', [], () => delay(1)),
     watch('Redis', ofRedis, () => stage.cluster.redis.command('PING')),
     watchGateways(),

@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { modernRevision } from '../support/modern-client.ts';
+import { deliverOneByOne } from '../support/one-by-one.ts';
 import { transportsV1 } from '../support/sdk-transports.ts';
 import { outcomeOfError, type Talker } from './talker.ts';
 
@@ -63,7 +64,9 @@ export const oldSdk: Talker = {
     // Only a broken stream has no message from the gateway. What a POST is told comes as the error of its call.
     client.onerror = ({ message }) => /SSE error/.test(message) && lose();
     const opened = await deed('open', 2_000, async () => {
-      await client.connect(transportsV1.sse(stage.urlOf('stdio')) as Parameters<typeof client.connect>[0]);
+      const transport = transportsV1.sse(stage.urlOf('stdio'));
+      deliverOneByOne(transport);
+      await client.connect(transport as Parameters<typeof client.connect>[0]);
       return 'answered';
     });
     for (let n = 0; opened === 'answered' && n < 10 && !isBroken && !stopped.aborted; n++) {

@@ -37,6 +37,9 @@ const clusterArgs = [
   ...['--replay.maxAge', `${keptMs}ms`],
 ];
 
+/** The sentinel chooses the replica after so long without its master: not at each breath of a busy machine. */
+export const masterLostMs = 1_500;
+
 /** With a file on its disk, which can be full. */
 const redisArgs = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
 
@@ -105,7 +108,7 @@ export async function startStage(folder: string, { hasSentinel = false } = {}): 
   const adminPorts = [await findFreePort(), await findFreePort(), await findFreePort()];
   const lateness = join(folder, 'lateness');
   await mkdir(lateness, { recursive: true });
-  const sentinel = hasSentinel ? await startRedisSentinel(redisArgs) : undefined;
+  const sentinel = hasSentinel ? await startRedisSentinel({ args: redisArgs, downAfterMs: masterLostMs }) : undefined;
   if (sentinel !== undefined) ends.push(sentinel.stop);
   const redis = sentinel === undefined ? await startUsedRedis({ args: redisArgs }) : await masterOf(sentinel);
   ends.push(redis.stop);

@@ -26,12 +26,20 @@ export interface RedisSentinel extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** A sentinel considers a master lost after this time. */
-const downAfterMs = 500;
 const masterName = 'main';
 
+export interface SentinelOptions {
+  /** Further options of both servers. */
+  readonly args?: readonly string[];
+  /** The sentinel considers a master lost after this time. */
+  readonly downAfterMs?: number;
+}
+
 /** Starts all three and resolves when the replica follows. One started inside a test is stopped with it. */
-export async function startRedisSentinel(moreArgs: readonly string[] = []): Promise<RedisSentinel> {
+export async function startRedisSentinel({
+  args: moreArgs = [],
+  downAfterMs = 500,
+}: SentinelOptions = {}): Promise<RedisSentinel> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-sentinel-'));
   const servers: RedisServer[] = [];
   let sentinel: ChildProcess | undefined;
@@ -61,7 +69,7 @@ export async function startRedisSentinel(moreArgs: readonly string[] = []): Prom
       deadlineMs: 20_000,
     });
     const port = await findFreePort();
-    sentinel = await spawnSentinel(folder, port, master.port);
+    sentinel = await spawnSentinel(folder, port, master.port, downAfterMs);
     const ask = (...args: string[]): Promise<Reply> => sendCommand(port, args);
     await waitFor(async () => ((await ask('SENTINEL', 'REPLICAS', masterName)) as Reply[]).length === 1, {
       what: 'the sentinel to find the replica',
@@ -110,7 +118,12 @@ export async function startRedisSentinel(moreArgs: readonly string[] = []): Prom
   }
 }
 
-async function spawnSentinel(folder: string, port: number, masterPort: number): Promise<ChildProcess> {
+async function spawnSentinel(
+  folder: string,
+  port: number,
+  masterPort: number,
+  downAfterMs: number,
+): Promise<ChildProcess> {
   const file = join(folder, 'sentinel.conf'); // which the sentinel writes anew itself
   const lines = [
     ...[`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} 1`],
