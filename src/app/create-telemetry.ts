@@ -25,7 +25,7 @@ import { matchesGlob } from '../core/util/glob.ts';
 import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
 import { type Features, needed } from './features/gateway-features.ts';
-import type { AuditLog, GatewayMetrics, Otlp, ServerPlace } from './features/telemetry.ts';
+import type { AuditLog, AuditOptions, GatewayMetrics, Otlp, ServerPlace } from './features/telemetry.ts';
 import { instanceName } from './instance-name.ts';
 import type { ProcessInterceptorsOf } from './servers/run-server.ts';
 
@@ -80,9 +80,13 @@ export function createTelemetry(
     for (const { name, audit: rules } of servers) auditRules.set(name, rules);
   };
   useServers(config.servers);
-  const audit = openAudit(config, features, log, otlp, auditRules);
-  const wantsArguments = (server: string, tool: string): boolean =>
+  const showsContents = consoleHook !== undefined && config.observe.showContents;
+  const recordsArguments = (server: string, tool: string): boolean =>
     auditRules.get(server)?.arguments.some((pattern) => matchesGlob(tool, pattern)) === true;
+  const audit = openAudit(config, features, log, otlp, {
+    hiddenArguments: (server) => auditRules.get(server)?.hide ?? [],
+    recordsArguments,
+  });
   const toolNames = config.observe.toolMetrics ? names : undefined;
   const isScraped = config.listen.adminPort !== 0;
   const metrics = isScraped || otlp?.exportMetrics !== undefined ? features.metrics?.create({ toolNames }) : undefined;
@@ -114,7 +118,9 @@ export function createTelemetry(
       ? {
           emit: emitTo(callSinks),
           wantsNames: (audit ?? consoleHook ?? conventions ?? toolNames) !== undefined,
-          wantsArguments: audit && wantsArguments,
+          // The page shows the arguments of failed calls, the audit log those of chosen tools.
+          wantsArguments: showsContents ? () => true : audit && recordsArguments,
+          wantsFailedAnswers: showsContents,
         }
       : undefined;
   return {
@@ -147,7 +153,7 @@ function openAudit(
   features: Features,
   log: Log,
   otlp: Otlp | undefined,
-  rules: ReadonlyMap<string, ServerConfig['audit']>,
+  rules: Pick<AuditOptions, 'hiddenArguments' | 'recordsArguments'>,
 ): AuditLog | undefined {
   const { audit: target, otlpLogs } = config.observe;
   const send = sendsAudit(otlpLogs) ? otlp?.writeAudit : undefined;
@@ -160,7 +166,7 @@ function openAudit(
     target,
     send,
     isChained: config.observe.auditChain,
-    hiddenArguments: (server) => rules.get(server)?.hide ?? [],
+    ...rules,
     instance: instanceName,
     logger: log.app,
   });

@@ -399,6 +399,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   const configuration = createReloader({ source, started: config, replace, log, emit });
   const { admin, page } = await openOperatorPort({
+    environment,
     config,
     features,
     certificate,

@@ -98,7 +98,7 @@ async function auditLinesOf(event: GatewayEvent): Promise<string[]> {
   const target = join(folder, `${++audits}`);
   const audit = createAudit({
     ...{ target, instance: 'i', logger: pino({ level: 'silent' }) },
-    ...{ isChained: false, hiddenArguments: () => [] },
+    ...{ isChained: false, hiddenArguments: () => [], recordsArguments: () => true },
   });
   audit.receive(event);
   await audit.close();

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { createAuditFile } from '../support/audit-lines.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Runs `mcp-gangway audit verify`. */
@@ -114,10 +115,13 @@ test('audit verify needs files, and says which one it cannot read', async () => 
   expect(await verify('/no/such/file')).toMatchObject({ code: 1, text: expect.stringContaining('/no/such/file') });
 });
 
-test('[P12] arguments are in the audit log only for the tools that an option names, without hidden values, and bounded', async () => {
+test.each([
+  ['', []],
+  [', although the status page shows those of all failed calls', ['--observe.showContents']],
+])('[P12] arguments are in the audit log only for the tools that an option names, without hidden values, and bounded%s', async (_, more) => {
   const audit = createAuditFile();
-  const args = [...audit.args, '--defaults.audit.arguments', 'ec*', '--defaults.audit.hide', 'pass*'];
-  const gateway = await startGateway({ args, command: everythingFixture });
+  const args = [...audit.args, '--defaults.audit.arguments', 'ec*', '--defaults.audit.hide', 'pass*', ...more];
+  const gateway = await startGateway({ args, command: everythingFixture, adminPort: await findFreePort() });
   const session = await initialize(gateway.url);
   await session.callTool('echo', { text: 'seen', password: 'canary-hidden', deep: [{ passphrase: 1, 'pass/2': 2 }] });
   await session.callTool('slow', { ms: 1, password: 'canary-other' });

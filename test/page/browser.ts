@@ -106,3 +106,14 @@ export async function logIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Continue' }).click();
 }
+
+/** Waits for the playground, which connects by itself with a session, and connects it with another revision. */
+export async function connectPlayground(page: Page, revision = 'legacy'): Promise<void> {
+  const status = page.getByText(/^Connected to /);
+  await status.waitFor();
+  if ((await page.getByLabel('Revision').inputValue()) === revision) return;
+  await page.getByLabel('Revision').selectOption(revision);
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByRole('button', { name: 'Disconnect' }).waitFor();
+  await status.waitFor();
+}

@@ -69,7 +69,6 @@ type Use = (page: Page) => Promise<void>;
 const call =
   (tool: string, outcome: Use): Use =>
   async (page) => {
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: tool, exact: true }).click();
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await outcome(page);
@@ -94,7 +93,6 @@ const calmViews: Readonly<Record<string, readonly [view: string, use: Use]>> = {
   'a cut stream': [
     'playground',
     async (page) => {
-      await page.getByRole('button', { name: 'Connect', exact: true }).click();
       await page.getByRole('button', { name: 'progress', exact: true }).click();
       await page.getByLabel('count').fill('12');
       await page.getByLabel('gapMs').fill('500');

@@ -148,7 +148,6 @@ describe('the overview', () => {
     writeFileSync(join(folder, 'gangway.json'), JSON.stringify({ mcpServers }));
     const { admin, gateway } = await startWatched({ command: [], args: ['--config', join(folder, 'gangway.json')] });
     const page = await openPage(admin, 'playground/away', { expected: '502 (Bad Gateway)' });
-    await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByText(`away: ${new URL(url).origin} refused the connection`).waitFor();
     await page.evaluate('location.hash = "overview"');
     const server = page.getByRole('article', { name: 'away' });
@@ -247,7 +246,7 @@ test('a search says what it finds while a person types, and does not stay when i
   await find.fill('no such session');
   await page.getByText('0 found: press Enter to list them').waitFor();
   await find.press('Enter');
-  await page.getByText('No session matches. Change the search text.').waitFor();
+  await page.getByText('No session matches. Change the search or the other choices.').waitFor();
   expect(await page.evaluate('location.hash')).toBe('#sessions/no%20such%20session');
   await page.getByRole('navigation').getByRole('link', { name: 'Sessions' }).click();
   await page.getByText('2 sessions on this instance').waitFor();
@@ -357,7 +356,6 @@ describe('the playground', () => {
   test('calls a tool, is cut off, and resumes without a loss', async () => {
     const { admin, gateway } = await startWatched({ args: ['--sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground');
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
     await page.getByRole('button', { name: 'progress', exact: true }).click();
     await page.getByLabel('count').fill('12');
@@ -382,7 +380,6 @@ describe('the playground', () => {
   test('answers what the server asks, from a form made of its schema', async () => {
     const { admin } = await shared();
     const page = await openPage(admin, 'playground');
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'test_elicitation_sep1034_defaults' }).click();
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('heading', { name: 'The server requests input' }).waitFor();
@@ -407,7 +404,6 @@ describe('the playground', () => {
   test('says what is wrong with an argument, and shows the error of a tool', async () => {
     const { admin } = await shared();
     const page = await openPage(admin, 'playground');
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'ask_client' }).click();
     await page.getByLabel('params').fill('{');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
@@ -421,7 +417,6 @@ describe('the playground', () => {
   test('is let in with the key of the page or of a user, and not with a wrong one', async () => {
     const { admin, key, operatorKey } = await startWithKeys();
     const page = await openPage(admin, 'playground', { expected: '401 (Unauthorized)', key: operatorKey });
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
     await page.getByLabel('Token or API key').fill('no-such-key');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
@@ -433,9 +428,9 @@ describe('the playground', () => {
 
   test('is logged as any client is, and by where it is', async () => {
     const { admin, gateway } = await startWatched({ args: ['--log-level', 'info,http=debug'] });
-    const page = await openPage(admin, 'playground');
+    const page = await openPage(admin);
     const answered = page.waitForResponse((response) => response.status() === 202);
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.evaluate("location.hash = 'playground'");
     await page.getByText(/^Connected to /).waitFor();
     const requestId = (await answered).headers()['x-request-id'];
     expect(gateway.logs().find((line) => line['requestId'] === requestId)).toMatchObject({
@@ -450,8 +445,6 @@ describe('the playground', () => {
   test('hears what the server says beside its answers, and that its session is over', async () => {
     const { admin } = await startWatched({ args: ['--sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground', { expected: '404 (Not Found)' });
-    await page.getByText('Press Connect').waitFor();
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
     await page.getByRole('button', { name: 'later', exact: true }).click();
     await page.getByLabel('notification').fill('{"method":"notifications/tools/list_changed"}');
@@ -470,7 +463,6 @@ describe('the playground', () => {
     const { admin, gateway } = await startWatched({ args: ['--sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground');
     const other = await initialize(gateway.url);
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
     await page.context().close();
     const ended = () => gateway.logs().filter(({ msg }) => msg === 'session ended');
@@ -482,7 +474,6 @@ describe('the playground', () => {
   test('speaks to a server of the modern era as well', async () => {
     const { admin } = await startWatched({ command: modernFixture });
     const page = await openPage(admin, 'playground');
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
     await page.getByRole('button', { name: 'echo', exact: true }).click();
     await page.getByLabel('text').fill('over there');
@@ -517,9 +508,10 @@ describe('the page', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Playground' }).waitFor();
     expect(await page.evaluate('document.activeElement.id')).toBe('playground-title');
-    await page.getByRole('button', { name: 'Connect', exact: true }).focus();
-    await page.keyboard.press('Enter');
     await page.getByText(/^Connected to /).waitFor();
+    await page.getByRole('button', { name: 'Disconnect' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Disconnected.').waitFor();
   });
 
   test.each([
@@ -528,7 +520,6 @@ describe('the page', () => {
   ])('shows what has the focus in the playground, and not under the header, at $width', async (viewport) => {
     const { admin } = await shared();
     const page = await openPage(admin, 'playground', { viewport });
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('heading', { name: 'The server requests input' }).waitFor();
@@ -584,7 +575,6 @@ describe('the page', () => {
     const script = '<img src=x onerror="document.title=1">';
     const { admin } = await startWatched({ command: [...everythingFixture, script] });
     const page = await openPage(admin, 'playground');
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'echo', exact: true }).click();
     await page.getByLabel('text').fill(script);
     await page.getByRole('button', { name: 'Call', exact: true }).click();

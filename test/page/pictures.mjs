@@ -114,7 +114,6 @@ try {
   });
   await delay(Number(process.env.WARM_MS ?? 60_000));
   await picture('playground-desktop-dark', 'playground', { ...desk, colorScheme: 'dark' }, async (page) => {
-    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'progress', exact: true }).click();
     await page.getByLabel('count').fill('9');
     await page.getByLabel('gapMs').fill('600');

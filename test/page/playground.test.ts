@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../support/gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
+import { closeBrowser, connectPlayground, openPage, startWatched, type WatchedGateway } from './browser.ts';
 
 /** The operations of the playground, against a server with tools, prompts and resources. */
 
@@ -23,9 +23,7 @@ async function openPlayground(
   admin = watched.admin,
 ): Promise<Page> {
   const page = await openPage(admin, 'playground', options);
-  await page.getByLabel('Revision').selectOption(revision);
-  await page.getByRole('button', { name: 'Connect', exact: true }).click();
-  await page.getByText(/^Connected to /).waitFor();
+  await connectPlayground(page, revision);
   return page;
 }
 
@@ -33,8 +31,7 @@ async function openPlayground(
 async function openScene(revision = 'legacy'): Promise<Page> {
   const { admin } = await startWatched({ command: [process.execPath, `${root}test/page/scene-server.mjs`] });
   const page = await openPage(admin, 'playground');
-  await page.getByLabel('Revision').selectOption(revision);
-  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await connectPlayground(page, revision);
   await page.getByText(/^Connected to scene-healthy 1\.0\.0/).waitFor();
   return page;
 }

@@ -66,6 +66,16 @@ export interface EndedCall {
   readonly waitedMs: number;
   /** True if the answer is a task that the gateway made of the call, which goes on. */
   readonly isTask?: boolean;
+  /** The arguments of a tool, if the page may show contents. */
+  readonly args?: CallArguments | undefined;
+  /** The answer of the server to a failed call, if the page may show contents. */
+  readonly answer?: Uint8Array | undefined;
+}
+
+/** The arguments of a tool: JSON, or only its length if it is too long to keep. */
+export interface CallArguments {
+  readonly bytes: number;
+  readonly text: Uint8Array | undefined;
 }
 
 /** A session has failed one of its calls. */
@@ -76,6 +86,10 @@ export interface FailedCall {
   readonly reason: string;
   /** True if the end of the call is reported without its session. */
   readonly isWholeAnswer: boolean;
+  /** The tool or prompt. */
+  readonly name: string | undefined;
+  readonly args?: CallArguments | undefined;
+  readonly durationMs: number;
 }
 
 /** Why a sender was refused: `unknown key`, and what was seen instead. It contains no secret. */
@@ -202,6 +216,16 @@ export interface RunningTask {
   readonly status: string;
   /** By the system's clock, in milliseconds. */
   readonly createdAt: number;
+}
+
+/** What a check of a server has found: sentences, each with the lines that belong to it. The last one is the summary. */
+export interface ServerCheck {
+  readonly isFine: boolean;
+  readonly results: readonly {
+    readonly kind: 'ok' | 'fail' | 'note' | 'summary';
+    readonly text: string;
+    readonly details: readonly string[];
+  }[];
 }
 
 /** The memory of one process. `group` is the process that the gateway has started. */

@@ -10,6 +10,7 @@ export {
   type MessageListener,
   type MessageSource,
   type PassedMessage,
+  type ServerCheck,
   type SessionState,
 } from './host.ts';
 export { OperatorActions } from './operator-actions.ts';
@@ -20,6 +21,7 @@ export { type History, type HistoryRange, historyRanges } from './record/calls/h
 export { ConsoleRecord } from './record/console-record.ts';
 export { redactContent, redactStart } from './record/redacted-content.ts';
 export { OtherSessions } from './sessions/other-sessions.ts';
+export { isSessionOrder } from './sessions/session-list.ts';
 export { KnownInstances } from './snapshot/known-instances.ts';
 export { ProcessMemory } from './snapshot/process-memory.ts';
 export { SharedTopic } from './snapshot/shared-topic.ts';

@@ -1,3 +1,5 @@
+import type { ConsoleHost, ServerCheck } from './host.ts';
+
 /** Where actions are logged. */
 export interface ActionLog {
   warn(details: object, message: string): void;
@@ -5,6 +7,7 @@ export interface ActionLog {
 
 /** The operations behind the actions. */
 export interface OperatorActionsOptions {
+  readonly host: Pick<ConsoleHost, 'redact'>;
   readonly logger: ActionLog;
   /** Ends a session, by its short name. Returns false if there is none. */
   endSession(server: string, session: string): boolean;
@@ -12,6 +15,8 @@ export interface OperatorActionsOptions {
   cancelTask(task: string): boolean;
   /** Restarts all backends of a server. Returns their number; undefined if there is no such server. */
   restartServer(server: string): number | undefined;
+  /** Checks a server. Undefined if there is no such server. */
+  checkServer(server: string): Promise<ServerCheck | undefined>;
   /** Drains and ends this instance (P9). */
   drain(): void;
 }
@@ -20,18 +25,25 @@ export interface OperatorActionsOptions {
 export interface ActionOutcome {
   readonly isDone: boolean;
   readonly message: string;
+  /** What a check has found. */
+  readonly check?: ServerCheck;
 }
+
+/** The number of checks at once (P8): each starts a process. */
+const maxChecks = 4;
 
 /** Runs the actions of the page, by name. Every action that succeeds is logged as an action on the status page. */
 export class OperatorActions {
   readonly #options: OperatorActionsOptions;
+  /** The checks that run, by server: who asks for one that runs gets its result. */
+  readonly #checks = new Map<string, Promise<ServerCheck | undefined>>();
   #isDraining = false;
 
   constructor(options: OperatorActionsOptions) {
     this.#options = options;
   }
 
-  run(name: string, parameters: Readonly<Record<string, unknown>>): ActionOutcome {
+  run(name: string, parameters: Readonly<Record<string, unknown>>): ActionOutcome | Promise<ActionOutcome> {
     const { logger, endSession, cancelTask, restartServer, drain } = this.#options;
     const { server, session, task } = parameters;
     const succeed = (message: string): ActionOutcome => {
@@ -61,6 +73,14 @@ export class OperatorActions {
             : `Restarting processes of ${server}: ${count}.`,
         );
       }
+      case 'check-server':
+        if (typeof server !== 'string') return invalidRequest;
+        if (this.#checks.size >= maxChecks && !this.#checks.has(server))
+          return { isDone: false, message: 'Other checks are under way. Try again when they have ended.' };
+        return this.#check(server).then((check) => {
+          if (check === undefined) return { isDone: false, message: 'The server does not exist.' };
+          return { ...succeed(`${server} was checked.`), check };
+        });
       case 'drain':
         if (this.#isDraining) return { isDone: true, message: 'This instance is already draining.' };
         this.#isDraining = true;
@@ -69,6 +89,20 @@ export class OperatorActions {
       default:
         return { isDone: false, message: 'The action does not exist.' };
     }
+  }
+
+  /** Checks a server. What it wrote is shown without likely credentials. */
+  async #check(server: string): Promise<ServerCheck | undefined> {
+    const { host, checkServer } = this.#options;
+    const running = this.#checks.get(server) ?? checkServer(server).finally(() => this.#checks.delete(server));
+    this.#checks.set(server, running);
+    const found = await running;
+    const results = found?.results.map(({ kind, text, details }) => ({
+      kind,
+      text: host.redact(text),
+      details: details.map((line) => host.redact(line)),
+    }));
+    return found && results && { isFine: found.isFine, results };
   }
 }
 

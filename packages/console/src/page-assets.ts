@@ -43,7 +43,7 @@ const common = {
 };
 
 /** The files of the plotting library that the page uses, by the name under which the page requests them. */
-const libraryFiles = { 'uplot.js': 'uplot/dist/uPlot.esm.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
+const libraryFiles = { 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
 
 /**
  * Reads the files of the page, by name. They are beside this module in the sources and in the build, and in the

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { BackendOwner, ConsoleHost, MessageSource, PassedMessage } from './host.ts';
+import type { FailedCalls } from './record/incidents/failed-calls.ts';
 import type { RecentEvents } from './record/recent-events.ts';
 import type { SessionQuery } from './sessions/session-list.ts';
 import type { SessionView } from './sessions/session-view.ts';
@@ -16,6 +17,7 @@ export interface PageSubscriptionsOptions {
   readonly host: Pick<ConsoleHost, 'contain'>;
   readonly tap: MessageSource;
   readonly events: RecentEvents;
+  readonly failedCalls: FailedCalls;
   snapshot(query: SessionQuery): Snapshot;
   /** Returns a session that a page watches; undefined if it is not on this instance. */
   session(watched: BackendOwner): SessionView | undefined;
@@ -44,6 +46,7 @@ class OpenPage {
   readonly #outgoing: ServerResponse;
   readonly #unwatch: (() => void) | undefined;
   #lastEventNumber = 0;
+  #lastFailedCall = 0;
   #messages: PassedMessage[] = [];
   #skipped = 0;
 
@@ -81,8 +84,13 @@ class OpenPage {
     this.send('watched', { ...watched, found, instance: found === undefined ? instanceOf?.(watched) : undefined });
   }
 
-  flush(events: RecentEvents): void {
+  flush({ events, failedCalls }: Pick<PageSubscriptionsOptions, 'events' | 'failedCalls'>): void {
     if (this.isBehind) return;
+    const newCalls = failedCalls.after(this.#lastFailedCall);
+    if (newCalls.length > 0) {
+      this.#lastFailedCall = (newCalls.at(-1) as { number: number }).number;
+      this.send('failed', newCalls);
+    }
     const newEvents = events.after(this.#lastEventNumber);
     if (newEvents.length > 0) {
       this.#lastEventNumber = (newEvents.at(-1) as { number: number }).number;
@@ -134,7 +142,7 @@ export class PageSubscriptions {
       this.#timer = undefined;
     });
     page.sendSnapshot(this.#options.snapshot(subscription), this.#options);
-    page.flush(this.#options.events);
+    page.flush(this.#options);
     this.#timer ??= setInterval(() => this.#options.host.contain(() => this.#flush()), flushMs).unref();
   }
 
@@ -146,15 +154,14 @@ export class PageSubscriptions {
 
   #flush(): void {
     this.#flushes += 1;
-    const { events } = this.#options;
-    for (const page of this.#pages) this.#contain(page, () => page.flush(events));
+    for (const page of this.#pages) this.#contain(page, () => page.flush(this.#options));
     if (this.#flushes % flushesPerSnapshot !== 0) return;
     const snapshotsByQuery = new Map<string, Snapshot>();
     for (const page of this.#pages) {
       if (page.isBehind) continue;
       this.#contain(page, () => {
-        const { page: number, search, isEverywhere } = page.subscription;
-        const query = `${number} ${isEverywhere} ${search}`;
+        const { page: number, search, isEverywhere, order, isFailedOnly, of } = page.subscription;
+        const query = JSON.stringify([number, isEverywhere, order, isFailedOnly, of, search]);
         const snapshot = snapshotsByQuery.get(query) ?? this.#options.snapshot(page.subscription);
         snapshotsByQuery.set(query, snapshot);
         page.sendSnapshot(snapshot, this.#options);

@@ -35,7 +35,7 @@ test('a call that its session has failed counts once, whoever reports its end', 
   const name = { server: 'files', session: 'abcd1234' };
   const failed = (isWholeAnswer: boolean): FailedCall => ({
     ...{ type: 'session-call-failed', origin: { ...name, principal: undefined }, method: 'tools/call' },
-    ...{ reason: 'outcome_unknown', id: 7, isWholeAnswer },
+    ...{ reason: 'outcome_unknown', id: 7, isWholeAnswer, name: undefined, durationMs: 1 },
   });
   failures.countFault(failed(true));
   expect(failures.of(name)).toMatchObject({ count: 1, last: 'tools/call: the gateway answered with outcome_unknown' });

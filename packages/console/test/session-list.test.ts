@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { SessionState } from '../src/host.ts';
 import type { ReportedSessions } from '../src/sessions/other-sessions.ts';
-import { showSessions } from '../src/sessions/session-list.ts';
-import { findSessions, showSession } from '../src/sessions/session-view.ts';
+import { isSessionOrder, type SessionQuery, showSessions } from '../src/sessions/session-list.ts';
+import { findSessions, type RecordOf, showSession } from '../src/sessions/session-view.ts';
 
 const nothing = () => ({ messages: 0, totalCalls: 0, pid: undefined, failures: undefined });
 
@@ -16,8 +16,22 @@ function createSession(number: number, client = '', subject = ''): SessionState 
   };
 }
 
-const find = (all: readonly SessionState[], search = '', page = 0, reports: readonly ReportedSessions[] = []) =>
-  showSessions({ total: all.length, found: findSessions(all, search, 'here:1') }, reports, page, nothing);
+const find = (
+  all: readonly SessionState[],
+  search = '',
+  page = 0,
+  reports: readonly ReportedSessions[] = [],
+  {
+    recordOf = nothing,
+    ...choice
+  }: Omit<SessionQuery, 'search' | 'page' | 'isEverywhere'> & { recordOf?: RecordOf } = {},
+) =>
+  showSessions(
+    { total: all.length, found: findSessions(all, search, 'here:1') },
+    reports,
+    { page, ...choice },
+    recordOf,
+  );
 
 test('sessions are listed newest first, in pages, whatever is used', () => {
   const all = Array.from({ length: 120 }, (_, number) => createSession(number));
@@ -72,4 +86,27 @@ test('sessions of other instances are in the list by age, with the instance, and
   expect(others).toEqual([{ name: 'there:2', ageMs: 1_000, omitted: 118 }]);
   expect(findSessions(all, 'HERE:1', 'here:1')).toHaveLength(2);
   expect(findSessions(all, 'there', 'here:1')).toHaveLength(0);
+});
+
+test('sessions are sorted by a column, either way, and chosen by server and by failed calls', () => {
+  const all = [createSession(1, 'b'), createSession(2, 'a'), createSession(3, 'c')];
+  const failuresOf: Readonly<Record<string, number>> = { session1: 4, session3: 9 };
+  const recordOf: RecordOf = ({ session }) => {
+    const count = failuresOf[session];
+    return { ...nothing(), failures: count === undefined ? undefined : { count, last: 'x', at: count } };
+  };
+  const sorted = (order: string) =>
+    find(all, '', 0, [], { order, recordOf }).shown.map(({ session }) => Number(session.at(-1)));
+  expect(sorted('client')).toEqual([2, 1, 3]);
+  expect(sorted('-client')).toEqual([3, 1, 2]);
+  expect(sorted('failed')).toEqual([3, 1, 2]);
+  expect(sorted('age')).toEqual([1, 2, 3]);
+  const failed = find(all, '', 0, [], { isFailedOnly: true, recordOf });
+  expect([failed.found, failed.total, failed.shown.map(({ session }) => session)]).toEqual([
+    2,
+    3,
+    ['session3', 'session1'],
+  ]);
+  expect(find(all, '', 0, [], { of: 'files' }).shown.map(({ session }) => session)).toEqual(['session2']);
+  expect([isSessionOrder('-failed'), isSessionOrder('toString'), isSessionOrder('')]).toEqual([true, false, false]);
 });

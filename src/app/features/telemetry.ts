@@ -53,6 +53,8 @@ export interface AuditOptions {
   readonly isChained: boolean;
   /** Patterns of the names of arguments whose values are hidden, for the calls of a server. */
   hiddenArguments(server: string): readonly string[];
+  /** True if the arguments of this tool are recorded. Other sinks may want those of other tools. */
+  recordsArguments(server: string, tool: string): boolean;
   /** The name of this instance. */
   readonly instance: string;
   readonly logger: Logger;

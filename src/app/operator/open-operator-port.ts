@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
+import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { Authenticate } from '../../core/auth/identity.ts';
 import { createOriginRules, isLoopback } from '../../core/auth/origin-rules.ts';
 import { usageOf } from '../../core/backend/stdio/processes/process-usage.ts';
@@ -36,6 +37,7 @@ import { version } from '../version.ts';
 export interface OperatorParts {
   readonly config: GatewayConfig;
   readonly features: Features;
+  readonly environment: Environment;
   /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
   readonly logger: Logger;
@@ -174,6 +176,11 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
     openStreams: () => metrics?.sumByServer(['streams', 'webSockets']) ?? new Map(),
     usageOf,
     playground: parts.playground,
+    async check(server) {
+      const { checkServer } = await import('../commands/check/check-server.ts');
+      const servers = set.current.map((served) => served.config);
+      return checkServer(server, { ...set.config, servers }, parts.features, parts.environment);
+    },
     drain: parts.drain,
   });
 }

@@ -39,7 +39,10 @@ export interface CallArguments {
 /** Longer arguments are only counted (P8). */
 export const maxArgumentBytes = 8 * 1024;
 
-/** A call has ended. The event has no content, but for arguments that a sink wants. */
+/** How much of the answer to a failed call is kept (P8). */
+export const maxAnswerBytes = 8 * 1024;
+
+/** A call has ended. The event has no content, but for arguments and failed answers that a sink wants. */
 export interface EndedCall {
   readonly type: 'call-ended';
   readonly origin: CallOrigin;
@@ -52,6 +55,8 @@ export interface EndedCall {
   readonly name: string | undefined;
   /** The arguments of a tool, if a sink wants those of this tool. */
   readonly args?: CallArguments | undefined;
+  /** The start of the server's answer to a failed call, if a sink wants it. */
+  readonly answer?: Buffer | undefined;
   readonly outcome: CallOutcome;
   /** The time since the request arrived at the gateway, or at the instance that took the session over. */
   readonly durationMs: number;
@@ -88,6 +93,10 @@ export interface FailedCall {
   readonly id: RequestId;
   /** True if the fault is the whole answer to a POST. Its endpoint, which knows no session, then reports the end. */
   readonly isWholeAnswer: boolean;
+  /** As in `EndedCall`. */
+  readonly name: string | undefined;
+  readonly args?: CallArguments | undefined;
+  readonly durationMs: number;
 }
 
 /** An event of a client's call. Requests of the gateway itself to servers are not calls. */
@@ -105,4 +114,6 @@ export interface CallTelemetry {
   readonly wantsNames: boolean;
   /** True if a sink wants the arguments of this tool; absent if none wants any. */
   readonly wantsArguments?: ((server: string, tool: string) => boolean) | undefined;
+  /** True if a sink wants the answers to failed calls. */
+  readonly wantsFailedAnswers?: boolean;
 }

@@ -12,6 +12,7 @@ import {
   type CallOutcome,
   type CallTelemetry,
   type EndedCall,
+  maxAnswerBytes,
   maxArgumentBytes,
 } from './call-events.ts';
 
@@ -54,6 +55,7 @@ export class CallReport implements EndedCall {
   readonly args: CallArguments | undefined;
   readonly bytesIn: number;
   readonly requestId: string | undefined;
+  answer: Buffer | undefined;
   bytesOut = 0;
   outcome: CallOutcome = clientLeft;
   durationMs = 0;
@@ -137,10 +139,12 @@ export class CallReport implements EndedCall {
   answered(response: Message): void {
     const { text, isError } = response;
     const bytesOut = text.length;
-    if (!isError)
-      return this.#end(methodOf(this.method).names === 'tool' && response.reportsToolError ? toolError : ok, bytesOut);
+    const hasFailedTool = !isError && methodOf(this.method).names === 'tool' && response.reportsToolError;
+    if (!isError && !hasFailedTool) return this.#end(ok, bytesOut);
     const fault = readGatewayFault(response);
     if (fault !== undefined) return this.failed(fault.reason);
+    if (this.#telemetry.wantsFailedAnswers === true) this.answer = Buffer.from(text.subarray(0, maxAnswerBytes));
+    if (hasFailedTool) return this.#end(toolError, bytesOut);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);
   }
 
@@ -160,8 +164,19 @@ export class CallReport implements EndedCall {
    */
   failedBySession(reason: Reason, id: RequestId, isWholeAnswer: boolean): void {
     if (!isWholeAnswer) this.failed(reason);
-    const { origin, method } = this;
-    this.#telemetry.emit({ type: 'session-call-failed', origin, method, reason, id, isWholeAnswer });
+    const { origin, method, name, args } = this;
+    const durationMs = performance.now() - this.#startedAt;
+    this.#telemetry.emit({
+      type: 'session-call-failed',
+      origin,
+      method,
+      name,
+      args,
+      durationMs,
+      reason,
+      id,
+      isWholeAnswer,
+    });
   }
 
   /** The client has left. */

@@ -64,6 +64,8 @@ export interface ConsoleParts {
   usageOf(groups: ReadonlySet<number>): Promise<readonly GroupMemory[]>;
   /** Answers requests of the playground like those of clients. */
   readonly playground: Endpoint;
+  /** Checks a server as `mcp-gangway check` does; undefined if there is no such server. */
+  check(server: string): Promise<ServerCheck | undefined>;
   /** Drains and ends this instance (P9). */
   drain(): void;
 }
@@ -76,6 +78,20 @@ export interface StoreState {
   readonly directory?: string | undefined;
   /** The addresses of other instances that share the store and do not answer this one. */
   readonly unreachable?: readonly string[];
+}
+
+/** What a check of a server has found (docs/health.md). */
+export interface ServerCheck {
+  readonly isFine: boolean;
+  /** The last one is the summary. */
+  readonly results: readonly CheckedResult[];
+}
+
+/** One result of a check: a sentence, and the lines that belong to it. */
+export interface CheckedResult {
+  readonly kind: 'ok' | 'fail' | 'note' | 'summary';
+  readonly text: string;
+  readonly details: readonly string[];
 }
 
 /** A configured server that is in use. */

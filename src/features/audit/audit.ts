@@ -41,7 +41,8 @@ function withoutHidden(value: unknown, hide: readonly string[]): unknown {
  * (docs/decisions/0042). No call waits for its line; `LineFile` handles lines that cannot be written.
  * @throws an error for the operator if the file cannot be opened
  */
-export function createAudit({ target, send, isChained, hiddenArguments, instance, logger }: AuditOptions): AuditLog {
+export function createAudit(options: AuditOptions): AuditLog {
+  const { target, send, isChained, hiddenArguments, recordsArguments, instance, logger } = options;
   const stamp = (): object => ({ time: new Date().toISOString(), instance });
   const chain = isChained ? openChain(target) : undefined;
   const file =
@@ -64,8 +65,8 @@ export function createAudit({ target, send, isChained, hiddenArguments, instance
     send?.(written ?? line);
   };
   const write = (call: EndedCall, leftOut = 0): void => {
-    const { args, origin } = call;
-    const given = args && argumentFields(args, hiddenArguments(origin.server));
+    const { args, origin, name = '' } = call;
+    const given = args && recordsArguments(origin.server, name) && argumentFields(args, hiddenArguments(origin.server));
     record({ ...callFields(call), ...given, ...(leftOut > 0 && { leftOut }) });
   };
   const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);

@@ -5,6 +5,7 @@ import {
   type History,
   type HistoryRange,
   historyRanges,
+  isSessionOrder,
   type OperatorActions,
   type PageSubscription,
   type PageSubscriptions,
@@ -26,7 +27,7 @@ export interface About {
   /** True if the page shows the contents of messages. */
   readonly inspects: boolean;
   /** The pages of the documentation to which the page links. */
-  readonly docs: { readonly page: string; readonly troubleshooting: string };
+  readonly docs: { readonly page: string; readonly troubleshooting: string; readonly errors: string };
 }
 
 /** The actions that the credentials of a page allow. The page does not offer the others. */
@@ -114,8 +115,8 @@ export function addConsoleRoutes(
   const runAction: Answer = async ({ incoming, outgoing }, path) => {
     const parameters = await readParameters(incoming);
     if (parameters === undefined) return sendJson(outgoing, 400, { message: 'The body of the request is not valid.' });
-    const { isDone, message } = actions.run(path.slice(actionPath.length), parameters);
-    sendJson(outgoing, isDone ? 200 : 404, { message });
+    const { isDone, ...outcome } = await actions.run(path.slice(actionPath.length), parameters);
+    sendJson(outgoing, isDone ? 200 : 404, outcome);
   };
   const relayRequest: Answer = (context, path) => {
     if (!relay(path.slice(playPath.length), context)) context.respondWithFault('no_such_admin_path');
@@ -172,10 +173,14 @@ function readSubscription({ url, path }: HttpContext): PageSubscription {
   const session = query.get('session') ?? '';
   const watched = server === '' ? undefined : { server, ...(session !== '' && { session }) };
   const page = Number(query.get('page'));
+  const order = query.get('order') ?? '';
   return {
     search: (query.get('search') ?? '').slice(0, maxSearch),
     page: Number.isSafeInteger(page) && page > 0 ? page : 0,
     isEverywhere: query.get('everywhere') === '1',
+    order: isSessionOrder(order) ? order : undefined,
+    isFailedOnly: query.get('failed') === '1',
+    of: query.get('of') || undefined,
     watched,
   };
 }

@@ -103,6 +103,7 @@ export function createStatusPage({ inspects, record, tap, backends }: GatewayRec
     host: consoleHost,
     tap,
     events: record.events,
+    failedCalls: record.failedCalls,
     snapshot: (query) =>
       snapshots.snapshot(query, {
         instances: instances.list(),
@@ -126,7 +127,9 @@ export function createStatusPage({ inspects, record, tap, backends }: GatewayRec
     },
   });
   const actions = new OperatorActions({
+    host: consoleHost,
     logger,
+    checkServer: parts.check,
     drain() {
       record.recordDrain();
       drain();
@@ -169,7 +172,11 @@ export function createStatusPage({ inspects, record, tap, backends }: GatewayRec
     needsToken: parts.operators !== undefined,
     revisions: { legacy: shownOf(newestLegacy), modern: shownOf(newestModern) },
     inspects,
-    docs: { page: docsPage('status-page.md'), troubleshooting: docsPage('troubleshooting.md') },
+    docs: {
+      page: docsPage('status-page.md'),
+      troubleshooting: docsPage('troubleshooting.md'),
+      errors: docsPage('reference/errors.md'),
+    },
   });
   const urlAt = (adminUrl: string): string | undefined => (access === denyAll ? undefined : `${adminUrl}/`);
   return {

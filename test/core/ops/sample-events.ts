@@ -42,6 +42,8 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
       type: 'session-call-failed',
       origin: call.origin,
       method: 'tools/call',
+      name: 'echo',
+      durationMs: 12,
       reason: 'outcome_unknown',
       id: 7,
       isWholeAnswer: true,

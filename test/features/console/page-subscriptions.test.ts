@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { maxOpenPages, PageSubscriptions } from '../../../packages/console/src/page-subscriptions.ts';
+import { FailedCalls } from '../../../packages/console/src/record/incidents/failed-calls.ts';
 import { RecentEvents } from '../../../packages/console/src/record/recent-events.ts';
 import type { SessionQuery } from '../../../packages/console/src/sessions/session-list.ts';
 import type { SessionView } from '../../../packages/console/src/sessions/session-view.ts';
@@ -34,13 +35,16 @@ function createViewers() {
   const happenings = new RecentEvents(consoleHost);
   const snapshot = vi.fn((query: SessionQuery) => ({ query }) as unknown as Snapshot);
   const session = vi.fn((): SessionView | undefined => undefined);
-  const viewers = new PageSubscriptions({ host: consoleHost, tap: flow, events: happenings, snapshot, session });
+  const failedCalls = new FailedCalls(consoleHost);
+  const viewers = new PageSubscriptions({
+    ...{ host: consoleHost, tap: flow, events: happenings, failedCalls, snapshot, session },
+  });
   const open = (search = '', watched?: { server: string; session: string }) => {
     const outgoing = new FakeOutgoing();
     viewers.add(outgoing as unknown as ServerResponse, { search, page: 0, isEverywhere: false, watched });
     return outgoing;
   };
-  return { flow, happenings, snapshot, session, viewers, open };
+  return { flow, happenings, failedCalls, snapshot, session, viewers, open };
 }
 
 test('while no page is open nothing is looked at', () => {
@@ -77,6 +81,25 @@ test('a page hears what happened before it came, once, and then what happens', (
     [expect.objectContaining({ number: 1, kind: 'session_worn_out', server: 'files', session: 'abcd1234' })],
     [expect.objectContaining({ number: 2, kind: 'redis_back' })],
   ]);
+});
+
+test('a page hears the failed calls from before it came, once, and then the next ones', () => {
+  const { failedCalls, open } = createViewers();
+  const fail = (name: string) =>
+    failedCalls.add({
+      type: 'call-ended',
+      origin: { server: 'files', principal: undefined, session: 'abcd1234' },
+      ...{ method: 'tools/call', name, outcome: { kind: 'tool_error' }, durationMs: 1, serverMs: 1, waitedMs: 0 },
+    });
+  fail('read');
+  const page = open();
+  vi.advanceTimersByTime(500);
+  fail('write');
+  vi.advanceTimersByTime(250);
+  const told = page.written
+    .filter((text) => text.startsWith('event: failed'))
+    .map((text) => JSON.parse(text.split('data: ')[1] as string));
+  expect(told).toEqual([[expect.objectContaining({ name: 'read' })], [expect.objectContaining({ name: 'write' })]]);
 });
 
 test('a flood of messages reaches a page in portions, with the count of what is left out', () => {

@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/gateway.ts';
 import { initialize } from '../../support/http-client.ts';
-import { closeBrowser, openPage, startWatched, type WatchedGateway } from '../browser.ts';
+import { closeBrowser, connectPlayground, openPage, startWatched, type WatchedGateway } from '../browser.ts';
 import { firstLooks } from '../look-sizes.ts';
 
 /**
@@ -42,11 +42,6 @@ async function copied(page: Page): Promise<string> {
     .first()
     .waitFor();
   return String(await page.evaluate('navigator.clipboard.readText()'));
-}
-
-async function connect(page: Page, revision = 'legacy'): Promise<void> {
-  await page.getByLabel('Revision').selectOption(revision);
-  await pressFor(page, 'Connect', /^Connected to /);
 }
 
 describe.each(firstLooks(1))('%s', (_, look) => {
@@ -89,7 +84,7 @@ describe.each(firstLooks(1))('%s', (_, look) => {
     else await page.getByRole('link', { name: 'Sessions', exact: true }).first().click();
     const search = page.getByRole('searchbox', { name: 'Search' });
     await search.fill('no such session');
-    await page.getByText('No session matches. Change the search text.').waitFor();
+    await page.getByText('No session matches. Change the search or the other choices.').waitFor();
     await search.fill('raw-test-client');
     await page.getByRole('rowheader').getByRole('link').first().waitFor();
     // The newest session is the first one.
@@ -125,7 +120,7 @@ describe.each(firstLooks(1))('%s', (_, look) => {
 
   test('playground: tools, prompts, resources, requests of the server, either revision', async () => {
     const page = await openPage(watched.admin, 'playground', { ...look, ...clipboard });
-    await connect(page);
+    await connectPlayground(page);
     await page.getByRole('searchbox', { name: 'Find', exact: true }).fill('echo');
     await press(page, 'echo');
     await page.getByLabel('text').fill('hello');
@@ -169,7 +164,7 @@ describe.each(firstLooks(1))('%s', (_, look) => {
     await page.getByLabel('One URI for each line').fill('file:///a');
     await pressFor(page, 'Answer', '{"roots":[{"uri":"file:///a"}]}');
 
-    await connect(page, 'modern');
+    await connectPlayground(page, 'modern');
     await press(page, 'echo');
     await page.getByLabel('text').fill('without a session');
     await pressFor(page, 'Call', 'without a session');
@@ -177,7 +172,7 @@ describe.each(firstLooks(1))('%s', (_, look) => {
 
   test('playground: a link is read, a destructive tool is confirmed; settings are copied', async () => {
     const page = await openPage(scene.admin, 'playground', { ...look, ...clipboard });
-    await connect(page);
+    await connectPlayground(page);
     await press(page, 'report');
     await pressFor(page, 'Call', '4 of 5 orders are paid.');
     await pressFor(page, 'Read Report of today', 'Orders: 5. Paid: 4.');

@@ -46,7 +46,7 @@ export function confirm({ title, text, yes }) {
 async function runConfirmed(question, path, body) {
   if (!(await confirm(question))) return;
   try {
-    showToast(await postAction(path, body));
+    showToast((await postAction(path, body)).message);
   } catch (error) {
     showToast(`The action failed: ${error.message}`, true);
   }

@@ -41,14 +41,14 @@ export function request(path, { headers = {}, ...options } = {}) {
   return fetch(path, { cache: 'no-store', ...options, headers: { ...pageHeaders, ...authorization, ...headers } });
 }
 
-/** Runs an action. Resolves with its outcome as a sentence; rejects with the reason if it failed. */
+/** Runs an action. Resolves with its outcome, of which `message` is a sentence; rejects with the reason if it failed. */
 export async function postAction(path, body) {
   const response = await request(path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  const { message = response.statusText } = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(message);
-  return message;
+  const outcome = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(outcome.message ?? response.statusText);
+  return outcome;
 }

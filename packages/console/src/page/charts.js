@@ -1,5 +1,5 @@
 import { h } from './dom.js';
-import { bytes, duration, number } from './formats.js';
+import { bytes, bytesAxis, duration, durationAxis, number } from './formats.js';
 import { ranges } from './history.js';
 import { createPlot } from './plot.js';
 
@@ -29,6 +29,7 @@ export const timePlot = {
   title: 'Response time',
   series: times,
   format: duration,
+  formatAxis: durationAxis,
   increments: wholeSteps,
   leastMax: 10,
   nowLabel: 'last 2 min',
@@ -42,6 +43,7 @@ export const memoryPlot = {
   title: 'Memory',
   series: [{ key: 'memoryBytes', label: 'Memory', color: '--accent' }],
   format: bytes,
+  formatAxis: bytesAxis,
   increments: byteSteps,
   nothing: 'No processes in this time',
 };
@@ -66,6 +68,7 @@ const instancePlots = [
       { key: 'childBytes', label: 'Servers', color: '--accent' },
     ],
     format: bytes,
+    formatAxis: bytesAxis,
     increments: byteSteps,
     nothing: 'Not measured yet',
   },

@@ -1,3 +1,4 @@
+import { noteAddress } from './address.js';
 import { copyText, h, setText, showList } from './dom.js';
 import { snippetsFor } from './snippets.js';
 
@@ -21,7 +22,10 @@ export function createConnect(section, { servers, needsToken }) {
     url.value = servers.find(({ name }) => name === server.value)?.url ?? '';
     draw();
   };
-  server.addEventListener('change', choose);
+  server.addEventListener('change', () => {
+    noteAddress('connect', [server.value]);
+    choose();
+  });
   url.addEventListener('input', draw);
   section.append(
     h(
@@ -44,8 +48,8 @@ export function createConnect(section, { servers, needsToken }) {
   );
   choose();
   return {
-    /** Chooses a server by its name. */
-    choose(name) {
+    /** Shows the settings for the server that an address names. */
+    show({ parts: [name] }) {
       if (!servers.some((one) => one.name === name)) return;
       server.value = name;
       choose();

@@ -22,6 +22,9 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A link within the page. */
+const pageLink = ({ href, text, mood }) => h('a', { href, class: mood || undefined }, text);
+
 /** A link to the messages of a session. Its name is in a font in which no two letters look alike. */
 export const sessionLink = (server, session) =>
   h('a.id', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session);
@@ -30,15 +33,18 @@ export const sessionLink = (server, session) =>
 const shownParts = new WeakMap();
 
 /**
- * Shows texts and sessions, if they have changed. A session is a link.
- * @param {readonly (string | { server: string, session: string })[]} parts
+ * Shows texts, links and sessions, if they have changed. A session is a link.
+ * @param {readonly (string | { href: string, text: string, mood?: string } | { server: string, session: string })[]} parts
  */
 export function setParts(element, parts) {
   const key = JSON.stringify(parts);
   if (shownParts.get(element) === key) return;
   shownParts.set(element, key);
   element.replaceChildren(
-    ...parts.map((part) => (typeof part === 'string' ? part : sessionLink(part.server, part.session))),
+    ...parts.map((part) => {
+      if (typeof part === 'string') return part;
+      return part.href === undefined ? sessionLink(part.server, part.session) : pageLink(part);
+    }),
   );
 }
 

@@ -46,6 +46,26 @@ export function duration(ms) {
     : `${Math.floor(hours / 24)}${gap}d ${hours % 24}${gap}h`;
 }
 
+/** The units of a duration and of a size, from the smallest: what a unit is in the smallest, and its name. */
+const durationUnits = [
+  [1, 'ms'],
+  [1_000, 's'],
+  [60_000, 'min'],
+];
+const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB'].map((name, step) => [1024 ** step, name]);
+
+/** Formats the ticks of an axis in one unit: the largest in which the highest tick is at least 1. */
+const axisIn = (units) => (ticks) => {
+  const [size, name] = units.findLast(([size]) => Math.max(...ticks) >= size) ?? units[0];
+  return ticks.map((tick) => (tick === 0 ? '0' : `${short.format(tick / size)}${gap}${name}`));
+};
+
+/** Formats the ticks of an axis of durations, which have one unit. */
+export const durationAxis = axisIn(durationUnits);
+
+/** Formats the ticks of an axis of sizes, which have one unit. */
+export const bytesAxis = axisIn(byteUnits);
+
 /** Formats an age or another duration that a person reads in whole seconds. */
 export const wholeSeconds = (ms) => (ms < 1_000 ? `0${gap}s` : duration(Math.floor(ms / 1_000) * 1_000));
 

@@ -21,6 +21,11 @@ export class History {
     this.#listeners.push(listener);
   }
 
+  /** The chosen range. */
+  get range() {
+    return this.#range;
+  }
+
   /** Starts to ask, until the page is closed. */
   start() {
     document.addEventListener('visibilitychange', () => this.#poll());

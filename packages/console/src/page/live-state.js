@@ -12,7 +12,7 @@ const staleMs = 5_000;
  * front) does not listen, so that it costs nothing.
  */
 export class Live {
-  #subscription = { search: '', page: 0, everywhere: 0, session: '', server: '' };
+  #subscription = { search: '', page: 0, everywhere: 0, of: '', failed: 0, order: '', session: '', server: '' };
   #abort = new AbortController();
   #listeners = new Map();
   #onLink;
@@ -27,7 +27,7 @@ export class Live {
     this.#onLink = (state) => onLink(state, this.#heardAt);
   }
 
-  /** @param {'state' | 'happened' | 'flow' | 'watched'} type */
+  /** @param {'state' | 'happened' | 'failed' | 'flow' | 'watched'} type */
   on(type, listener) {
     this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener]);
   }
@@ -39,8 +39,8 @@ export class Live {
   }
 
   /**
-   * Changes the subscription: the search text for sessions, whether those of other instances are wanted (1 or 0), and
-   * the session whose messages are shown.
+   * Changes the subscription: which sessions are wanted and in which order, whether those of other instances are wanted
+   * (1 or 0), and the session whose messages are shown.
    */
   subscribe(changes) {
     const before = JSON.stringify(this.#subscription);

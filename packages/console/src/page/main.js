@@ -1,18 +1,25 @@
 // Page: the status page in the browser, without a build step and without dependencies.
 
 import { setAllowedActions } from './actions.js';
+import { readAddress } from './address.js';
 import { request, takeStartToken, useToken } from './api.js';
 import { createConnect } from './connect.js';
+import { aboutPage, docsLink, setDocs, troubleshootingPage } from './docs-links.js';
 import { h, setText } from './dom.js';
+import { createErrors } from './errors.js';
 import { time } from './formats.js';
 import { History } from './history.js';
+import { showKeys, startKeys } from './keys.js';
 import { Live } from './live-state.js';
 import { createOverview } from './overview.js';
 import { createPlayground } from './playground.js';
 import { createSessions } from './sessions.js';
 import { startTheme } from './theme.js';
 
-const views = ['overview', 'sessions', 'playground', 'connect'];
+const views = ['overview', 'sessions', 'errors', 'playground', 'connect'];
+
+/** The field by which a person filters what a view shows. */
+const filterOf = (view) => section(view).querySelector('input[type="search"]:not(.find-session)');
 const linkTexts = {
   live: 'Live',
   stale: 'No data for 5 s: the gateway does not respond',
@@ -76,9 +83,6 @@ async function signInAgain() {
   isSigningIn = false;
 }
 
-/** The parts of an address after the name of its view. */
-const partsOf = (hash) => hash.split('/').slice(1).map(decodeURIComponent);
-
 const section = (name) => document.getElementById(name);
 
 async function start() {
@@ -87,9 +91,10 @@ async function start() {
   const first = await readAbout();
   const about = first.message === undefined ? first : await signIn(first);
   setAllowedActions(about.allows);
-  const linkTo = (href, text) => h('a', { href, target: '_blank', rel: 'noopener' }, text);
-  const { page, troubleshooting } = about.docs;
-  document.querySelector('footer').append(linkTo(page, 'About this page'), linkTo(troubleshooting, 'Troubleshooting'));
+  setDocs(about.docs);
+  document
+    .querySelector('footer')
+    .append(docsLink(aboutPage(), 'About this page'), docsLink(troubleshootingPage(), 'Troubleshooting'));
   const link = document.getElementById('link');
   const lost = document.getElementById('lost');
   const showLoss = (isLost, heardAt) => {
@@ -110,36 +115,43 @@ async function start() {
   const history = new History();
   const overview = createOverview(section('overview'), live, history);
   const sessions = createSessions(section('sessions'), live, about);
+  const errors = createErrors(section('errors'), live, about);
   const playground = createPlayground(section('playground'), live, about);
   const connect = createConnect(section('connect'), about);
+  let shown;
+  /** Shows what the address names. The views note in it what a person chooses there. */
   const show = () => {
-    const [name, ...rest] = location.hash.slice(1).split('/').map(decodeURIComponent);
-    const view = views.includes(name) ? name : views[0];
+    const address = readAddress(location.hash);
+    const view = views.includes(address.view) ? address.view : views[0];
+    const isOther = view !== shown;
+    const isFirst = shown === undefined;
+    shown = view;
     for (const other of views) section(other).hidden = other !== view;
     for (const anchor of document.querySelectorAll('.bar nav a')) {
       if (anchor.hash === `#${view}`) anchor.setAttribute('aria-current', 'page');
       else anchor.removeAttribute('aria-current');
     }
-    sessions.setShown(view === 'sessions');
-    sessions.show(...(view === 'sessions' ? rest : []));
-    if (view === 'playground') playground.choose(rest[0]);
-    if (view === 'connect') connect.choose(rest[0]);
     document.title = `${view[0].toUpperCase()}${view.slice(1)} · mcp-gangway`;
-    return view;
+    if (isOther && !isFirst) {
+      scrollTo(0, 0);
+      document.getElementById(`${view}-title`).focus({ preventScroll: true });
+    }
+    sessions.setShown(view === 'sessions');
+    ({ overview, sessions, errors, playground, connect })[view].show(address);
   };
-  show();
   const content = document.getElementById('content');
   document.querySelector('.skip').addEventListener('click', (event) => {
     event.preventDefault(); // the fragment selects the view
     content.focus();
   });
+  // A link, the browser's own buttons and a person change the address. What the views note in it is shown already.
   addEventListener('hashchange', () => {
-    if (takeStartToken()) return; // the URL of a restarted gateway was opened in this tab
-    const view = show();
-    const isDetail = view === 'sessions' && location.hash.split('/').length > 2;
-    if (view === 'overview' && location.hash.includes('/')) overview.goTo(...partsOf(location.hash));
-    else document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();
+    // The URL of a restarted gateway was opened in this tab.
+    if (!takeStartToken()) show();
   });
+  document.getElementById('keys').addEventListener('click', showKeys);
+  startKeys({ views, filterOf: () => filterOf(shown) });
+  show();
   live.start();
   history.start();
 }

@@ -61,10 +61,8 @@ export function createOperationForm(operation, { client, url, needsToken, revisi
       cut,
       cancel,
       canSubscribe ? h('button', { type: 'button', onclick: subscribe }, 'Subscribe') : undefined,
-      input.toggle,
-      copy('Copy as curl', curlFor),
-      copy('Copy as SDK code', typescriptFor),
     ),
+    h('div.buttons.more', {}, input.toggle, copy('Copy as curl', curlFor), copy('Copy as SDK code', typescriptFor)),
     progress,
     timeline.element,
   );

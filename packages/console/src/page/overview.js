@@ -1,44 +1,19 @@
 import { createActionButton, drainInstance } from './actions.js';
+import { readAddress, writeAddress } from './address.js';
 import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { describeDrain } from './drain-text.js';
 import { createFigures, readinessTexts } from './figures.js';
 import { count, counted } from './formats.js';
+import { createHealthLine } from './health-line.js';
 import { createRecentEvents } from './recent-events.js';
-import { conditionTexts, createServerCard } from './server-card.js';
-
-/** A gateway with at most this many servers shows them opened: there is room for the plots. */
-const maxOpened = 2;
-
-/** So many servers in trouble are named beside their number. */
-const maxNamed = 3;
-
-const nameTroubled = (state, names) =>
-  state === 'down' || state === 'degraded' || state === 'slow'
-    ? ` (${[...names.slice(0, maxNamed), ...(names.length > maxNamed ? ['…'] : [])].join(', ')})`
-    : '';
-
-/** Counts the servers by condition: `1 down (mail), 2 up`. */
-const countConditions = (servers) =>
-  Object.keys(conditionTexts)
-    .map((state) => [state, servers.filter(({ condition }) => condition.state === state).map(({ name }) => name)])
-    .filter(([, names]) => names.length > 0)
-    .map(
-      ([state, names]) => `${count(names.length)} ${conditionTexts[state].toLowerCase()}${nameTroubled(state, names)}`,
-    )
-    .join(', ');
+import { createServers } from './servers.js';
 
 /** Creates the view of the instance, its servers and its recent events. */
 export function createOverview(section, live, history) {
+  const health = createHealthLine();
   const figures = createFigures();
-  // The texts of a row explain themselves, so the heads are for the eye only.
-  const heads = h(
-    'div.server-heads',
-    { 'aria-hidden': 'true' },
-    ...['Server', 'Cause, last output', 'Calls', 'Sessions and processes'].map((text) => h('span', {}, text)),
-  );
-  const servers = h('div.server-rows');
-  const conditions = h('span.muted');
+  const servers = createServers(history);
   const instances = h('ul.rows', { 'aria-labelledby': 'instances-title' });
   const cluster = h(
     'section',
@@ -49,37 +24,31 @@ export function createOverview(section, live, history) {
   const recentEvents = createRecentEvents();
   const charts = createCharts(history, live);
   const first = createFirstSteps();
-  const cards = new Map();
-  let isRoomy = false;
-  const createCard = (server) => {
-    const card = createServerCard(server);
-    cards.set(server.name, card);
-    if (isRoomy) card.open();
-    return card;
-  };
-  history.on((trackOf) => {
-    for (const [name, card] of cards) card.updatePlots(trackOf(name));
-  });
   section.append(
-    h('div.heading', {}, h('h1', { id: 'overview-title', tabindex: '-1' }, 'Overview'), createFind(live)),
-    figures.element,
+    h(
+      'div.heading',
+      {},
+      h('h1.unseen', { id: 'overview-title', tabindex: '-1' }, 'Overview'),
+      health.element,
+      createFind(live),
+    ),
     first.element,
+    servers.element,
     h(
       'section',
-      { 'aria-labelledby': 'servers-title' },
-      h('h2', { id: 'servers-title' }, 'Servers ', conditions),
-      h('div.servers', {}, heads, servers),
+      { 'aria-labelledby': 'figures-title' },
+      h('h2', { id: 'figures-title', tabindex: '-1' }, 'This instance in numbers'),
+      figures.element,
     ),
     charts.element,
     h('div.columns', {}, recentEvents.element, cluster),
   );
   live.on('happened', (events) => recentEvents.add(events));
   live.on('state', (snapshot) => {
+    health.update(snapshot);
     figures.update(snapshot);
-    setText(conditions, countConditions(snapshot.servers));
     first.update(snapshot);
-    isRoomy = snapshot.servers.length <= maxOpened;
-    showList(servers, snapshot.servers, ({ name }) => name, createCard);
+    servers.update(snapshot.servers);
     showList(
       instances,
       snapshot.instances.map((instance) => ({ ...instance, drainText: describeDrain(snapshot) })),
@@ -90,20 +59,34 @@ export function createOverview(section, live, history) {
   const goTo = (part, name = '') => {
     if (part === 'charts') charts.goTo(name);
     else if (part === 'activity') recentEvents.goTo(name);
-    else if (part === 'servers') cards.get(name)?.goTo();
-    else if (part === 'instances') document.getElementById('instances-title').focus();
+    else if (part === 'servers') servers.goTo(name);
+    else if (part !== undefined) goToTitle(`${part}-title`);
   };
   // The address stays the same if the link is used again.
-  figures.element.addEventListener('click', ({ target }) => {
+  section.addEventListener('click', ({ target }) => {
     const { hash = '' } = target.closest('a') ?? {};
-    if (hash !== '' && hash === location.hash) goTo(...hash.split('/').slice(1).map(decodeURIComponent));
+    if (hash === '' || hash !== location.hash) return;
+    goTo(...readAddress(hash).parts);
   });
   return {
     /** Says that the numbers are old. The next state replaces it. */
-    setLost: (text) => figures.setLost(text),
-    /** Brings a part of the view to a person who was led there: a chart, the activity, a server or the instances. */
-    goTo,
+    setLost(text) {
+      health.setLost(text);
+      figures.setLost(text);
+    },
+    /** Shows what an address names: a filter and an order of the servers, and a part to which a person was led. */
+    show({ parts, choices }) {
+      servers.choose(choices);
+      goTo(...parts);
+    },
   };
+}
+
+/** Brings a part of the view to a person who was led there. */
+function goToTitle(id) {
+  const title = document.getElementById(id);
+  title?.focus();
+  title?.scrollIntoView({ block: 'start' });
 }
 
 /** Creates the first steps, which are shown until a client has called a server. */
@@ -136,7 +119,7 @@ const findPauseMs = 200;
 /** Creates the field that leads to the sessions which match a text. While a person types, it says how many match here. */
 function createFind(live) {
   let timer;
-  const text = h('input', {
+  const text = h('input.find-session', {
     ...{ type: 'search', 'aria-label': 'Find a session', autocomplete: 'off', spellcheck: 'false' },
     placeholder: 'Find a session: id, user, client',
   });
@@ -158,7 +141,7 @@ function createFind(live) {
     const found = search();
     text.value = '';
     setText(hint, '');
-    location.hash = found === '' ? '#sessions' : `#sessions/${encodeURIComponent(found)}`;
+    location.hash = writeAddress('sessions', [found]);
   };
   return h('form.find', { role: 'search', onsubmit: find }, text, hint);
 }

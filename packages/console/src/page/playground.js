@@ -1,3 +1,4 @@
+import { noteAddress, pushAddress } from './address.js';
 import { ownToken } from './api.js';
 import { createCause } from './causes.js';
 import { h, setText, showList } from './dom.js';
@@ -26,7 +27,7 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     h('option', { value: 'modern' }, `${revisions.modern.name} (no session)`),
   );
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
-  const status = h('p', { role: 'status' }, 'Press Connect: the playground becomes a client of the server.');
+  const status = h('p', { role: 'status' });
   const cause = createCause();
   const bench = h('div.card');
   const serverRequests = h('div', { 'aria-live': 'polite' });
@@ -43,6 +44,14 @@ export function createPlayground(section, live, { servers, needsToken, revisions
   let client;
   /** What the client has connected with. Undefined while it is not connected. */
   let connected;
+  /** The number of the newest attempt to connect: an earlier one that ends later changes nothing. */
+  let attempt = 0;
+  /** False after a person has disconnected: then the playground waits for the button. */
+  let connectsItself = true;
+  /** True while the view is in front, or was, and no server is connected yet. */
+  let isAwaited = false;
+  /** The operation that the address names. */
+  let wanted;
   const choices = () => [server.value, revision.value, token.value].join('\n');
   const isConnected = () => connected === choices();
   const showChoices = () => {
@@ -51,8 +60,8 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     setText(connect, isConnected() ? 'Disconnect' : 'Connect');
   };
   for (const input of [server, revision, token]) input.addEventListener('input', showChoices);
-  const noteConnected = (isNow) => {
-    connected = isNow ? choices() : undefined;
+  const noteConnected = (what) => {
+    connected = what;
     showChoices();
   };
   let operationForm;
@@ -67,9 +76,34 @@ export function createPlayground(section, live, { servers, needsToken, revisions
   live.on('state', (snapshot) => {
     states = snapshot.servers;
     showCause();
+    if (isAwaited) connectFirst();
   });
-  server.addEventListener('change', showCause);
-  const choose = (operation) => {
+  const stateOf = (name) => states.find((state) => state.name === name)?.condition.state;
+  /** Connects to the server of the address, or to the first one that is up. Nothing is asked of one that is down. */
+  const connectFirst = () => {
+    if (states.length === 0) return;
+    isAwaited = false;
+    const usual =
+      servers.find(({ name }) => stateOf(name) === 'up') ?? servers.find(({ name }) => stateOf(name) !== 'down');
+    if (!isChosen && usual !== undefined) server.value = usual.name;
+    showChoices();
+    showCause();
+    if (stateOf(server.value) === 'down') setText(status, `${server.value} is down. Connect tries it again.`);
+    else if (tokenField.hidden || needsToken) void open();
+    else setText(status, 'Enter the token of the server if it needs one, and press Connect.');
+  };
+  let isChosen = false;
+  server.addEventListener('change', () => {
+    isChosen = true;
+    wanted = undefined;
+    noteAddress('playground', [server.value]);
+    if (connectsItself) connectFirst();
+    else showCause();
+  });
+  let chosen;
+  const choose = (operation, isByPerson) => {
+    chosen = operation.name;
+    (isByPerson ? pushAddress : noteAddress)('playground', [server.value, chosen]);
     const { url } = servers.find(({ name }) => name === server.value);
     operationForm = createOperationForm(operation, {
       client,
@@ -86,6 +120,12 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     { hidden: true },
     chooser.element,
     h('div', {}, bench, serverRequests, subscriptions.element),
+    h(
+      'section.messages',
+      { 'aria-labelledby': 'messages-title' },
+      h('h2', { id: 'messages-title' }, 'Messages'),
+      transcript.element,
+    ),
   );
   section.append(
     h(
@@ -106,70 +146,107 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     status,
     cause.element,
     workshop,
-    h('h2', {}, 'Messages'),
-    transcript.element,
   );
 
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
-    connect.disabled = true;
-    const isEnd = isConnected();
-    noteConnected(false);
-    await client?.close();
+  /** Ends the connection, and forgets what it has shown. */
+  const close = async () => {
+    attempt += 1;
+    const last = client;
+    client = undefined;
+    noteConnected(undefined);
     transcript.clear();
     serverRequests.replaceChildren();
     subscriptions.clear();
     workshop.hidden = true;
     refusal = undefined;
-    client = undefined;
-    if (isEnd) {
-      setText(status, 'Disconnected.');
-      connect.disabled = false;
-      return;
-    }
+    await last?.close();
+  };
+  /** Connects with what is chosen. */
+  const open = async () => {
+    const closed = close();
+    const mine = attempt;
+    const asked = choices();
+    const isNewest = () => mine === attempt;
+    connect.disabled = true;
     setText(status, 'Connecting …');
+    await closed;
+    if (!isNewest()) return;
     const Client = revision.value === 'modern' ? ModernClient : McpClient;
-    client = new Client({
+    const own = new Client({
       path: `status/play/${encodeURIComponent(server.value)}`,
       revision: revisions[revision.value],
       token: (tokenField.hidden ? '' : token.value.trim()) || (needsToken ? ownToken() : ''),
       capabilities: clientCapabilities,
       onEntry(entry) {
+        if (!isNewest()) return;
         operationForm?.update(entry);
         if (entry.kind === 'over') {
           setText(status, entry.text);
-          noteConnected(false);
+          noteConnected(undefined);
+          connectsItself = false; // a person should see that it is over
         }
         transcript.add(entry);
       },
       onRequest: (request) => answerByHand(serverRequests, request),
     });
+    client = own;
+    workshop.hidden = false;
+    bench.replaceChildren(h('p.muted', {}, 'Connecting …'));
+    chooser.clear();
+    operationForm = undefined;
     try {
-      const { serverInfo, protocolVersion, capabilities } = await client.open();
+      const { serverInfo, protocolVersion, capabilities } = await own.open();
       const kinds = operationKinds.filter(({ capability }) => capabilities[capability] !== undefined);
-      const offered = await Promise.all(kinds.map(({ list }) => list(client)));
+      const offered = await Promise.all(kinds.map(({ list }) => list(own)));
+      if (!isNewest()) return;
       setText(
         status,
         `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`,
       );
-      noteConnected(true);
-      workshop.hidden = false;
-      operationForm = undefined;
+      noteConnected(asked);
       bench.replaceChildren(h('p.muted', {}, 'This server has no tools, prompts or resources.'));
-      chooser.show(kinds.map(({ title }, index) => ({ title, operations: offered[index] })));
+      chooser.show(
+        kinds.map(({ title }, index) => ({ title, operations: offered[index] })),
+        wanted,
+      );
     } catch (error) {
+      if (!isNewest()) return;
       refusal = error.message;
+      bench.replaceChildren(h('p.muted', {}, 'Not connected.'));
       showCause();
     } finally {
-      connect.disabled = false;
+      if (isNewest()) connect.disabled = false;
     }
+  };
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    isAwaited = false;
+    connectsItself = !isConnected();
+    isChosen = true;
+    if (connectsItself) return void open();
+    void close();
+    setText(status, 'Disconnected.');
   });
   return {
-    /** Chooses a server by its name. */
-    choose(name) {
-      if (servers.some((one) => one.name === name)) server.value = name;
+    /** Shows the server and the operation that an address names, and connects to the server if it is another one. */
+    show({ parts: [name = '', operation] }) {
+      const isKnown = servers.some((one) => one.name === name);
+      const isOther = isKnown && name !== server.value;
+      if (isKnown) {
+        server.value = name;
+        isChosen = true;
+      }
+      wanted = operation;
       showChoices();
       showCause();
+      if (connected !== undefined && !isOther) {
+        if (operation !== undefined && operation !== chosen) chooser.choose(operation);
+        else if (chosen !== undefined) noteAddress('playground', [server.value, chosen]);
+        return;
+      }
+      if (!connectsItself || (connect.disabled && !isOther)) return;
+      isAwaited = true;
+      connectFirst();
     },
   };
 }
@@ -180,6 +257,7 @@ function createChooser(onChoose) {
   const groups = h('div.choices');
   let kinds = [];
   let chosen;
+  const all = () => kinds.flatMap(({ operations }) => operations);
   const draw = () => {
     const words = search.value.toLowerCase().split(/\s+/);
     const isMatch = ({ name, title = '', description }) =>
@@ -191,25 +269,38 @@ function createChooser(onChoose) {
       groups,
       shown,
       ({ title }) => title,
-      createGroup(choose, () => chosen),
+      createGroup(
+        (operation) => choose(operation, true),
+        () => chosen,
+      ),
     );
   };
-  const choose = (operation) => {
+  const choose = (operation, isByPerson = false) => {
     chosen = operation;
     draw();
-    onChoose(operation);
+    onChoose(operation, isByPerson);
   };
   search.addEventListener('input', draw);
   return {
     element: h('div', {}, search, groups),
-    /** Shows the operations of a server, and chooses the first one. */
-    show(found) {
+    clear() {
+      kinds = [];
+      groups.replaceChildren();
+      draw();
+    },
+    /** Shows the operations of a server, and chooses the one with this name, or the first one. */
+    show(found, name) {
       kinds = found;
       search.value = '';
       groups.replaceChildren();
-      const [first] = kinds.flatMap(({ operations }) => operations);
-      if (first === undefined) draw();
-      else choose(first);
+      const operation = all().find((each) => each.name === name) ?? all()[0];
+      if (operation === undefined) draw();
+      else choose(operation);
+    },
+    /** Chooses the operation with this name, if there is one. */
+    choose(name) {
+      const operation = all().find((each) => each.name === name);
+      if (operation !== undefined) choose(operation);
     },
   };
 }

@@ -1,6 +1,8 @@
 import { h } from './dom.js';
 import { time } from './formats.js';
-import uPlot from './uplot.js';
+
+/** The plotting library, which a script of its own has loaded. */
+const { uPlot } = globalThis;
 
 /** All plots show the same moment under the pointer. */
 const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y: false } };
@@ -9,7 +11,7 @@ const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y
  * Creates a plot over time: axes with units, a legend with the values under the pointer, and one line for each series.
  * Screen readers get one image with a description.
  * @param {{ title: string, height: number, increments?: readonly number[], hasLegend: boolean, series: readonly { key: string, label: string, color: string }[],
- *   format(value: number): string, nowLabel?: string, leastMax?: number, nothing: string }} options `color` is a custom property of the style sheet;
+ *   format(value: number): string, formatAxis?(ticks: number[]): string[], nowLabel?: string, leastMax?: number, nothing: string }} options `color` is a custom property of the style sheet;
  *   `nowLabel` names the time of the values that `update` is given for a legend without a pointer; the axis reaches at least
  *   to `leastMax`, so that small differences do not look large; `nothing` is said in a plot without any value above 0
  */
@@ -18,6 +20,7 @@ export function createPlot({
   height,
   series,
   format,
+  formatAxis = (ticks) => ticks.map(format),
   increments,
   hasLegend,
   nowLabel = 'now',
@@ -54,7 +57,7 @@ export function createPlot({
         scales: { x: { range: () => span }, y: { range: (_, _min, max) => [0, Math.max((max ?? 0) * 1.1, leastMax)] } },
         axes: [
           { ...axis, size: 28, space: 80, values: (_, ticks) => ticks.map((at) => time(at * 1_000)) },
-          { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => ticks.map(format) },
+          { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => formatAxis(ticks) },
         ],
         series: [
           { label: '', value: (_, at) => (at === null ? nowLabel : time(at * 1_000)) },

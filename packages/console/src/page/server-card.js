@@ -1,10 +1,15 @@
 import { createActionButton, restartServer } from './actions.js';
+import { writeAddress } from './address.js';
 import { describeHelp, describeOutput, describeReason } from './causes.js';
 import { callPlot, currentTimes, memoryPlot, timePlot } from './charts.js';
+import { createCheck } from './check-result.js';
+import { docsLink, statesPage, troubleshootingPage } from './docs-links.js';
 import { h, setParts, setText, showList } from './dom.js';
 import { failedShare } from './figures.js';
 import { bytes, count, counted, duration, milliseconds, time, wholeSeconds } from './formats.js';
 import { createPlot } from './plot.js';
+import { createSpark } from './spark.js';
+import { createToolTable } from './tool-table.js';
 
 /** What the era of a server means for its clients. */
 const eraWords = {
@@ -19,24 +24,32 @@ export const conditionTexts = { down: 'Down', degraded: 'Degraded', slow: 'Slow'
 const conditionMoods = { down: 'bad', degraded: 'warn', slow: 'warn', up: 'good', unused: '' };
 
 /**
- * Creates the row of a server. It says whether the server works, since when and why not, what it said last, and whose
- * sessions it has. Opened, it shows the plots, the processes and the last lines of output.
+ * Creates the row of a server. It says whether the server works, since when and why not, what it said last, how many
+ * calls it has, and whose sessions. Opened, it shows the plots, the tools, the processes and the last lines of output.
+ * @param {(isOpen: boolean) => void} onToggled hears when a person opens or closes the row
  */
-export function createServerCard(first) {
+export function createServerCard(first, onToggled) {
   let current = first;
   const title = `server-${first.name}`;
   const pill = h('span.pill');
   const since = h('span.muted');
   const reason = h('span.reason');
   const said = h('code.said');
-  const [calls, times, users, others, load] = Array.from({ length: 5 }, () => h('span'));
+  const [users, others] = Array.from({ length: 2 }, () => h('span'));
+  const spark = createSpark();
+  const calls = createNumber('calls');
+  const failed = createNumber('failed');
+  const times = createNumber('p95', true);
+  const load = createNumber('');
   const chips = h('p.chips');
   const help = h('p.muted');
+  const advice = h('p.advice');
   const plots = [callPlot, timePlot, memoryPlot].map((options) =>
     createPlot({ ...options, height: 120, hasLegend: true }),
   );
   const numbers = h('p.counts');
-  const tools = createTools(first.name);
+  const tools = createToolTable(first.name);
+  const check = createCheck(first.name);
   const children = createChildren();
   const noise = createLines('Last lines on stdout that are not MCP messages');
   const stderr = createLines('Last lines of stderr');
@@ -48,8 +61,12 @@ export function createServerCard(first) {
       {},
       h('span.who', {}, h('h3', { id: title }, h('bdi', {}, first.name)), pill, since),
       h('span.why', {}, reason, said),
-      h('span.what', {}, calls, times),
-      h('span.whose', {}, users, others, load),
+      h('span.trend', {}, spark.element),
+      calls.element,
+      failed.element,
+      times.element,
+      h('span.whose', {}, users, others),
+      load.element,
     ),
     h(
       'div.inside',
@@ -57,14 +74,20 @@ export function createServerCard(first) {
       h(
         'div.heading',
         {},
-        h('div', {}, chips, help, numbers),
-        createActionButton(
-          'sessions',
-          'button',
-          { onclick: () => restartServer(current), 'aria-label': `Restart the processes of ${first.name}` },
-          'Restart…',
+        h('div', {}, chips, help, advice, numbers),
+        h(
+          'div.buttons',
+          {},
+          check.button,
+          createActionButton(
+            'sessions',
+            'button',
+            { onclick: () => restartServer(current), 'aria-label': `Restart the processes of ${first.name}` },
+            'Restart…',
+          ),
         ),
       ),
+      check.element,
       h('div.plots', {}, ...plots.map((plot) => plot.element)),
       tools.element,
       children.element,
@@ -73,12 +96,20 @@ export function createServerCard(first) {
       h(
         'p.links',
         {},
-        ...['Sessions', 'Playground', 'Connect'].map((view) =>
-          h('a', { href: `#${view.toLowerCase()}/${encodeURIComponent(first.name)}` }, view),
-        ),
+        h('a', { href: writeAddress('sessions', [], { of: first.name }) }, 'Sessions'),
+        h('a', { href: writeAddress('errors', [], { of: first.name }) }, 'Errors'),
+        h('a', { href: writeAddress('playground', [first.name]) }, 'Playground'),
+        h('a', { href: writeAddress('connect', [first.name]) }, 'Connect'),
       ),
     ),
   );
+  let newestTrack;
+  // Plots of a closed row would be drawn for nobody.
+  details.addEventListener('toggle', () => {
+    if (!details.open || newestTrack === undefined) return;
+    for (const plot of plots) plot.update(newestTrack, currentTimes(current.recent));
+  });
+  details.firstElementChild.addEventListener('click', () => onToggled(!details.open));
   return {
     element: h('article', { 'aria-labelledby': title }, details),
     /** Opens the row. */
@@ -102,17 +133,25 @@ export function createServerCard(first) {
       reason.className = `reason ${conditionMoods[condition.state] === 'good' ? '' : conditionMoods[condition.state]}`;
       setText(said, describeOutput(server));
       said.title = said.textContent;
-      setText(calls, describeOutcome(recent));
-      calls.className = server.isFailing ? 'bad' : '';
-      times.className = condition.state === 'slow' ? 'warn' : '';
-      setText(times, recent.p95Ms === null ? '' : `p95 ${duration(recent.p95Ms)}${describeOwnTime(recent)}`);
+      calls.show(recent.calls === 0 ? '–' : count(recent.calls));
+      failed.show(recent.calls === 0 ? '–' : count(recent.failures), {
+        mood: server.isFailing ? 'bad' : '',
+        detail: recent.failures === 0 ? '' : failedShare(recent),
+      });
+      times.show(recent.p95Ms === null ? '–' : duration(recent.p95Ms), {
+        mood: condition.state === 'slow' ? 'warn' : '',
+        detail: describeOwnTime(recent),
+      });
       setText(users, describeUsers(server));
       users.title = users.textContent;
       setText(others, describeElsewhere(server));
       others.title = others.textContent;
-      setText(load, describeLoad(server));
+      load.show(server.childBytes === 0 ? '–' : bytes(server.childBytes), {
+        detail: server.childCount === 0 ? '' : counted(server.childCount, 'process', 'processes'),
+      });
       showList(chips, chipsOf(server), (text) => text, createChip);
       setText(help, describeHelp(server));
+      showAdvice(advice, condition);
       setText(
         numbers,
         [
@@ -128,9 +167,15 @@ export function createServerCard(first) {
       noise.update(server.noise);
       stderr.update(server.stderr.map(({ at, pid, line }) => `${time(at)}  ${pid ?? '–'}  ${line}`));
     },
-    /** @param {object | undefined} track undefined if the gateway keeps no history for the server */
-    updatePlots(track) {
-      if (track !== undefined) for (const plot of plots) plot.update(track, currentTimes(current.recent));
+    /**
+     * @param {object | undefined} track undefined if the gateway keeps no history for the server
+     * @param {string} range such as `5 minutes`
+     */
+    updatePlots(track, range) {
+      if (track === undefined) return;
+      spark.update(track, range);
+      if (details.open) for (const plot of plots) plot.update(track, currentTimes(current.recent));
+      newestTrack = track;
     },
   };
 }
@@ -154,17 +199,40 @@ function withNames(text, users) {
   return [text, names.filter((name) => name !== '').join(', ')].filter(Boolean).join(' · ');
 }
 
-const describeLoad = ({ childCount, childBytes }) =>
-  childCount === 0
-    ? ''
-    : `${childBytes === 0 ? '' : `${bytes(childBytes)} in `}${counted(childCount, 'process', 'processes')}`;
-
 const describeOutcome = (recent) => {
   if (recent.calls === 0) return 'no calls in 2 min';
   return `${counted(recent.calls, 'call')} in 2 min, ${recent.failures === 0 ? 'none' : failedShare(recent)} failed`;
 };
 
-const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway ${milliseconds(gatewayMs)}`);
+/** The gateway's own share of a response time. */
+const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `gateway ${milliseconds(gatewayMs)}`);
+
+/** Creates a number of a row, with a smaller detail. Where the columns have no heads, it has its words. */
+function createNumber(words, areBefore = false) {
+  const value = h('b');
+  const detail = h('small.muted');
+  const label = h('span.word', {}, areBefore ? `${words} ` : ` ${words}`);
+  return {
+    element: h('span.number', {}, ...(areBefore ? [label, value] : [value, label]), ' ', detail),
+    show(text, { mood = '', detail: more = '' } = {}) {
+      setText(value, text);
+      value.className = text === '–' ? 'muted' : mood;
+      setText(detail, more);
+    },
+  };
+}
+
+/** Shows where the documentation says what a state means, and what helps. */
+function showAdvice(element, { state }) {
+  element.hidden = state === 'up' || state === 'unused';
+  if (element.dataset.state === state) return;
+  element.dataset.state = state;
+  const links = [
+    docsLink(statesPage(), `What “${conditionTexts[state]}” means`),
+    docsLink(troubleshootingPage(), 'Troubleshooting'),
+  ];
+  element.replaceChildren(links[0], ' · ', links[1]);
+}
 
 const chipsOf = ({ transport, package: itsPackage, era, revisions = [] }) => [
   transport,
@@ -174,48 +242,6 @@ const chipsOf = ({ transport, package: itsPackage, era, revisions = [] }) => [
 ];
 
 const createChip = (text) => ({ element: h('span.chip', {}, text), update: () => undefined });
-
-/** Creates the table of the tools that were called lately: which one fails, and which one is slow. */
-function createTools(server) {
-  const rows = h('tbody');
-  const heads = ['Tool or prompt', 'Calls', 'Failed', 'p95', 'Last error'];
-  const head = h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)));
-  const more = h('p.muted');
-  const element = h(
-    'div.tools',
-    { hidden: true },
-    h('h4', {}, 'Tools, in the last 5 to 10 minutes'),
-    h(
-      'div.table',
-      { role: 'region', 'aria-label': `Tools of ${server}`, tabindex: '0' },
-      h('table', {}, h('thead', {}, head), rows),
-    ),
-    more,
-  );
-  return {
-    element,
-    update({ shown, total }) {
-      element.hidden = total === 0;
-      showList(rows, shown, ({ name }) => name, createTool);
-      more.hidden = total === shown.length;
-      setText(more, `The tools that fail most or are slowest; ${count(total - shown.length)} more are not shown.`);
-    },
-  };
-}
-
-function createTool({ name }) {
-  const [calls, failed, p95, error] = Array.from({ length: 4 }, () => h('td'));
-  return {
-    element: h('tr', {}, h('th', { scope: 'row', title: name }, h('bdi', {}, name)), calls, failed, p95, error),
-    update({ calls: all, failures, p95Ms, lastError }) {
-      setText(calls, count(all));
-      setText(failed, count(failures));
-      failed.className = failures > 0 ? 'bad' : '';
-      setText(p95, p95Ms === null ? '–' : duration(p95Ms));
-      setText(error, lastError === undefined ? '–' : `${time(lastError.at)} ${lastError.text}`);
-    },
-  };
-}
 
 /** Creates the list of the processes of a server. */
 function createChildren() {

@@ -1,7 +1,10 @@
 import { createActionButton, endSession } from './actions.js';
+import { noteAddress, writeAddress } from './address.js';
 import { h, setText, showList } from './dom.js';
 import { count, counted, time, wholeSeconds } from './formats.js';
 import { createMessageList } from './message-list.js';
+import { createServerChoice } from './server-choice.js';
+import { createSorting } from './sorting.js';
 import { createTasks } from './tasks.js';
 
 const searchPauseMs = 200;
@@ -23,46 +26,80 @@ export function createSessions(section, live, about) {
   );
   const scopeField = h('div.search', { hidden: true }, h('label', { for: 'session-scope' }, 'Sessions of'), scope);
   const sources = h('p.muted', { hidden: true });
-  const table = h('table', {}, h('thead', {}, h('tr', {}, ...headings())));
+  const onChosen = () => {
+    page = 0;
+    subscribe();
+    noteList();
+  };
+  const server = createServerChoice('session-server', onChosen);
+  const failedOnly = h('input', { type: 'checkbox', id: 'session-failed', onchange: () => onChosen() });
+  const sorting = createSorting(columns, { onChange: () => onChosen() });
+  const table = h('table.dense', {}, h('thead', {}, h('tr', {}, ...sorting.elements)));
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
   const emptyHint = h('p.muted', { hidden: true }, 'No sessions. Connect a client, or use the playground.');
-  const listHash = () =>
-    search.value.trim() === '' ? '#sessions' : `#sessions/${encodeURIComponent(search.value.trim())}`;
+  const listAddress = () => [
+    'sessions',
+    [search.value.trim()],
+    { of: server.value, failed: failedOnly.checked && '1', sort: sorting.order },
+  ];
+  const listHash = () => writeAddress(...listAddress());
   const messageList = createMessageList(live, about, listHash);
-  const pages = createPages((page) => live.subscribe({ page }));
+  const pages = createPages((wanted) => {
+    page = wanted;
+    subscribe();
+  });
   let timer;
   let isShown = false;
   let hasOthers = false;
-  const subscribe = () => live.subscribe({ everywhere: isShown && hasOthers ? Number(scope.value) : 0 });
+  let isDetail = false;
+  let page = 0;
+  /** Asks for the sessions of the list, if it is in front. */
+  const subscribe = () => {
+    if (!isShown) return;
+    live.subscribe({
+      everywhere: hasOthers ? Number(scope.value) : 0,
+      search: search.value.trim(),
+      of: server.value,
+      failed: failedOnly.checked ? 1 : 0,
+      order: sorting.order,
+      page,
+    });
+  };
   scope.addEventListener('change', () => {
-    live.subscribe({ page: 0 });
+    page = 0;
     subscribe();
   });
   table.append(rows);
-  const find = (text) => live.subscribe({ search: text.trim(), page: 0 });
-  // The address has the search, so that the link to the view shows all sessions again.
-  const noteSearch = () => location.hash.split('/').length < 3 && history.replaceState(null, '', listHash());
+  // The address has the choices, so that the link to the view shows all sessions again.
+  const noteList = () => {
+    if (!isDetail) noteAddress(...listAddress());
+  };
   search.addEventListener('input', () => {
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      find(search.value);
-      noteSearch();
-    }, searchPauseMs);
+    timer = setTimeout(onChosen, searchPauseMs);
   });
   section.append(
     h('div.heading', {}, h('div', {}, h('h1', { id: 'sessions-title', tabindex: '-1' }, 'Sessions'), total)),
     messageList.element,
-    h('div.filters', {}, h('div.search', {}, h('label', { for: 'search' }, 'Search'), search), scopeField),
+    h(
+      'div.filters',
+      {},
+      h('div.search', {}, h('label', { for: 'search' }, 'Search'), search),
+      h('div.search', {}, h('label', { for: 'session-server' }, 'Server'), server.element),
+      scopeField,
+      h('label.choice', { for: 'session-failed' }, failedOnly, 'With failed calls'),
+    ),
     h('div.table', { role: 'region', 'aria-label': 'List of sessions', tabindex: '0' }, table),
     sources,
     emptyHint,
     pages.element,
     createTasks(live).element,
   );
-  live.on('state', ({ instance, instances, sessions }) => {
+  live.on('state', ({ instance, instances, servers, sessions }) => {
     const { shown, found, total: all, others } = sessions;
     hasOthers = instances.length > 1;
+    server.offer(servers.map(({ name }) => name));
     scopeField.hidden = !hasOthers;
     subscribe();
     const isEverywhere = others.length > 0;
@@ -72,7 +109,7 @@ export function createSessions(section, live, about) {
     setText(
       total,
       found === all
-        ? `${counted(all, 'session')} on ${isEverywhere ? counted(others.length + 1, 'instance') : 'this instance'}${describeElsewhere(instances, isEverywhere)}, newest first; calls and failures since a session began`
+        ? `${counted(all, 'session')} on ${isEverywhere ? counted(others.length + 1, 'instance') : 'this instance'}${describeElsewhere(instances, isEverywhere)}${sorting.order === '' ? ', newest first' : ''}; calls and failures since a session began`
         : `${count(found)} of ${counted(all, 'session')} found`,
     );
     emptyHint.hidden = shown.length > 0;
@@ -80,7 +117,7 @@ export function createSessions(section, live, about) {
       emptyHint,
       all === 0
         ? 'No sessions. Connect a client, or use the playground.'
-        : 'No session matches. Change the search text.',
+        : 'No session matches. Change the search or the other choices.',
     );
     pages.update(sessions);
     showList(
@@ -94,15 +131,23 @@ export function createSessions(section, live, about) {
     /** Is told whether the view is in front. Other instances are asked only then. */
     setShown(isInFront) {
       isShown = isInFront;
-      subscribe();
+      if (isShown) return;
+      live.subscribe({ everywhere: 0, search: '', of: '', failed: 0, order: '', page: 0 });
+      messageList.show();
     },
-    /** Shows the messages of a session; or the sessions that match a text, such as a server; or all of them. */
-    show(server, session) {
-      if (session === undefined && isShown) {
-        search.value = server ?? '';
-        find(search.value);
+    /** Shows what an address names: the messages of a session, or the sessions that match its choices. */
+    show({ parts: [first = '', session], choices }) {
+      isDetail = session !== undefined;
+      if (!isDetail) {
+        search.value = first;
+        server.set(choices.of);
+        failedOnly.checked = choices.failed === '1';
+        sorting.set(choices.sort);
+        page = 0;
       }
-      messageList.show(session === undefined ? undefined : server, session);
+      subscribe();
+      messageList.show(isDetail ? first : undefined, session);
+      if (isDetail) document.getElementById('flow-title').focus();
     },
   };
 }
@@ -114,20 +159,20 @@ function describeElsewhere(instances, isEverywhere) {
   return ` (${count(instances.reduce((all, { sessions }) => all + sessions, 0))} on ${counted(instances.length, 'instance')})`;
 }
 
-const headings = () =>
-  [
-    ['Session', ''],
-    ['Server', ''],
-    ['Instance', 'instance optional'],
-    ['Client', 'optional'],
-    ['User', 'optional'],
-    ['Calls', 'figure optional'],
-    ['Failed', 'figure'],
-    ['Last error', 'optional'],
-    ['Age', 'figure optional'],
-    ['Idle', 'figure optional'],
-    ['', 'figure'],
-  ].map(([text, name]) => h('th', { scope: 'col', class: name || undefined }, text || h('span.unseen', {}, 'Actions')));
+/** The gateway sorts the list, which has pages. */
+const columns = [
+  { text: 'Session' },
+  { key: 'server', text: 'Server', isText: true },
+  { text: 'Instance', name: 'instance optional' },
+  { key: 'client', text: 'Client', name: 'optional', isText: true },
+  { key: 'user', text: 'User', name: 'optional', isText: true },
+  { key: 'calls', text: 'Calls', name: 'figure optional' },
+  { key: 'failed', text: 'Failed', name: 'figure' },
+  { key: 'error', text: 'Last error', name: 'optional' },
+  { key: 'age', text: 'Age', name: 'figure optional' },
+  { key: 'idle', text: 'Idle', name: 'figure optional' },
+  { text: '', name: 'figure' },
+];
 
 /** Creates a row. A session of another instance has neither messages nor actions here. */
 const createRow =
@@ -151,7 +196,7 @@ const createRow =
     const [compactOwner, compactError] = ['span.compact', 'span.compact.bad'].map((tag) => h(tag));
     const isHere = instance === undefined;
     const link = isHere
-      ? h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session)
+      ? h('a', { href: writeAddress('sessions', [server, session]) }, session)
       : h('span', { title: `The status page of ${instance} shows its messages.` }, session);
     const hibernatingChip = h(
       'span.chip',

@@ -6,6 +6,7 @@ import { CallRates } from './calls/call-rates.ts';
 import { FailingSpells } from './calls/failing-spells.ts';
 import { type Gauges, History } from './calls/history.ts';
 import { ToolCounts } from './calls/tool-counts.ts';
+import { FailedCalls } from './incidents/failed-calls.ts';
 import { Refusals } from './incidents/refusals.ts';
 import { Resumes } from './incidents/resumes.ts';
 import { ServerIncidents } from './incidents/server-incidents.ts';
@@ -26,6 +27,7 @@ export class ConsoleRecord {
   readonly rates = new CallRates();
   readonly failing = new FailingSpells();
   readonly failures = new SessionFailures();
+  readonly failedCalls: FailedCalls;
   readonly tools: ToolCounts;
   readonly refusals: Refusals;
   readonly resumes = new Resumes();
@@ -42,6 +44,7 @@ export class ConsoleRecord {
     this.#host = host;
     this.events = new RecentEvents(host);
     this.tools = new ToolCounts(host);
+    this.failedCalls = new FailedCalls(host);
     this.refusals = new Refusals(host);
     this.incidents = new ServerIncidents(host);
     this.stderr = new StderrLines(host);
@@ -92,8 +95,10 @@ export class ConsoleRecord {
           if (this.#host.refusesSender(event.outcome.reason)) return;
         }
         this.tools.count(event);
+        this.failedCalls.add(event);
         return this.#calls.count(event);
       case 'session-call-failed':
+        this.failedCalls.addFault(event);
         return this.failures.countFault(event);
       case 'sender-refused':
         this.refusals.describeNext(event.server, event.challenge.reason, event.challenge.detail, event.address);
@@ -129,6 +134,7 @@ export class ConsoleRecord {
         this.rates.forget(event.server);
         this.failing.forget(event.server);
         this.tools.forget(event.server);
+        this.failedCalls.forget(event.server);
         this.history.forget(event.server);
         this.incidents.forget(event.server);
         this.stderr.forget(event.server);

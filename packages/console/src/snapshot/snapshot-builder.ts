@@ -152,7 +152,7 @@ export class SnapshotBuilder {
   }
 
   /** Builds a snapshot with the sessions that match the query, and what other instances reported. */
-  snapshot({ search, page }: SessionQuery, others: OtherInstances): Snapshot {
+  snapshot(query: SessionQuery, others: OtherInstances): Snapshot {
     const { record, name, maxSessions, sessions } = this.#sources;
     const all = sessions();
     record.fold();
@@ -176,9 +176,9 @@ export class SnapshotBuilder {
       },
       servers: this.#conditions.sort(servers),
       sessions: showSessions(
-        { total: all.length, found: findSessions(all, search, name) },
+        { total: all.length, found: findSessions(all, query.search, name) },
         others.sessions,
-        page,
+        query,
         this.#recordOf(),
       ),
       tasks: showTasks(this.#sources.tasks(), others.instances),

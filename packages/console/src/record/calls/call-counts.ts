@@ -11,6 +11,9 @@ export interface AnswerTimes {
   readonly p99Ms: number | null;
 }
 
+/** With fewer answers, one in a hundred is the slowest of all. */
+const minForP99 = 100;
+
 /** Counts of ended calls and of their response times. Adding to them allocates nothing, because every call does. */
 export class CallCounts {
   calls = 0;
@@ -35,7 +38,7 @@ export class CallCounts {
       this.gatewayMs += Math.max(0, durationMs - waitedMs - serverMs);
       this.gatewayCalls += 1;
     }
-    this.#times.count(durationMs - waitedMs);
+    this.#times.add(durationMs - waitedMs);
   }
 
   /** Adds other counts. */
@@ -44,7 +47,7 @@ export class CallCounts {
     this.failures += other.failures;
     this.gatewayMs += other.gatewayMs;
     this.gatewayCalls += other.gatewayCalls;
-    this.#times.add(other.#times);
+    this.#times.addAll(other.#times);
   }
 
   clear(): void {
@@ -57,6 +60,7 @@ export class CallCounts {
 
   get answerTimes(): AnswerTimes {
     const times = this.#times;
-    return { p50Ms: times.quantile(0.5), p95Ms: times.quantile(0.95), p99Ms: times.quantile(0.99) };
+    const p99Ms = times.count >= minForP99 ? times.quantile(0.99) : null;
+    return { p50Ms: times.quantile(0.5), p95Ms: times.quantile(0.95), p99Ms };
   }
 }

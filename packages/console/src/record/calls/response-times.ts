@@ -18,7 +18,12 @@ export class ResponseTimes {
   #minMs = Number.POSITIVE_INFINITY;
   #maxMs = 0;
 
-  count(ms: number): void {
+  /** The number of times. */
+  get count(): number {
+    return this.#count;
+  }
+
+  add(ms: number): void {
     this.#buckets ??= new Uint32Array(bucketCount);
     const bucket = ms < 1 ? 0 : Math.min(bucketCount - 1, 1 + Math.floor(Math.log2(ms) * bucketsPerDoubling));
     (this.#buckets[bucket] as number) += 1;
@@ -28,7 +33,7 @@ export class ResponseTimes {
   }
 
   /** Adds other times. */
-  add(other: ResponseTimes): void {
+  addAll(other: ResponseTimes): void {
     if (other.#count === 0) return;
     this.#buckets ??= new Uint32Array(bucketCount);
     const added = other.#buckets as Uint32Array;

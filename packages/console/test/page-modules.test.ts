@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+
+const load = (name: string) => import(new URL(`../src/page/${name}.js`, import.meta.url).href);
+const { readAddress, writeAddress } = await load('address');
+const { summarize } = await load('spark');
+const { bytesAxis, durationAxis } = await load('formats');
+const { describeHealth } = await load('health-line');
+
+describe('an address', () => {
+  test('has a view, parts and choices, and is written as it was read', () => {
+    const hash = writeAddress('playground', ['my server', 'a/b?c'], { sort: '-calls', of: '' });
+    expect(hash).toBe('#playground/my%20server/a%2Fb%3Fc?sort=-calls');
+    expect(readAddress(hash)).toEqual({
+      ...{ view: 'playground', parts: ['my server', 'a/b?c'], choices: { sort: '-calls' } },
+    });
+  });
+
+  test('has no empty parts at its end, and one that nobody could have written is read as it is', () => {
+    expect(writeAddress('sessions', ['', undefined])).toBe('#sessions');
+    expect(readAddress('#sessions/100%')).toMatchObject({ view: 'sessions', parts: ['100%'] });
+    expect(readAddress('')).toEqual({ view: '', parts: [], choices: {} });
+  });
+});
+
+test('a spark line shows the highest step of each bar, also with fewer steps than bars', () => {
+  expect(summarize([1, 5, null, 2, 0, 3], 3)).toEqual([5, 2, 3]);
+  expect(summarize([4, null], 4)).toEqual([4, 4, 0, 0]);
+  expect(summarize([], 2)).toEqual([0, 0]);
+});
+
+test('the ticks of an axis have one unit', () => {
+  const plain = (texts: string[]) => texts.map((text) => text.replace('\u00a0', ' '));
+  expect(plain(durationAxis([0, 500, 1_000, 1_500]))).toEqual(['0', '0.5 s', '1 s', '1.5 s']);
+  expect(plain(durationAxis([0, 2, 10]))).toEqual(['0', '2 ms', '10 ms']);
+  expect(plain(bytesAxis([0, 2 ** 29, 2 ** 30]))).toEqual(['0', '0.5 GiB', '1 GiB']);
+});
+
+describe('the line of health', () => {
+  const server = (name: string, state: string) => ({ name, condition: { state } });
+  const health = (servers: object[], instance: object = {}) => {
+    const { mood, parts } = describeHealth({
+      instance: { readiness: 'ready', store: { kind: 'memory', isUp: true }, ...instance },
+      servers,
+    });
+    return [
+      mood,
+      parts.map((part: string | { text: string }) => (typeof part === 'string' ? part : part.text)).join(''),
+    ];
+  };
+
+  test('says that all is well, and how many servers are up', () => {
+    expect(health([server('a', 'up'), server('b', 'unused')])).toEqual([
+      'good',
+      'All is well. 1 server up, 1 not used yet.',
+    ]);
+    expect(health([server('a', 'unused')])).toEqual(['good', 'Ready. 1 server, not used yet.']);
+  });
+
+  test('names what is wrong, the worst first', () => {
+    const servers = ['a', 'b', 'c', 'd', 'e'].map((name) => server(name, 'degraded'));
+    expect(health([...servers, server('f', 'down')])).toEqual(['bad', 'f is down. a, b, c and 2 more are degraded. ']);
+    expect(health([server('a', 'slow')])).toEqual(['warn', 'a is slow. ']);
+    expect(health([server('a', 'up')], { store: { kind: 'redis', isUp: false } })).toEqual(['bad', 'Redis is away. ']);
+    expect(health([server('a', 'up')], { readiness: 'draining' })).toEqual(['bad', 'Draining. ']);
+  });
+});
