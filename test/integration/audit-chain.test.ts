@@ -118,24 +118,27 @@ test('audit verify needs files, and says which one it cannot read', async () => 
 test.each([
   ['', []],
   [', although the status page shows those of all failed calls', ['--observe.showContents']],
-])('[P12] arguments are in the audit log only for the tools that an option names, without hidden values, and bounded%s', async (_, more) => {
-  const audit = createAuditFile();
-  const args = [...audit.args, '--defaults.audit.arguments', 'ec*', '--defaults.audit.hide', 'pass*', ...more];
-  const gateway = await startGateway({ args, command: everythingFixture, adminPort: await findFreePort() });
-  const session = await initialize(gateway.url);
-  await session.callTool('echo', { text: 'seen', password: 'canary-hidden', deep: [{ passphrase: 1, 'pass/2': 2 }] });
-  await session.callTool('slow', { ms: 1, password: 'canary-other' });
-  await session.callTool('echo', { text: 'x'.repeat(9_000) });
-  await audit.words(4);
-  const [, echo, slow, long] = audit.lines();
-  expect(echo?.['arguments']).toEqual({
-    text: 'seen',
-    password: '(hidden)',
-    deep: [{ passphrase: '(hidden)', 'pass/2': '(hidden)' }],
-  });
-  expect(slow).not.toHaveProperty('arguments');
-  expect(long).not.toHaveProperty('arguments');
-  expect(long?.['argumentBytes']).toBe(9_011);
-  expect(audit.text()).not.toContain('canary-');
-  expect(gateway.stderr()).not.toContain('seen');
-});
+])(
+  '[P12] arguments are in the audit log only for the tools that an option names, without hidden values, and bounded%s',
+  async (_, more) => {
+    const audit = createAuditFile();
+    const args = [...audit.args, '--defaults.audit.arguments', 'ec*', '--defaults.audit.hide', 'pass*', ...more];
+    const gateway = await startGateway({ args, command: everythingFixture, adminPort: await findFreePort() });
+    const session = await initialize(gateway.url);
+    await session.callTool('echo', { text: 'seen', password: 'canary-hidden', deep: [{ passphrase: 1, 'pass/2': 2 }] });
+    await session.callTool('slow', { ms: 1, password: 'canary-other' });
+    await session.callTool('echo', { text: 'x'.repeat(9_000) });
+    await audit.words(4);
+    const [, echo, slow, long] = audit.lines();
+    expect(echo?.['arguments']).toEqual({
+      text: 'seen',
+      password: '(hidden)',
+      deep: [{ passphrase: '(hidden)', 'pass/2': '(hidden)' }],
+    });
+    expect(slow).not.toHaveProperty('arguments');
+    expect(long).not.toHaveProperty('arguments');
+    expect(long?.['argumentBytes']).toBe(9_011);
+    expect(audit.text()).not.toContain('canary-');
+    expect(gateway.stderr()).not.toContain('seen');
+  },
+);

@@ -127,12 +127,13 @@ test('the last errors of all sessions are one list: with request, cause, time an
   await page.getByText(/^\d+ failed calls of all sessions of this instance/).waitFor();
   const query = rows.filter({ hasText: 'tools/call query' }).first();
   await query.getByText('the tool reported an error').waitFor();
+  await query.getByText('raw-test-client').filter({ visible: true }).waitFor();
   const [, session] = /#sessions\/mail\/([\w-]+)/.exec(
     String(await query.getByRole('link').last().getAttribute('href')),
   ) as RegExpExecArray;
   const failedStart = rows.filter({ hasText: 'broken' });
-  await failedStart.getByText(/the gateway answered with server_start_failed/).waitFor();
-  expect(await failedStart.getByRole('link', { name: 'What helps' }).getAttribute('href')).toMatch(
+  await failedStart.getByText('the server did not start: server_start_failed').waitFor();
+  expect(await failedStart.getByRole('link', { name: 'server_start_failed' }).getAttribute('href')).toMatch(
     /\/docs\/reference\/errors\.md#server_start_failed$/,
   );
   // Contents are shown only where the operator allows it.
@@ -204,6 +205,22 @@ test('the playground connects to the first server that is up, and asks nothing o
   await server.selectOption('broken');
   await page.getByText('broken is down. Connect tries it again.').waitFor();
   await page.getByText(/^broken: .*exit.* 3/).waitFor();
+});
+
+test('a call that crashes the server shows in the playground what the server wrote last', async () => {
+  const { admin } = await startWatched({
+    command: [process.execPath, `${root}test/page/scene-server.mjs`, 'crashing'],
+  });
+  const page = await openPage(admin, 'playground/node/query');
+  await connectPlayground(page);
+  const result = page.getByText(/^(?:Done after|The MCP server exited)/);
+  for (let call = 0; call < 25; call += 1) {
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('Running …').waitFor({ state: 'detached' });
+    await result.waitFor();
+  }
+  await page.getByText(/exited before it answered/).waitFor();
+  await page.getByLabel('Last lines of the server').getByText('reports: fatal, giving up').waitFor();
 });
 
 test('keys lead to the filter and to the views, and are listed', async () => {

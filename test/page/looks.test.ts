@@ -189,6 +189,19 @@ describe.each(firstLooks(2))('%s', (_, { size, viewport, colorScheme }) => {
     await expectFine(page);
   });
 
+  test('errors, and what a check has found', async () => {
+    const page = await openScene('errors', { colorScheme, viewport });
+    await page.getByRole('row').filter({ hasText: 'mail' }).first().waitFor();
+    await expectFine(page);
+    await page.evaluate("location.hash = 'overview/servers/database'");
+    await page.getByRole('button', { name: 'Check database' }).click();
+    await page.getByText(/^Failed database: /).waitFor();
+    await expectFine(page);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await expectFine(page);
+  });
+
   test('the sign-in', async () => {
     const context = await (await openBrowser()).newContext({ colorScheme, viewport });
     const page = await context.newPage();

@@ -20,6 +20,7 @@ export { PlaygroundSessions } from './playground-sessions.ts';
 export { type History, type HistoryRange, historyRanges } from './record/calls/history.ts';
 export { ConsoleRecord } from './record/console-record.ts';
 export { redactContent, redactStart } from './record/redacted-content.ts';
+export { tellingLines } from './record/telling-lines.ts';
 export { OtherSessions } from './sessions/other-sessions.ts';
 export { isSessionOrder } from './sessions/session-list.ts';
 export { KnownInstances } from './snapshot/known-instances.ts';

@@ -18,6 +18,8 @@ export interface PageSubscriptionsOptions {
   readonly tap: MessageSource;
   readonly events: RecentEvents;
   readonly failedCalls: FailedCalls;
+  /** Returns the name of the client of each session that is here, by its server and short name. */
+  clients?(): (server: string, session: string) => string | undefined;
   snapshot(query: SessionQuery): Snapshot;
   /** Returns a session that a page watches; undefined if it is not on this instance. */
   session(watched: BackendOwner): SessionView | undefined;
@@ -84,12 +86,16 @@ class OpenPage {
     this.send('watched', { ...watched, found, instance: found === undefined ? instanceOf?.(watched) : undefined });
   }
 
-  flush({ events, failedCalls }: Pick<PageSubscriptionsOptions, 'events' | 'failedCalls'>): void {
+  flush({ events, failedCalls, clients }: Pick<PageSubscriptionsOptions, 'events' | 'failedCalls' | 'clients'>): void {
     if (this.isBehind) return;
     const newCalls = failedCalls.after(this.#lastFailedCall);
     if (newCalls.length > 0) {
       this.#lastFailedCall = (newCalls.at(-1) as { number: number }).number;
-      this.send('failed', newCalls);
+      const clientOf = clients?.();
+      this.send(
+        'failed',
+        newCalls.map((call) => ({ ...call, client: call.session && clientOf?.(call.server, call.session) })),
+      );
     }
     const newEvents = events.after(this.#lastEventNumber);
     if (newEvents.length > 0) {

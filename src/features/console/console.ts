@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import {
+  backendOwnerKey,
   KnownInstances,
   OperatorActions,
   OtherSessions,
@@ -14,6 +15,7 @@ import {
   type SessionState,
   SharedTopic,
   SnapshotBuilder,
+  tellingLines,
 } from '@mcp-gangway/console';
 import type { HttpContext } from '../../core/http/http-context.ts';
 import type { ConsoleParts, ConsoleServer, ConsoleSession, StatusPage } from '../../core/ops/console-hook.ts';
@@ -104,6 +106,15 @@ export function createStatusPage({ inspects, record, tap, backends }: GatewayRec
     tap,
     events: record.events,
     failedCalls: record.failedCalls,
+    clients() {
+      const bySession = new Map(
+        parts.sessions().map(({ name, snapshot }) => [backendOwnerKey(name), snapshot.initialize] as const),
+      );
+      return (server, session) => {
+        const initialize = bySession.get(backendOwnerKey({ server, session }));
+        return initialize && clientNameOf(initialize);
+      };
+    },
     snapshot: (query) =>
       snapshots.snapshot(query, {
         instances: instances.list(),
@@ -238,7 +249,7 @@ function healthOf({ last, probe }: MonitoredStatus, details: FailureDetails | un
 const shownDetails = ({ detail, help, output }: FailureDetails): Omit<ServerHealthView, 'state'> => ({
   why: consoleHost.redact(detail),
   help,
-  output: output.slice(-maxOutputLines).map((line) => redactStart(consoleHost, line, maxOutputLine)),
+  output: tellingLines(output, maxOutputLines).map((line) => redactStart(consoleHost, line, maxOutputLine)),
 });
 
 /**

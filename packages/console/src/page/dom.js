@@ -22,8 +22,9 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** A link within the page. */
-const pageLink = ({ href, text, mood }) => h('a', { href, class: mood || undefined }, text);
+/** A text with a mood, or a link within the page. */
+const createPart = ({ href, text, mood }) =>
+  h(href === undefined ? 'span' : 'a', { href, class: mood || undefined }, text);
 
 /** A link to the messages of a session. Its name is in a font in which no two letters look alike. */
 export const sessionLink = (server, session) =>
@@ -34,7 +35,7 @@ const shownParts = new WeakMap();
 
 /**
  * Shows texts, links and sessions, if they have changed. A session is a link.
- * @param {readonly (string | { href: string, text: string, mood?: string } | { server: string, session: string })[]} parts
+ * @param {readonly (string | { text: string, href?: string, mood?: string } | { server: string, session: string })[]} parts
  */
 export function setParts(element, parts) {
   const key = JSON.stringify(parts);
@@ -43,7 +44,7 @@ export function setParts(element, parts) {
   element.replaceChildren(
     ...parts.map((part) => {
       if (typeof part === 'string') return part;
-      return part.href === undefined ? sessionLink(part.server, part.session) : pageLink(part);
+      return part.text === undefined ? sessionLink(part.server, part.session) : createPart(part);
     }),
   );
 }

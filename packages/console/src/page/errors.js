@@ -2,6 +2,7 @@ import { noteAddress, writeAddress } from './address.js';
 import { docsLink, errorPage } from './docs-links.js';
 import { h, sessionLink, setText, showList } from './dom.js';
 import { counted, duration, time } from './formats.js';
+import { describeReason } from './reasons.js';
 import { createServerChoice } from './server-choice.js';
 import { createSorting } from './sorting.js';
 
@@ -11,16 +12,17 @@ const maxAlike = 10;
 
 const columns = [
   { key: 'time', text: 'Time', valueIn: ({ at }) => at },
-  { key: 'server', text: 'Server', isText: true, valueIn: ({ server }) => server },
   { key: 'request', text: 'Request', isText: true, valueIn: ({ name, method }) => `${method} ${name ?? ''}` },
+  { key: 'server', text: 'Server', name: 'optional', isText: true, valueIn: ({ server }) => server },
   { key: 'cause', text: 'Cause', isText: true, valueIn: ({ cause }) => cause },
-  { key: 'took', text: 'Took', name: 'figure', valueIn: ({ durationMs }) => durationMs },
+  { key: 'took', text: 'Took', name: 'figure optional', valueIn: ({ durationMs }) => durationMs },
+  { key: 'client', text: 'Client', name: 'optional', isText: true, valueIn: ({ client }) => client },
   { key: 'user', text: 'User', name: 'optional', isText: true, valueIn: ({ user }) => user },
   { text: 'Session', name: 'optional' },
 ];
 
-const textOf = ({ server, session, user, method, name, cause, args, answer }) =>
-  [server, session, user, method, name, cause, args, answer].join(' ').toLowerCase();
+const textOf = ({ server, session, client, user, method, name, cause, args, answer }) =>
+  [server, session, client, user, method, name, cause, args, answer].join(' ').toLowerCase();
 
 /** Creates the view of the last failed calls of all sessions, each with its request. */
 export function createErrors(section, live, { inspects }) {
@@ -105,18 +107,34 @@ function describeTotal(shown, all) {
 }
 
 /** Creates the row of a failed call. Its tool leads to the playground, its reason to the documentation. */
-function createRow({ at, server, session, user, method, name, cause, reason, durationMs, args, answer }) {
+function createRow({ at, server, session, client, user, method, name, cause, reason, durationMs, args, answer }) {
   const tool =
     name && h('a', { href: writeAddress('playground', [server, name]), title: 'Try it in the playground' }, name);
-  const page = reason && docsLink(errorPage(reason), 'What helps');
+  const what =
+    reason === undefined
+      ? [cause]
+      : [
+          `${describeReason(reason)}: `,
+          docsLink(errorPage(reason), reason, { title: 'What it means, and what helps' }),
+        ];
+  const toServer = () => h('a', { href: writeAddress('overview', ['servers', server]) }, server);
+  const who = [server, client, user].filter(Boolean).join(', ');
   const element = h(
     'tr',
     {},
     h('td', {}, h('time', { datetime: new Date(at).toISOString() }, time(at))),
-    h('th.name', { scope: 'row' }, h('a', { href: writeAddress('overview', ['servers', server]) }, server)),
-    h('td.name', {}, `${method ?? 'not read'} `, tool, createContent('Arguments', args)),
-    h('td.error', {}, `${cause} `, page, createContent('Answer', answer)),
-    h('td.figure', {}, duration(durationMs)),
+    h(
+      'th.name',
+      { scope: 'row' },
+      `${method ?? 'not read'} `,
+      tool,
+      h('span.compact', {}, who),
+      createContent('Arguments', args),
+    ),
+    h('td.name.optional', {}, toServer()),
+    h('td.error', {}, ...what, createContent('Answer', answer)),
+    h('td.figure.optional', {}, duration(durationMs)),
+    h('td.client.optional', {}, client || '–'),
     h('td.client.optional', {}, user ?? '–'),
     h('td.optional', {}, session === undefined ? '–' : sessionLink(server, session)),
   );

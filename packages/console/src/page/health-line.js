@@ -5,21 +5,23 @@ import { bytes, count, counted, duration, number, percent } from './formats.js';
 /** So many servers in trouble are named in the line. */
 const maxNamed = 3;
 
-const troubles = { down: 'down', degraded: 'degraded', slow: 'slow' };
+/** The states of servers that are trouble, worst first, with their colours. */
+const troubles = { down: 'bad', degraded: 'warn', slow: 'warn' };
 
-/** Says which servers are in a state: `mail and files are down`, with links to their rows. */
+/** Says which servers are in a state: `mail, files are down. `, with links to their rows. */
 function describeServers(servers, state) {
   const names = servers.filter(({ condition }) => condition.state === state).map(({ name }) => name);
   if (names.length === 0) return [];
+  const mood = troubles[state];
   const named = names
     .slice(0, maxNamed)
     .flatMap((name, index) => [
       ...(index === 0 ? [] : [', ']),
-      { href: `#overview/servers/${encodeURIComponent(name)}`, text: name },
+      { href: `#overview/servers/${encodeURIComponent(name)}`, text: name, mood },
     ]);
   const more = names.length - maxNamed;
   const verb = names.length === 1 ? 'is' : 'are';
-  return [...named, `${more > 0 ? ` and ${count(more)} more` : ''} ${verb} ${troubles[state]}. `];
+  return [...named, { text: `${more > 0 ? ` and ${count(more)} more` : ''} ${verb} ${state}. `, mood }];
 }
 
 /**
@@ -29,20 +31,23 @@ function describeServers(servers, state) {
 export function describeHealth(snapshot) {
   const { instance, servers } = snapshot;
   const store = figures.Store(snapshot);
-  const isReady = instance.readiness === 'ready';
-  const ofInstance = isReady ? [] : [`${readinessTexts[instance.readiness] ?? instance.readiness}. `];
-  const ofStore = store.mood === 'bad' || store.mood === 'warn' ? [{ href: store.href, text: store.value }, '. '] : [];
-  const [down, degraded, slow] = Object.keys(troubles).map((state) => describeServers(servers, state));
-  const parts = [...ofInstance, ...(store.mood === 'bad' ? ofStore : []), ...down, ...degraded, ...slow];
-  const isBad = !isReady || store.mood === 'bad' || down.length > 0;
-  const all = store.mood === 'warn' ? [...parts, ...ofStore] : parts;
-  if (all.length > 0) return { mood: isBad ? 'bad' : 'warn', parts: all };
+  const ofInstance =
+    instance.readiness === 'ready'
+      ? []
+      : [{ text: `${readinessTexts[instance.readiness] ?? instance.readiness}. `, mood: 'bad' }];
+  const ofStore = { href: store.href, text: `${store.value}. `, mood: store.mood };
+  const parts = [
+    ...ofInstance,
+    ...(store.mood === 'bad' ? [ofStore] : []),
+    ...Object.keys(troubles).flatMap((state) => describeServers(servers, state)),
+    ...(store.mood === 'warn' ? [ofStore] : []),
+  ];
+  if (parts.length > 0) return { mood: parts.some(({ mood }) => mood === 'bad') ? 'bad' : 'warn', parts };
   const unused = servers.filter(({ condition }) => condition.state === 'unused').length;
   const up = servers.length - unused;
-  const rest = unused === 0 ? '' : up === 0 ? '' : `, ${count(unused)} not used yet`;
-  const works =
-    up === 0 ? `Ready. ${counted(unused, 'server')}, not used yet` : `All is well. ${counted(up, 'server')} up`;
-  return { mood: 'good', parts: [`${works}${rest}.`] };
+  if (up === 0) return { mood: 'good', parts: [`Ready. ${counted(unused, 'server')}, not used yet.`] };
+  const rest = unused === 0 ? '' : `, ${count(unused)} not used yet`;
+  return { mood: 'good', parts: [`All is well. ${counted(up, 'server')} up${rest}.`] };
 }
 
 /** The numbers beside the line, each with a link to what it is about. */
@@ -79,7 +84,7 @@ export function createHealthLine() {
     update(snapshot) {
       const { mood, parts } = describeHealth(snapshot);
       dot.className = `dot ${mood}`;
-      text.className = mood === 'good' ? '' : mood;
+      text.className = '';
       setParts(text, parts);
       setParts(
         numbers,

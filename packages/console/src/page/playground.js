@@ -40,6 +40,7 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     h('div.field', {}, h('label', { for: 'play-revision' }, 'Revision'), revision),
     tokenField,
     h('div.buttons', {}, connect),
+    status,
   );
   let client;
   /** What the client has connected with. Undefined while it is not connected. */
@@ -68,9 +69,12 @@ export function createPlayground(section, live, { servers, needsToken, revisions
   let states = [];
   /** What the client was told when it could not connect. The page knows more when it has the state of the server. */
   let refusal;
+  /** True after the gateway has answered a request with an error, which may be about the server. */
+  let hasFailed = false;
   const showCause = () => {
     const state = states.find(({ name }) => name === server.value);
-    const isKnown = cause.update(refusal !== undefined || state?.condition.state === 'down' ? state : undefined);
+    const isAsked = refusal !== undefined || hasFailed || state?.condition.state === 'down';
+    const isKnown = cause.update(isAsked ? state : undefined);
     if (refusal !== undefined) setText(status, isKnown ? 'Not connected.' : `Not connected: ${refusal}`);
   };
   live.on('state', (snapshot) => {
@@ -143,7 +147,6 @@ export function createPlayground(section, live, { servers, needsToken, revisions
       ),
     ),
     form,
-    status,
     cause.element,
     workshop,
   );
@@ -159,6 +162,7 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     subscriptions.clear();
     workshop.hidden = true;
     refusal = undefined;
+    hasFailed = false;
     await last?.close();
   };
   /** Connects with what is chosen. */
@@ -186,6 +190,9 @@ export function createPlayground(section, live, { servers, needsToken, revisions
           connectsItself = false; // a person should see that it is over
         }
         transcript.add(entry);
+        if (!isGatewayError(entry)) return;
+        hasFailed = true;
+        showCause();
       },
       onRequest: (request) => answerByHand(serverRequests, request),
     });
@@ -250,6 +257,9 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     },
   };
 }
+
+/** True for an error that the gateway itself answers with: it has a reason. */
+const isGatewayError = ({ message, from }) => from === 'server' && message?.error?.data?.reason !== undefined;
 
 /** Creates the searchable list of the operations of a server. */
 function createChooser(onChoose) {

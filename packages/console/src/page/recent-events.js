@@ -1,6 +1,7 @@
+import { docsLink, errorPage } from './docs-links.js';
 import { h, sessionLink, showList } from './dom.js';
 import { count, time } from './formats.js';
-import { describeReason } from './reasons.js';
+import { describeReason, isDocumented } from './reasons.js';
 
 /** The number of events that the page keeps; the log has all of them. */
 const maxShown = 200;
@@ -127,6 +128,7 @@ export function createRecentEvents() {
 function createEvent({ at, firstAt, count: times, kind, server, session, reason, detail, output }) {
   const [text, mood] = texts[kind] ?? [kind, ''];
   const why = [reason && describeReason(reason), detail].filter(Boolean).join(': ');
+  const help = reason && isDocumented(reason) && docsLink(errorPage(reason), reason, { title: 'What helps' });
   const element = h(
     'li',
     {},
@@ -143,7 +145,7 @@ function createEvent({ at, firstAt, count: times, kind, server, session, reason,
         ...(session === undefined ? [] : [' · ', sessionLink(server, session)]),
         times === undefined ? undefined : ` · ${count(times)} times since ${time(firstAt)}, the last:`,
       ),
-      why === '' ? undefined : h('span.muted.detail', {}, why),
+      why === '' ? undefined : h('span.muted.detail', {}, why, ...(help ? [' · ', help] : [])),
       output === undefined ? undefined : h('code.output', {}, output.join('\n')),
     ),
   );

@@ -1,6 +1,7 @@
 import type { BackendEnd, Challenge, ConsoleEvent, ConsoleHost, SessionName } from '../host.ts';
 import { describeRefusal } from './incidents/refusals.ts';
 import { redactStart } from './redacted-content.ts';
+import { tellingLines } from './telling-lines.ts';
 
 /** The kind of an event that is rare enough to be listed one by one. */
 export type RecentEventKind =
@@ -213,7 +214,7 @@ export class RecentEvents {
 
   /** Records the end of a server, with the last lines that it wrote. */
   #addEnd(kind: RecentEventKind, name: Partial<SessionName>, { detail, lastOutput = [] }: BackendEnd, more = ''): void {
-    const output = lastOutput.slice(-maxOutputLines).map((line) => redactStart(this.#host, line, maxOutputLine));
+    const output = tellingLines(lastOutput, maxOutputLines).map((line) => redactStart(this.#host, line, maxOutputLine));
     this.#add(kind, name, `${detail}${more}`, output);
   }
 

@@ -1,4 +1,5 @@
 import type { ConsoleHost } from '../../host.ts';
+import { tellingLines } from '../telling-lines.ts';
 
 /** The span in which an incident makes a server degraded, in milliseconds. */
 export const incidentSpanMs = 300_000;
@@ -62,7 +63,9 @@ export class ServerIncidents {
     if (!this.#isRecent(log.exitTimes.at(-1) ?? Number.NEGATIVE_INFINITY)) log.exitsSince = this.#now();
     log.exitTimes.push(this.#now());
     log.lastExit = detail;
-    log.lastWords = [...new Set(output)].slice(-maxWords).map((line) => this.#host.redact(line.slice(0, maxLineBytes)));
+    log.lastWords = tellingLines([...new Set(output)], maxWords).map((line) =>
+      this.#host.redact(line.slice(0, maxLineBytes)),
+    );
     if (log.exitTimes.length > maxExits) log.exitTimes.shift();
   }
 

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { tellingLines } from '../src/record/telling-lines.ts';
+
+test('the last lines name the cause, and not where a program was', () => {
+  const node = [
+    'file:///x.mjs:9',
+    '  throw new Error()',
+    '        ^',
+    '',
+    'Error: no such database',
+    '    at run (x:9:73)',
+  ];
+  expect(tellingLines([...node, 'Node.js v20.20.2'], 2)).toEqual(['  throw new Error()', 'Error: no such database']);
+  const python = ['Traceback (most recent call last):', '  File "x.py", line 3, in <module>', "KeyError: 'URL'"];
+  expect(tellingLines(python, 2)).toEqual(['Traceback (most recent call last):', "KeyError: 'URL'"]);
+});
+
+test('where no line names a cause, the last ones are shown', () => {
+  expect(tellingLines(['    at a (x:1)', '    at b (x:2)'], 1)).toEqual(['    at b (x:2)']);
+  expect(tellingLines([], 3)).toEqual([]);
+});
