@@ -55,6 +55,7 @@ test('one line says what is wrong, and leads to it; the table is sorted, filtere
   const page = await openPage(watched.admin);
   const health = page.locator('.health');
   await health.getByText(/^broken is down\. mail, desk are degraded\./).waitFor();
+  await expect.poll(() => page.title()).toBe('(1 down) Overview · mcp-gangway');
   await health.getByRole('link', { name: 'broken' }).click();
   await page.getByRole('article', { name: 'broken' }).getByRole('button', { name: 'Check broken' }).waitFor();
   await page.getByRole('link', { name: 'What “Down” means' }).waitFor();
@@ -172,6 +173,9 @@ test('sessions are sorted and filtered by server and by failed calls', async () 
   await expect.poll(async () => (await servers())[0]).toMatch(/^mail/);
   await page.getByLabel('With failed calls').check();
   await page.getByText(/^1 of \d sessions found$/).waitFor();
+  await table.getByRole('cell', { name: '6', exact: true }).getByRole('link').click();
+  await page.getByRole('heading', { name: 'Errors' }).waitFor();
+  await page.goBack();
   await page.getByLabel('With failed calls').uncheck();
   await page.locator('#session-server').selectOption('calm');
   await page.getByText(/^[1-9] of \d sessions found$/).waitFor();

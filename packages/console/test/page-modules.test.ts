@@ -4,7 +4,7 @@ const load = (name: string) => import(new URL(`../src/page/${name}.js`, import.m
 const { readAddress, writeAddress } = await load('address');
 const { summarize } = await load('spark');
 const { bytesAxis, durationAxis } = await load('formats');
-const { describeHealth } = await load('health-line');
+const { describeHealth, describeNumbers } = await load('health-line');
 
 describe('an address', () => {
   test('has a view, parts and choices, and is written as it was read', () => {
@@ -62,5 +62,19 @@ describe('the line of health', () => {
     expect(health([server('a', 'slow')])).toEqual(['warn', 'a is slow. ']);
     expect(health([server('a', 'up')], { store: { kind: 'redis', isUp: false } })).toEqual(['bad', 'Redis is away. ']);
     expect(health([server('a', 'up')], { readiness: 'draining' })).toEqual(['bad', 'Draining. ']);
+  });
+
+  test('has refused requests and streams with missing events beside it, if there are any', () => {
+    const numbers = (refused: number, broken: number): string[] =>
+      describeNumbers({
+        instance: {
+          ...{ callsPerSecond: 0, calls: 0, p95Ms: null, memoryBytes: 0, childBytes: 0 },
+          refusals: { count: refused },
+          resumes: { broken },
+        },
+        ...{ instances: [{ sessions: 2 }], servers: [], tasks: { total: 0 } },
+      }).map(({ text }: { text: string }) => text.replace('\u00a0', ' '));
+    expect(numbers(0, 0)).toEqual(['2 sessions', '0 calls/s', 'no calls in 2 min', '0 B']);
+    expect(numbers(3, 1)).toEqual(expect.arrayContaining(['3 refused', '1 stream with missing events']));
   });
 });

@@ -52,7 +52,7 @@ export function describeHealth(snapshot) {
 
 /** The numbers beside the line, each with a link to what it is about. */
 export function describeNumbers({ instance, instances, servers, tasks }) {
-  const { callsPerSecond, calls, failures, p95Ms, memoryBytes, childBytes, isFailing } = instance;
+  const { callsPerSecond, calls, failures, p95Ms, memoryBytes, childBytes, isFailing, refusals, resumes } = instance;
   const sessions = instances.reduce((sum, each) => sum + each.sessions, 0);
   const link = (href, text, mood) => ({ href, text, mood });
   return [
@@ -60,6 +60,10 @@ export function describeNumbers({ instance, instances, servers, tasks }) {
     ...(tasks.total === 0 ? [] : [link('#sessions', counted(tasks.total, 'task'))]),
     link('#overview/charts/calls', `${number(callsPerSecond)} calls/s`),
     link('#errors', calls === 0 ? 'no calls in 2 min' : `${percent(failures, calls)} failed`, isFailing ? 'bad' : ''),
+    ...(refusals.count === 0 ? [] : [link('#overview/activity/refused', `${count(refusals.count)} refused`, 'warn')]),
+    ...(resumes.broken === 0
+      ? []
+      : [link('#overview/activity/resumed', `${counted(resumes.broken, 'stream')} with missing events`, 'bad')]),
     ...(p95Ms === null ? [] : [link('#overview/charts/times', `p95 ${duration(p95Ms)}`)]),
     link('#overview/charts/memory', bytes(memoryBytes + childBytes)),
     ...(instances.length === 1 ? [] : [link('#overview/instances', counted(instances.length, 'instance'))]),

@@ -119,6 +119,12 @@ async function start() {
   const playground = createPlayground(section('playground'), live, about);
   const connect = createConnect(section('connect'), about);
   let shown;
+  let downCount = 0;
+  /** The title of the tab says how many servers are down, for a person who looks at another one. */
+  const showTitle = () => {
+    const name = `${shown[0].toUpperCase()}${shown.slice(1)} · mcp-gangway`;
+    document.title = downCount === 0 ? name : `(${downCount} down) ${name}`;
+  };
   /** Shows what the address names. The views note in it what a person chooses there. */
   const show = () => {
     const address = readAddress(location.hash);
@@ -131,7 +137,7 @@ async function start() {
       if (anchor.hash === `#${view}`) anchor.setAttribute('aria-current', 'page');
       else anchor.removeAttribute('aria-current');
     }
-    document.title = `${view[0].toUpperCase()}${view.slice(1)} · mcp-gangway`;
+    showTitle();
     if (isOther && !isFirst) {
       scrollTo(0, 0);
       document.getElementById(`${view}-title`).focus({ preventScroll: true });
@@ -152,6 +158,10 @@ async function start() {
   document.getElementById('keys').addEventListener('click', showKeys);
   startKeys({ views, filterOf: () => filterOf(shown) });
   show();
+  live.on('state', ({ servers }) => {
+    downCount = servers.filter(({ condition }) => condition.state === 'down').length;
+    showTitle();
+  });
   live.start();
   history.start();
 }

@@ -1,6 +1,6 @@
 import { createActionButton, endSession } from './actions.js';
 import { noteAddress, writeAddress } from './address.js';
-import { h, setText, showList } from './dom.js';
+import { h, setParts, setText, showList } from './dom.js';
 import { count, counted, time, wholeSeconds } from './formats.js';
 import { createMessageList } from './message-list.js';
 import { createServerChoice } from './server-choice.js';
@@ -241,7 +241,8 @@ const createRow =
         const last = failures === undefined ? '' : `${time(failures.at)} ${failures.last}`;
         setText(calls, count(current.totalCalls));
         calls.title = `${counted(current.calls, 'call')} in flight, ${counted(current.messages, 'message')}`;
-        setText(failed, count(failures?.count ?? 0));
+        const errors = { href: writeAddress('errors', [session]), text: count(failures?.count ?? 0), mood: 'bad' };
+        setParts(failed, [failures === undefined || !isHere ? errors.text : errors]);
         failed.classList.toggle('bad', failures !== undefined);
         setText(error, last);
         error.title = last;

@@ -9,7 +9,7 @@ const states = { working: 'working', input_required: 'waits for input' };
 export function createTasks(live) {
   const total = h('p.muted');
   const rows = h('tbody');
-  const table = h('table', {}, h('thead', {}, h('tr', {}, ...headings())), rows);
+  const table = h('table.dense', {}, h('thead', {}, h('tr', {}, ...headings())), rows);
   const element = h(
     'div',
     { hidden: true },
