@@ -177,9 +177,9 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
     usageOf,
     playground: parts.playground,
     async check(server) {
-      const { checkServer } = await import('../commands/check/check-server.ts');
+      const { checkOneServer } = await import('../commands/check/check-one-server.ts');
       const servers = set.current.map((served) => served.config);
-      return checkServer(server, { ...set.config, servers }, parts.features, parts.environment);
+      return checkOneServer(server, { ...set.config, servers }, parts.features, parts.environment);
     },
     drain: parts.drain,
   });

@@ -11,7 +11,7 @@ import { textListener } from './render-check.ts';
  * afterwards. Of a view, it checks the servers and the policy.
  * @returns undefined if there is no such server
  */
-export async function checkServer(
+export async function checkOneServer(
   name: string,
   config: GatewayConfig,
   features: Features,
