@@ -215,7 +215,7 @@ test('a call that crashes the server shows in the playground what the server wro
   const { admin } = await startWatched({
     command: [process.execPath, `${root}test/page/scene-server.mjs`, 'crashing'],
   });
-  const page = await openPage(admin, 'playground/node/query');
+  const page = await openPage(admin, 'playground/node/query', { expected: '502 (Bad Gateway)' });
   await connectPlayground(page);
   const result = page.getByText(/^(?:Done after|The MCP server exited)/);
   for (let call = 0; call < 25; call += 1) {
@@ -223,7 +223,7 @@ test('a call that crashes the server shows in the playground what the server wro
     await page.getByText('Running …').waitFor({ state: 'detached' });
     await result.waitFor();
   }
-  await page.getByText(/exited before it answered/).waitFor();
+  await page.getByText(/^The MCP server exited before it answered/).waitFor();
   await page.getByLabel('Last lines of the server').getByText('reports: fatal, giving up').waitFor();
 });
 

@@ -178,7 +178,7 @@ describe.each(firstLooks(2))('%s', (_, { size, viewport, colorScheme }) => {
     await instance.waitFor();
     await page.getByLabel('Sessions of').selectOption('This instance');
     await elsewhere.waitFor({ state: 'detached' });
-    await row.getByRole('link').click();
+    await row.getByRole('link').first().click();
     await page
       .getByText(/ · failed$/)
       .first()
