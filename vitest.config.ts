@@ -13,7 +13,7 @@ const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
  * change what they measure.
  */
 const long = [
-  'test/bench/{bench,command}.test.ts',
+  'test/bench/{bench,command,peers}.test.ts',
   'test/cluster/{affinity,commands,everything,flow,refusals,remote-takeover,rolling-restart}.test.ts',
   'test/cluster/fault-{failover,full,link,owner,redis,redis-net,stall,storm}.test.ts',
   'test/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',

@@ -126,6 +126,19 @@ export const quickScenarios = Object.fromEntries(
   quickNames.map((name) => [name, { ...scenarios[name], ...quickTimes, ...quickOf(scenarios[name]) }]),
 );
 
+/** What ours is compared with others in. */
+export function comparedScenarios(isQuick) {
+  const { 'echo-16x1-100-words': calls, 'paced-16x4-100-words': pacedCalls, idle: sessions, start } = scenarios;
+  const all = [
+    calls,
+    pacedCalls,
+    { ...sessions, steps: [1, 100], settleMs: 1_500 },
+    { ...start, count: 1 }, // each round has one
+  ];
+  const small = (scenario) => ({ ...scenario, ...quickTimes, ...quickOf(scenario) });
+  return Object.fromEntries(all.map((scenario) => [scenario.name, isQuick ? small(scenario) : scenario]));
+}
+
 function quickOf({ kind }) {
   if (kind === 'sessions') return { maxCount: 12 };
   if (kind === 'session-calls') return { warmCount: 16, maxCount: 32 };

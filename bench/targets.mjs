@@ -1,17 +1,15 @@
 // The gateways that are measured: how each is started. To add one, add an entry.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publicUrl } from './lib/issuer.mjs';
-import { peersModules } from './lib/peers.mjs';
+import { peers } from './lib/peers.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
 /** Our program; another build is measured by naming it in BENCH_OURS. */
 export const ourProgram = process.env.BENCH_OURS ?? path.join(here, '../dist/main.js');
-const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 
 /** Node.js refuses flags of V8 that its version does not have. */
 const isKnown = (flag) => spawnSync(process.execPath, [flag, '--version']).status === 0;
@@ -62,12 +60,12 @@ export function ours({
     ...{ isOurs: true, store, transport, server, isNode },
     usesRedis: store !== 'memory',
     instances: store === 'cluster' ? clusterSize : 1,
-    argv({ port, adminPort, group }, { command, nodeCommand, redisPort, urls, ...places }) {
+    argv({ port, adminPort, group, folder }, { command, nodeCommand, redisPort, urls, ...places }) {
       const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
       const prefix = ['--cluster.prefix', `bench-${group}`];
       return [
         ...[...nodeFlags, program, '--port', port, '--admin-port', adminPort],
-        ...(store === 'memory' ? keeping() : [...redis, ...prefix]),
+        ...(store === 'memory' ? keeping(folder) : [...redis, ...prefix]),
         ...eraOptions[server],
         ...(typeof more === 'function' ? more(places) : more),
         ...(transport === 'stdio'
@@ -126,12 +124,8 @@ const withLogin = ({ issuer }) => [
   ...['--limits.user.sessions', '1000'],
 ];
 
-/** Keeps sessions in a folder of its own, which is removed at the end of the run. */
-function withFiles() {
-  const folder = mkdtempSync(path.join(tmpdir(), 'gangway-bench-store-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  return ['--replay.store', `file:${folder}`];
-}
+/** Sessions in files, as by default, in the folder of the target. */
+export const withFiles = (folder) => ['--replay.store', `file:${folder}`];
 
 /** Two instances: sessions are opened at the first one, and called by way of that one or of the other. */
 const pair = (entry, rest) => ours({ store: 'cluster', instances: 2, only: isHop, entry, ...rest });
@@ -139,10 +133,13 @@ const pair = (entry, rest) => ours({ store: 'cluster', instances: 2, only: isHop
 const loginNode = { only: isSessionCalls, isNode: true, usesToken: true, server: 'shared', more: withLogin };
 
 /**
- * By name. `argv({ port, adminPort, group }, places)`: the arguments of Node.js; `group` is the same for the instances of one target,
- * `places` is what `startBehind` has. `isPeer`: comes from npm, installed on demand. `instances`: so many processes. `only(scenario)`: the comparison that it was made for. `usesRedis`: the run's Redis is
- * started. `entry`: sessions are opened at the first instance and called by way of this one. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: how the server is reached; `urls` has the URLs of
- * those that run by themselves. `reference`: what it is compared with, where `referenceOf` has no better.
+ * By name. `argv({ port, adminPort, group, folder }, places)`: the arguments of `program`, by default Node.js; `group` is the same for the
+ * instances of one target, `folder` is its own, `places` is what `startBehind` has. `files(at, places)`: what stands in that folder, by name.
+ * `variables()`: of its environment. `path`: of its endpoint, by default `/mcp`. `isPeer`: of others (lib/peers.mjs). `instances`: so many
+ * processes. `only(scenario)`: the comparison that it was made for. `usesRedis`: the run's Redis is started. `entry`: sessions are opened at
+ * the first instance and called by way of this one. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: how the
+ * server is reached; `urls` has the URLs of those that run by themselves. `reference`: what it is compared with, where `referenceOf` has no
+ * better.
  */
 export const targets = {
   ...Object.fromEntries(matrix),
@@ -192,22 +189,8 @@ export const targets = {
   },
   'ideal-sse': idealRemote('sse'),
   'ideal-http': idealRemote('http'),
-  supergateway: {
-    ...{ isPeer: true, transport: 'stdio' },
-    argv: ({ port }, { command }) => [
-      ...['--import', path.join(here, 'targets/loopback-only.mjs')],
-      path.join(peersModules, 'supergateway/dist/index.js'),
-      ...['--stdio', command.map(quote).join(' '), '--outputTransport', 'streamableHttp', '--stateful'],
-      ...['--logLevel', 'none', '--port', port],
-    ],
-  },
-  'mcp-proxy': {
-    ...{ isPeer: true, transport: 'stdio' },
-    argv: ({ port }, { command }) => [
-      path.join(peersModules, 'mcp-proxy/dist/bin/mcp-proxy.mjs'),
-      ...['--server', 'stream', '--host', '127.0.0.1', '--port', port, '--', ...command],
-    ],
-  },
+  supergateway: peers.supergateway,
+  'mcp-proxy': peers['mcp-proxy'],
 };
 
 /**

@@ -1,7 +1,7 @@
 import { UsageError } from './command.mjs';
 
 /** Of more names than this a message says where they are listed. */
-const maxTold = 10;
+const maxTold = 12;
 
 /** The entries of a table that were asked for; a name followed by `*` stands for all that begin with it. `what` one is, in a word. */
 export function choose(table, asked, what) {

@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process';
 import os from 'node:os';
 import path from 'node:path';
 import { ourProgram } from '../targets.mjs';
-import { peerVersion } from './peers.mjs';
 
 /** What the numbers of docs/benchmarks.md were measured with. */
 const nodeMajor = '24';
@@ -14,7 +13,7 @@ export const unlikeness = () =>
     ? undefined
     : `this is Node.js ${process.versions.node}; the numbers of docs/benchmarks.md are of ${nodeMajor}`;
 
-export const describeMachine = (backend) => ({
+export const describeMachine = (backend, targets) => ({
   machine: {
     cpus: os.cpus().length,
     cpu: os.cpus()[0].model,
@@ -24,7 +23,7 @@ export const describeMachine = (backend) => ({
   node: process.version,
   backend: backend.name,
   commit: commitOf(ourProgram),
-  peers: Object.fromEntries(['supergateway', 'mcp-proxy'].map((name) => [name, peerVersion(name)])),
+  peers: Object.fromEntries(targets.filter(({ isPeer }) => isPeer).map(({ name, version }) => [name, version()])),
   at: new Date().toISOString(),
 });
 

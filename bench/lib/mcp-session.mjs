@@ -21,15 +21,19 @@ export class McpSession {
   #stream;
   #headers = '';
   #authorization;
+  #path;
+  #isStateless = false;
   /** How often its GET stream broke. */
   brokenStreams = 0;
 
   /**
    * @param ports of the instances, which its exchanges go to in turn
    * @param token what it shows with each request, if anything
+   * @param path of the endpoint
    */
-  constructor(ports, token) {
+  constructor(ports, { token, path = '/mcp' } = {}) {
     this.#ports = ports;
+    this.#path = path;
     this.#authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
     this.#control = connectTo(ports);
   }
@@ -112,7 +116,9 @@ export class McpSession {
       },
     });
     if (!answer.includes('"result"')) throw new Error(`initialize: ${answer.slice(0, 200)}`);
-    this.#headers = `Mcp-Session-Id: ${id}\r\nMcp-Protocol-Version: ${protocolVersion}\r\n`;
+    this.#isStateless = id === undefined;
+    const sessionLine = this.#isStateless ? '' : `Mcp-Session-Id: ${id}\r\n`;
+    this.#headers = `${sessionLine}Mcp-Protocol-Version: ${protocolVersion}\r\n`;
     await this.#exchange(initialized, { onMessage: () => undefined });
   }
 
@@ -136,10 +142,10 @@ export class McpSession {
     this.#control.destroy();
   }
 
-  /** Ends the session. Resolves with the status of DELETE; undefined if there was no session or no answer. */
+  /** Ends the session. Resolves with the status of DELETE, or 204 if nothing is kept; undefined if it was not opened or there was no answer. */
   async close() {
     this.#stream?.destroy();
-    const status = this.#headers === '' ? undefined : await this.#delete();
+    const status = this.#isStateless ? 204 : this.#headers === '' ? undefined : await this.#delete();
     this.#control.destroy();
     return status;
   }
@@ -175,6 +181,6 @@ export class McpSession {
   }
 
   #head(method, more) {
-    return `${method} /mcp HTTP/1.1\r\nHost: 127.0.0.1:${this.#ports[0]}\r\n${this.#authorization}${this.#headers}${more}\r\n`;
+    return `${method} ${this.#path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#ports[0]}\r\n${this.#authorization}${this.#headers}${more}\r\n`;
   }
 }

@@ -1,20 +1,22 @@
-// The page of the results: what programs write stands between markers.
+// The pages of the results: what programs write stands between markers.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from './command.mjs';
 
-const page = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs/benchmarks.md');
+const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
 
-/** Puts `text` between `<!-- name: … -->` and `<!-- end of name -->` of the page. */
-export const writeBetween = (name, text, options) =>
-  writeFileSync(page, putBetween(readFileSync(page, 'utf8'), name, text, options));
+/** Puts `text` between `<!-- name: … -->` and `<!-- end of name -->` of a page. */
+export function writeBetween(name, text, { page = 'benchmarks.md', ...options } = {}) {
+  const file = path.join(docs, page);
+  writeFileSync(file, putBetween(readFileSync(file, 'utf8'), name, text, { page, ...options }));
+}
 
 /**
  * A page with `text` between the markers of that name. Throws if it has none; or if something would be lost, a run of a part having taken the
  * place of all, unless that `isReplaced` knowingly.
  */
-export function putBetween(whole, name, text, { isReplaced = false } = {}) {
+export function putBetween(whole, name, text, { page = 'benchmarks.md', isReplaced = false } = {}) {
   const begin = new RegExp(`<!-- ${name}: [^\\n]*-->\\n`).exec(whole);
   const end = whole.indexOf(`<!-- end of ${name} -->`);
   if (begin === null || end < begin.index) throw new Error(`the page lacks its markers of ${name}`);
@@ -22,7 +24,7 @@ export function putBetween(whole, name, text, { isReplaced = false } = {}) {
   const lost = isReplaced ? [] : lostIn(whole.slice(from, end), text);
   if (lost.length > 0)
     throw new UsageError(
-      `docs/benchmarks.md has more in its ${name}: ${lost.join('; ')}; it is left as it is. Write nonetheless: --replace`,
+      `docs/${page} has more in its ${name}: ${lost.join('; ')}; it is left as it is. Write nonetheless: --replace`,
     );
   return `${whole.slice(0, from)}\n${text}\n\n${whole.slice(end)}`;
 }

@@ -49,15 +49,16 @@ export async function runRounds({ rounds, asked, groups, results, signal, print 
   });
   const runCell = async (target, scenario) => {
     if (scenario.kind === 'start') return measureStart(fleet, target, scenario);
-    const { ports, pids } = await (scenario.isFresh ? fleet.start(target) : fleet.ready(target));
+    const started = await (scenario.isFresh ? fleet.start(target) : fleet.ready(target));
+    const { ports, pids } = started;
     const entry = target.entry === undefined ? {} : { ports: ports.slice(0, 1), by: ports[target.entry] };
     const token = target.usesToken ? { token: behind.token } : {};
-    const result = await runJob({ ...scenario, ports, pids, ...entry, ...token }, signal);
+    const result = await runJob({ ...scenario, ports, path: started.path, pids, ...entry, ...token }, signal);
     if (scenario.isFresh) await fleet.stop(target); // it has become large, and what follows is not compared with it
     return result;
   };
 
-  if (results.isFirst) results.keep({ ...describeMachine(behind.backend), asked: optionsOfRun(asked) });
+  if (results.isFirst) results.keep({ ...describeMachine(behind.backend, targets), asked: optionsOfRun(asked) });
   try {
     while (round < rounds && !signal.aborted) {
       round += 1;
@@ -90,9 +91,10 @@ const cellsOf = (groups, round, results) =>
       targets.map((_, i) => ({ scenario, target: targets[(i + round) % targets.length] })),
     );
 
-/** The median of some starts; the last process goes on running. */
+/** The median of some starts, each with the time until it listened; the last process goes on running. */
 async function measureStart(fleet, target, { count }) {
   const starts = [];
-  while (starts.length < count) starts.push((await fleet.start(target)).startMs);
-  return { startMs: starts.sort((a, b) => a - b)[count >> 1] };
+  while (starts.length < count) starts.push(await fleet.start(target));
+  const { startMs, listenMs } = starts.sort((a, b) => a.startMs - b.startMs)[count >> 1];
+  return { startMs, listenMs };
 }

@@ -1,12 +1,13 @@
 /**
  * Cuts a byte stream into SSE events and gives the data of each that has any to `onData`. Works on Latin-1, since all
- * payloads are ASCII, and knows only LF and single-line data, which all targets write: for load, not for use.
+ * payloads are ASCII, and knows only single-line data, which all targets write: for load, not for use. No text has a CR of its own.
  */
 export function createSseParser(onData) {
   let held = [];
   let endsInLine = false;
   return (chunk) => {
     let text = chunk.latin1Slice();
+    if (text.includes('\r')) text = text.replaceAll('\r', ''); // the library of servers in Python writes CR LF
     const hasEnd = text.includes('\n\n') || (endsInLine && text.startsWith('\n'));
     endsInLine = text.endsWith('\n');
     if (held.length > 0 && hasEnd) {

@@ -1,19 +1,24 @@
 // Starts a target and ends it, by its pids, with everything it started.
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpSession } from './mcp-session.mjs';
 import { descendants, isAlive } from './proc.mjs';
 import { freePort, within } from './wait.mjs';
 
-const startLimitMs = 20_000;
+const startLimitMs = 60_000;
 const stopLimitMs = 10_000;
 
 // What some machines set, and what would slow each start of Node.js there (45 ms for a file of certificates).
 const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environment } = process.env;
 
 /**
- * Starts a target: its one process, or its instances. Resolves when it has answered `initialize`, with `startMs`, the milliseconds until then.
+ * Starts a target: its one process, or its instances. Resolves when it has answered `initialize`, with `startMs`, the milliseconds until then,
+ * and `listenMs`, those until it listened.
+ * @param again what an earlier start returned: with its ports and its folder
  * @param logFile gets what it writes to stderr
  * @param places what stands behind it; see `startBehind`
  * @param token what its clients show, if they have to
@@ -23,23 +28,31 @@ const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environme
 export async function startTarget(
   name,
   target,
-  { places, token, logFile, nodeOptions = [], environmentOf = () => ({}) },
+  { places, token, logFile, again, nodeOptions = [], environmentOf = () => ({}) },
 ) {
-  const { argv, usesToken, instances = 1 } = target;
-  const listeners = [];
+  const { argv, usesToken, program = process.execPath, instances = 1 } = target;
+  const listeners = again?.listeners ?? [];
   while (listeners.length < instances) {
     listeners.push({ port: `${await freePort()}`, adminPort: `${await freePort()}` });
   }
-  const startedAt = performance.now();
+  const folder = again?.folder ?? mkdtempSync(path.join(tmpdir(), 'gangway-bench-'));
   const group = listeners[0].port;
-  const processes = listeners.map((listener) =>
-    launch([...nodeOptions, ...argv({ ...listener, group }, places)], logFile, environmentOf()),
-  );
+  const startedAt = performance.now();
+  const processes = listeners.map((listener) => {
+    const at = { ...listener, group, folder };
+    for (const [file, text] of Object.entries(target.files?.(at, places) ?? {}))
+      writeFileSync(path.join(folder, file), text);
+    const words = [...nodeOptions, ...(target.nodeOptions ?? []), ...argv(at, places)];
+    const variables = { ...environmentOf(), ...target.variables?.() };
+    return launch(program, words, { logFile, variables, ...(target.isPeer && { cwd: folder }) }); // some leave files where they are
+  });
   const ports = listeners.map(({ port }) => Number(port));
-  const started = { name, ports, pids: processes.map(({ pid }) => pid), processes, startMs: 0 };
+  const pids = processes.map(({ pid }) => pid);
+  const started = { name, ports, pids, processes, listeners, folder, path: target.path, startMs: 0 };
   // Of several instances, each has to know the others: one session after the other is opened by way of two of them.
   for (let answered = 0; answered < instances; ) {
-    if (await answers(ports, usesToken ? token : undefined)) {
+    if (started.listenMs === undefined && (await listens(ports[0]))) started.listenMs = performance.now() - startedAt;
+    if (await answers(started, usesToken ? token : undefined)) {
       answered += 1;
       continue;
     }
@@ -58,10 +71,11 @@ export async function startTarget(
   return started;
 }
 
-function launch(args, logFile, variables) {
+function launch(program, args, { logFile, variables, cwd }) {
   const log = openSync(logFile, 'a');
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', log],
+    cwd,
     env: { ...environment, ...variables },
   });
   closeSync(log);
@@ -73,7 +87,7 @@ function launch(args, logFile, variables) {
 }
 
 /** Ends a target: SIGTERM, then SIGKILL. Says how its processes ended and how many it left behind (which are killed). */
-export async function stopTarget({ pids, processes }) {
+export async function stopTarget({ pids, processes, folder }) {
   const children = pids.flatMap((pid) => descendants(pid));
   const running = () => processes.filter(({ exit }) => exit === undefined);
   for (const { pid } of running()) process.kill(pid, 'SIGTERM');
@@ -83,12 +97,21 @@ export async function stopTarget({ pids, processes }) {
   await within(1_000, () => !children.some(isAlive));
   const orphans = children.filter(isAlive);
   for (const pid of orphans) process.kill(pid, 'SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
   return { exits: processes.map(({ exit }) => exit), isForced, orphans: orphans.length };
 }
 
+/** Whether a connection is taken. */
+const listens = (port) =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+
 /** One try of a first session. */
-async function answers(ports, token) {
-  const session = new McpSession(ports, token);
+async function answers({ ports, path: endpoint }, token) {
+  const session = new McpSession(ports, { token, path: endpoint });
   try {
     await session.open();
     return true;

@@ -5,8 +5,8 @@ const openedAtOnce = 8;
 const closedAtOnce = 64;
 
 /** @param by the port of the instance by way of which the opened sessions are called, if not by those of `ports` */
-export async function openSessions(ports, count, { onMessage, token, by } = {}) {
-  const sessions = Array.from({ length: count }, () => new McpSession(ports, token));
+export async function openSessions(ports, count, { onMessage, token, path, by } = {}) {
+  const sessions = Array.from({ length: count }, () => new McpSession(ports, { token, path }));
   for (let i = 0; i < count; i += openedAtOnce) {
     await Promise.all(
       sessions.slice(i, i + openedAtOnce).map(async (session) => {

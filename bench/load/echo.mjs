@@ -17,10 +17,11 @@ export async function echo(job) {
 export async function openEcho(job) {
   const payload = createPayload(job.payload, job.bytes);
   const isModern = job.era === 'modern';
-  const { ports, token, by } = job;
+  const { ports, path, token, by } = job;
+  const listening = job.listens && { onMessage: () => undefined };
   const sessions = isModern
     ? statelessClients(ports, job.sessions, 'echo')
-    : await openSessions(ports, job.sessions, { token, by, ...(job.listens && { onMessage: () => undefined }) });
+    : await openSessions(ports, job.sessions, { token, path, by, ...listening });
   const params = isModern ? `"_meta":{${envelopeOf(job.declares)}},` : '';
   let turn = 0;
   const anySession = () => sessions[turn++ % sessions.length];

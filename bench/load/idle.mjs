@@ -9,11 +9,11 @@ const lookMs = 250;
 const hibernateLimitMs = 60_000;
 
 /** `hibernates`: what is measured are sessions whose processes have all ended. */
-export async function idle({ ports, pids, steps, settleMs, watchMs, hibernates }) {
+export async function idle({ ports, path, pids, steps, settleMs, watchMs, hibernates }) {
   const sessions = [];
   const results = [];
   for (const count of steps) {
-    sessions.push(...(await openSessions(ports, count - sessions.length, { onMessage: () => undefined })));
+    sessions.push(...(await openSessions(ports, count - sessions.length, { path, onMessage: () => undefined })));
     if (hibernates) await noProcesses(pids);
     await sleep(settleMs);
     const before = sumOf(pids, cpuSeconds);

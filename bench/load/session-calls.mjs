@@ -20,7 +20,7 @@ export async function sessionCalls({ ports, pids, token, clients, payload: kind,
   let opened = 0;
 
   const openAndCall = async () => {
-    const session = new McpSession(ports, token);
+    const session = new McpSession(ports, { token });
     const tag = `s${opened}:`;
     const call = async (id, to, startedAt) => {
       const answer = await session.call(`${requestHead(id, tag, '')}${payload.after}`);

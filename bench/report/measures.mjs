@@ -16,6 +16,7 @@ export const callsPerCore = (row) => positive(row.answers / row.gatewayCpu);
 /** Median and 99th percentile of the latency, in microseconds. */
 export const medianUs = (row) => positive(row.latency?.p50 * 1e3);
 export const p99Us = (row) => positive(row.latency?.p99 * 1e3);
+export const listenMs = (row) => positive(row.listenMs);
 export const startMs = (row) => positive(row.startMs);
 /** Of the gateway's processes, resident, at the end of a measurement. */
 export const memoryMib = (row) => positive(row.residentKib / 1024);

@@ -54,6 +54,8 @@ describe('a command that makes no sense is refused in one line', () => {
     ],
     ['scale.mjs', '--sessions 0', '--sessions is a whole number from 100 up, and not "0"'],
     ['scale.mjs', '--masters 2', '--masters is 1, or 3 and more'],
+    ['peers.mjs', '--part all', '--part is figures or trials, and not "all"'],
+    ['peers.mjs', '--target our', 'There is no target our; there are'],
     ['profile.mjs', '--seconds 0', '--seconds is a number above 0, and not "0"'],
     ['profile.mjs', '--target our', 'There is no target our; see node bench/bench.mjs --list'],
     ['report.mjs', 'none-of-that-name', 'There is no bench/results/none-of-that-name.jsonl; measure first'],
@@ -88,7 +90,7 @@ describe('a command that makes no sense is refused in one line', () => {
   });
 });
 
-test.each(['bench', 'curves', 'profile', 'report', 'scale', 'worst'])(
+test.each(['bench', 'curves', 'peers', 'profile', 'report', 'scale', 'worst'])(
   '%s.mjs --help says how it is called and what it does',
   async (name) => {
     const { code, stdout } = await run(`bench/${name}.mjs`, '--help');
