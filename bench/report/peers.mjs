@@ -45,7 +45,7 @@ function figuresOf(rows, candidates) {
     });
     return own.length === 0 ? [] : [`| ${title} | ${texts.join(' | ')} |`];
   });
-  const head = `| | ${figures.map(({ title }) => title).join(' | ')} |`;
+  const head = `| Gateway | ${figures.map(({ title }) => title).join(' | ')} |`;
   return `${describe(rows, cells)}\n\n${[head, `|:--|${'--:|'.repeat(figures.length)}`, ...lines].join('\n')}`;
 }
 
@@ -72,7 +72,7 @@ function trialsOf(rows, candidates, questions) {
   return [
     `Tried on ${days}.`,
     '',
-    `| | ${names.map((name) => candidates[name].title).join(' | ')} |`,
+    `| Trial | ${names.map((name) => candidates[name].title).join(' | ')} |`,
     `|:--|${':--|'.repeat(names.length)}`,
     ...table,
     '',
