@@ -4,13 +4,13 @@ import type { AuditLog, AuditOptions } from '../../app/features/telemetry.ts';
 import type { CallOutcome, EndedCall } from '../../core/call/call-events.ts';
 import { type CallArguments, maxArgumentBytes } from '../../core/call/call-events.ts';
 import { FloodLimiter } from '../../core/ops/flood-limiter.ts';
+import { LineFile, type LineTarget } from '../../core/ops/line-file.ts';
 import { parseBounded } from '../../core/protocol/json.ts';
 import type { Principal } from '../../core/protocol/principal.ts';
 import type { TaskEvent } from '../../core/server/server-events.ts';
 import { matchesGlob } from '../../core/util/glob.ts';
 import { isObject } from '../../core/util/is-object.ts';
 import { Chain, continueChain } from './chain.ts';
-import { LineFile, type LineTarget } from './line-file.ts';
 
 /** Stands for a value that an option hides. */
 const hidden = '(hidden)';

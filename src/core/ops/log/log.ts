@@ -1,7 +1,7 @@
 // The log: lines on stderr for operators about what the gateway, its sessions and its servers do.
 
 import { type Logger, pino } from 'pino';
-import { LogOutput } from './log-output.ts';
+import { LineFile } from '../line-file.ts';
 import { type LogLevels, type LogPart, logParts } from './log-parts.ts';
 import { prettyLine } from './pretty-line.ts';
 
@@ -24,6 +24,11 @@ export interface LogCopy {
   write?: ((line: string) => void) | undefined;
 }
 
+/** The limit for lines that wait for a reader (P8): some thousand lines. Further lines are lost. */
+const maxWaitingBytes = 1024 * 1024;
+
+const withoutBreak = (line: string): string => line.slice(0, -1);
+
 /**
  * Creates the gateway's log: lines on stderr. stdout belongs to what a person or script that starts the gateway reads.
  * Each line is written at once, so that the last line before an exit is not lost. Only lines that a slow reader does
@@ -31,14 +36,19 @@ export interface LogCopy {
  */
 export function createLog({ levels, isPretty, hasColors, copy }: LogOptions): Log {
   const format = (line: string): string => (isPretty ? prettyLine(line, hasColors) : line);
-  const output = new LogOutput({ target: 2, lostLine: (lost) => format(formatLossWarning(lost)) });
+  const output = new LineFile({
+    target: 2,
+    isAtOnce: true,
+    maxQueuedBytes: maxWaitingBytes,
+    gapLine: (lost) => withoutBreak(format(formatLossWarning(lost))),
+  });
   process.on('exit', () => output.flush());
   const root = pino(
     // Log stores know the words, and not pino's numbers.
     { base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
     {
       write(line) {
-        output.write(format(line));
+        output.write(withoutBreak(format(line)));
         copy?.write?.(line);
       },
     },

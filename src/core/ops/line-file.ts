@@ -1,6 +1,6 @@
-import { close, constants, openSync, write } from 'node:fs';
-import { openNonblocking } from '../../core/ops/nonblocking-output.ts';
-import { backoff } from '../../core/util/timing/backoff.ts';
+import { close, constants, openSync, write, writeSync } from 'node:fs';
+import { backoff } from '../util/timing/backoff.ts';
+import { openNonblocking } from './nonblocking-output.ts';
 
 /** The target of lines: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;
@@ -8,15 +8,20 @@ export type LineTarget = string | 1 | 2;
 /** The settings of a line file. */
 export interface LineFileOptions {
   readonly target: LineTarget;
+  /**
+   * True to write a line before `write` returns, so that the last one before an exit is not lost. Only for a target whose
+   * writes never wait for a disk.
+   */
+  readonly isAtOnce?: boolean;
   /** The limit for bytes that wait for a stalled target. Further lines are lost (P8). */
   readonly maxQueuedBytes?: number;
   /** Called once when lines cannot be written. A reader that is only slow is reported after a second. */
-  onStuck(cause: unknown): void;
+  onStuck?(cause: unknown): void;
   /**
    * Called when lines can be written again.
    * @param lost how many lines were lost meanwhile
    */
-  onUnstuck(lost: number): void;
+  onUnstuck?(lost: number): void;
   /** Returns the line that reports in the file how many lines are missing at this place. */
   gapLine(lost: number): string;
   /** Changes each line that will be written, in the order of the file. The line grows by at most `maxSealBytes`. */
@@ -30,16 +35,18 @@ const maxSealBytes = 64;
 const maxPortionBytes = 256 * 1024;
 
 /** The pause before another attempt to write. It begins with milliseconds, because most readers are only slow. */
-const pauseAfter = backoff({ firstMs: 2, maxMs: 1_000 });
+const firstPauseMs = 2;
+const pauseAfter = backoff({ firstMs: firstPauseMs, maxMs: 1_000 });
 
 /** A pipe whose reader is slow is not reported before this time has passed. */
 const slowReaderGraceMs = 1_000;
 
-/** How long the exit of the process waits for lines that are not written. */
+/** How long the exit of the process waits for lines that are not written; also where it cannot wait for events. */
 const exitWaitMs = 1_000;
+const blockedExitMs = 500;
 
 /**
- * Appends lines to a file, in order, and never blocks a caller. If the disk is full or nobody reads a pipe, lines wait,
+ * Appends lines to a file, stdout or stderr, in order, and never waits for a reader. If the disk is full or nobody reads a pipe, lines wait,
  * and the newest are lost above a limit. Losses are never silent: `onStuck` reports the begin, and a line in the file
  * counts them where lines are missing. docs/decisions/0042 says why no library does this.
  */
@@ -62,6 +69,8 @@ export class LineFile {
   /** Descriptors to close when no write is in progress. */
   readonly #retired: number[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** True after an attempt that failed for another reason than a slow reader. */
+  #isBroken = false;
   /** Resolves `close` when all lines are written. */
   #onEmpty: (() => void) | undefined;
 
@@ -79,7 +88,7 @@ export class LineFile {
   write(line: string): string | undefined {
     if (this.#queuedBytes + Buffer.byteLength(line) + maxSealBytes > this.#maxQueuedBytes) {
       this.#lost += 1;
-      if (!this.#isStuck) this.#options.onStuck(new Error('too many lines are waiting'));
+      if (!this.#isStuck) this.#options.onStuck?.(new Error('too many lines are waiting'));
       this.#isStuck = true;
       return undefined;
     }
@@ -120,13 +129,25 @@ export class LineFile {
     return this.#lost + this.#queuedLines;
   }
 
+  /** Writes what waits, for a short time. For the `exit` listener, which cannot wait for events. Only with `isAtOnce`. */
+  flush(): void {
+    const until = performance.now() + blockedExitMs;
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    if (this.#lost > 0) this.#queueGapLine();
+    this.#writeNext();
+    while (this.#queue.length > 0 && !this.#isBroken && performance.now() < until) {
+      Atomics.wait(pause, 0, 0, firstPauseMs);
+      this.#writeNext();
+    }
+  }
+
   #push(line: string): string {
     const { seal } = this.#options;
     const written = seal === undefined ? line : seal(line);
     const bytes = Buffer.from(`${written}\n`);
     this.#queue.push(bytes);
     this.#queuedBytes += bytes.length;
-    this.#queuedLines += 1;
+    this.#queuedLines += countLines(bytes);
     return written;
   }
 
@@ -141,19 +162,31 @@ export class LineFile {
     clearTimeout(this.#timer);
     const portion = this.#takePortion();
     this.#isWriting = true;
-    write(this.#fd, portion, (cause, written) => {
-      this.#isWriting = false;
-      for (const fd of this.#retired.splice(0)) close(fd, () => undefined);
-      const rest = portion.subarray(cause === null ? written : 0);
-      this.#queuedBytes -= portion.length - rest.length;
-      this.#queuedLines -= countLines(portion) - countLines(rest);
-      if (rest.length > 0) this.#queue.unshift(rest);
-      if (cause === null) this.#onWritten();
-      else this.#onWriteFailed(cause);
-    });
+    if (this.#options.isAtOnce !== true)
+      return write(this.#fd, portion, (cause, written) => this.#onTried(portion, cause, written));
+    let written = 0;
+    let failure: NodeJS.ErrnoException | null = null;
+    try {
+      written = writeSync(this.#fd, portion);
+    } catch (cause) {
+      failure = cause as NodeJS.ErrnoException;
+    }
+    this.#onTried(portion, failure, written);
+  }
+
+  #onTried(portion: Buffer, cause: NodeJS.ErrnoException | null, written: number): void {
+    this.#isWriting = false;
+    for (const fd of this.#retired.splice(0)) close(fd, () => undefined);
+    const rest = portion.subarray(cause === null ? written : 0);
+    this.#queuedBytes -= portion.length - rest.length;
+    this.#queuedLines -= countLines(portion) - countLines(rest);
+    if (rest.length > 0) this.#queue.unshift(rest);
+    if (cause === null) this.#onWritten();
+    else this.#onWriteFailed(cause);
   }
 
   #takePortion(): Buffer {
+    if (this.#queue.length === 1) return this.#queue.pop() as Buffer;
     let bytes = 0;
     let count = 0;
     while (count < this.#queue.length && (count === 0 || bytes < maxPortionBytes)) {
@@ -164,11 +197,12 @@ export class LineFile {
   }
 
   #onWritten(): void {
+    this.#isBroken = false;
     this.#stalledAt = undefined;
     this.#failures = 0;
     if (this.#isStuck) {
       this.#isStuck = false;
-      this.#options.onUnstuck(this.#lost);
+      this.#options.onUnstuck?.(this.#lost);
     }
     if (this.#lost > 0) this.#queueGapLine();
     this.#writeNext();
@@ -176,10 +210,11 @@ export class LineFile {
 
   #onWriteFailed(cause: NodeJS.ErrnoException): void {
     this.#stalledAt ??= performance.now();
-    const isOnlySlow = cause.code === 'EAGAIN' && performance.now() - this.#stalledAt < slowReaderGraceMs;
+    this.#isBroken = cause.code !== 'EAGAIN';
+    const isOnlySlow = !this.#isBroken && performance.now() - this.#stalledAt < slowReaderGraceMs;
     if (!this.#isStuck && !isOnlySlow) {
       this.#isStuck = true;
-      this.#options.onStuck(cause);
+      this.#options.onStuck?.(cause);
     }
     this.#timer = setTimeout(() => this.#writeNext(), pauseAfter(this.#failures)).unref();
     this.#failures += 1;
@@ -198,7 +233,7 @@ const lineBreak = 0x0a;
 /** A write never blocks on a reader: a pipe that nobody reads fails with EAGAIN. */
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
-/** Audit lines say who did what, so only the user of the gateway may read them. */
+/** Lines say who did what, so only the user of the gateway may read them. */
 const ownerOnly = 0o600;
 
 const open = (target: LineTarget): number =>
