@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 import type { Backend, BackendEnd } from './backend.ts';
 
@@ -25,11 +26,11 @@ export class OwnRequests {
   readonly #open = new Map<RequestId, { readonly method: string | undefined; settle(answer: OwnAnswer): void }>();
 
   /** Those that the server did not answer in time. */
-  readonly #late = new Set<RequestId>();
+  readonly #late = new BoundedMap<RequestId, true>(maxLate);
 
   /** The ids that the server may still answer. */
   get ids(): ReadonlySet<RequestId> {
-    return new Set([...this.#open.keys(), ...this.#late]);
+    return new Set([...this.#open.keys(), ...this.#late.keys()]);
   }
 
   get areNone(): boolean {
@@ -81,10 +82,7 @@ export class OwnRequests {
   }
 
   #giveUp(id: RequestId): void {
-    if (!this.#settle(id, { kind: 'silent' })) return;
-    this.#late.add(id);
-    const [oldest] = this.#late;
-    if (this.#late.size > maxLate && oldest !== undefined) this.#late.delete(oldest);
+    if (this.#settle(id, { kind: 'silent' })) this.#late.set(id, true);
   }
 
   #settle(id: RequestId, answer: OwnAnswer): boolean {

@@ -23,6 +23,7 @@ import {
   readGatewayMessage,
 } from '../../core/protocol/message/message.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
+import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';
 import { NameFilter, promptKind, toolKind } from './name-filter.ts';
 
@@ -59,7 +60,7 @@ type Filtered = Message | undefined;
 class Filter extends Interceptor {
   readonly #filters: readonly NameFilter[];
   /** The list requests of clients. */
-  readonly #lists = new Map<RequestId, ListRequest>();
+  readonly #lists = new BoundedMap<RequestId, ListRequest>(maxLists);
   /** True if an answer may belong to a list request that is not in `#lists`. */
   #hasForgottenLists: boolean;
   /** The calls that wait for the list of their server. */
@@ -136,13 +137,10 @@ class Filter extends Interceptor {
   #list(filter: NameFilter, outgoing: Outgoing): Outgoing | Sent {
     const { message, headers = noHeaders } = outgoing;
     if (message.kind !== 'request') return 'sent'; // a careless server could answer a notification
-    const [oldest] = this.#lists.keys();
-    if (oldest !== undefined && this.#lists.size >= maxLists) {
-      this.#lists.delete(oldest);
-      this.#hasForgottenLists = true;
-    }
+    const id = message.id as RequestId;
+    if (this.#lists.makeRoomFor(id) !== undefined) this.#hasForgottenLists = true;
     const isFirstPage = memberRange(message, 'params', 'cursor') === undefined;
-    this.#lists.set(message.id as RequestId, { filter, headers, isFirstPage });
+    this.#lists.set(id, { filter, headers, isFirstPage });
     return outgoing;
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseBounded } from '../../core/protocol/json.ts';
+import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { isObject } from '../../core/util/is-object.ts';
 import { loadLibrary } from '../../core/util/load-library.ts';
 
@@ -103,7 +104,7 @@ const maxIndexes = 8;
 
 /** The indexes of a view, by their lists. */
 export class ToolIndexes {
-  readonly #byDigest = new Map<string, Promise<ToolIndex>>();
+  readonly #byDigest = new BoundedMap<string, Promise<ToolIndex>>(maxIndexes);
 
   /** The index of a list, which is made once. */
   of(tools: readonly Buffer[]): Promise<ToolIndex> {
@@ -111,11 +112,7 @@ export class ToolIndexes {
     for (const tool of tools) hash.update(tool).update('\n');
     const digest = hash.digest('base64url');
     const index = this.#byDigest.get(digest) ?? ToolIndex.of(tools.map((tool) => Buffer.from(tool)));
-    // The one that was used last comes last.
-    this.#byDigest.delete(digest);
-    this.#byDigest.set(digest, index);
-    const [oldest] = this.#byDigest.keys();
-    if (this.#byDigest.size > maxIndexes && oldest !== undefined) this.#byDigest.delete(oldest);
+    this.#byDigest.set(digest, index); // it is the newest one now
     return index;
   }
 }

@@ -18,6 +18,7 @@ import {
 import { methodOf } from '../../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey } from '../../../core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
+import { BoundedMap } from '../../../core/util/bounded-map.ts';
 
 /** Options of the cache of one server. */
 export interface ListCacheOptions {
@@ -53,8 +54,11 @@ interface KeptList {
  */
 export class ListCache {
   readonly #options: ListCacheOptions;
-  readonly #kept = new Map<string, KeptList>();
-  #bytes = 0;
+  readonly #kept = new BoundedMap<string, KeptList>(maxLists, {
+    maxBytes: maxTotalBytes,
+    maxEntryBytes: maxListBytes,
+    bytesOf: (_, { response }) => response.text.length,
+  });
   /** Incremented when all lists are dropped: a list that was requested before that is not kept. */
   #generation = 0;
 
@@ -70,7 +74,7 @@ export class ListCache {
     if (kept === undefined || key === undefined) return undefined;
     const leftMs = Math.floor(kept.expiresAt - performance.now());
     if (leftMs > 0) return withTtl(withId(kept.response, request.id as RequestId), leftMs);
-    this.#drop(key, kept);
+    this.#kept.delete(key);
     return undefined;
   }
 
@@ -96,7 +100,6 @@ export class ListCache {
   clear(): void {
     this.#generation += 1;
     this.#kept.clear();
-    this.#bytes = 0;
   }
 
   /**
@@ -118,20 +121,8 @@ export class ListCache {
     const ttlMs = scalarAt(text, ['result', 'ttlMs']);
     const type = scalarAt(text, ['result', 'resultType']);
     if (typeof ttlMs !== 'number' || !(ttlMs > 0) || type !== 'complete') return;
-    const before = this.#kept.get(key);
-    if (before !== undefined) this.#drop(key, before);
-    for (const [oldest, kept] of this.#kept) {
-      if (this.#kept.size < maxLists && this.#bytes + text.length <= maxTotalBytes) break;
-      this.#drop(oldest, kept);
-    }
     const own = readGatewayMessage(Buffer.from(text));
     this.#kept.set(key, { response: own, expiresAt: performance.now() + Math.min(ttlMs, maxTtlMs) });
-    this.#bytes += text.length;
-  }
-
-  #drop(key: string, { response }: KeptList): void {
-    this.#kept.delete(key);
-    this.#bytes -= response.text.length;
   }
 }
 
