@@ -13,10 +13,11 @@ import { createLog, type Log, type LogCopy } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
-import type { Features } from '../features/gateway-features.ts';
+import { type Features, needed } from '../features/gateway-features.ts';
 import { statesOf } from '../file-watch.ts';
 import { instanceName } from '../instance-name.ts';
 import { prepareStarter } from '../prepare-starter.ts';
+import { pinCommand } from '../servers/run-server.ts';
 import { version } from '../version.ts';
 import { check } from './check/check-command.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
@@ -24,7 +25,6 @@ import { endSignals } from './end-on-signals.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
 import { failed, misconfigured, type Outcome, printed, refused } from './outcome.ts';
-import { pinFaults } from './pin-faults.ts';
 import { serveUntilSignal } from './serve-command.ts';
 import type { changeServers, PackageOf } from './servers-command.ts';
 
@@ -157,6 +157,21 @@ async function run(
   await serveUntilSignal({ config, features, source, log, otlp }, flags.has('--open'));
   return undefined;
 }
+
+/** Why the gateway would not start with these pin files: a sentence for each that cannot be read, with its command. */
+const pinFaults = (
+  { config, file }: Pick<Extract<Configuration, { readonly config: GatewayConfig }>, 'config' | 'file'>,
+  { definitions }: Features,
+): readonly string[] =>
+  config.servers.flatMap(({ name, pin }) => {
+    if (pin === undefined) return [];
+    try {
+      needed(definitions, 'pin files').openPins(pin, pinCommand(name, file));
+      return [];
+    } catch (cause) {
+      return [(cause as Error).message];
+    }
+  });
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */
 function ignoreClosedPipe(error: NodeJS.ErrnoException): void {

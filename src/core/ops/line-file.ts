@@ -1,6 +1,6 @@
-import { close, constants, openSync, write, writeSync } from 'node:fs';
+import { close, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { backoff } from '../util/timing/backoff.ts';
-import { openNonblocking } from './nonblocking-output.ts';
 
 /** The target of lines: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;
@@ -238,3 +238,25 @@ const ownerOnly = 0o600;
 
 const open = (target: LineTarget): number =>
   typeof target === 'string' ? openSync(target, flags, ownerOnly) : openNonblocking(target);
+
+/** A terminal does not become the controlling terminal of this process. */
+const outputFlags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+/**
+ * Returns a descriptor for stdout or stderr that fails with EAGAIN where its reader takes nothing, instead of blocking.
+ * A file takes everything, so its descriptor is returned unchanged.
+ */
+function openNonblocking(target: 1 | 2): number {
+  const stat = fstatSync(target);
+  // A socket cannot be opened again. Node.js makes it nonblocking when it creates the stream.
+  if (stat.isSocket()) makeStream(target);
+  if (!stat.isFIFO() && !isatty(target)) return target;
+  try {
+    // A new open file description keeps other users of the same pipe or terminal in blocking mode.
+    return openSync(`/proc/self/fd/${target}`, outputFlags);
+  } catch {
+    return target; // no /proc here, or a terminal of another user
+  }
+}
+
+const makeStream = (target: 1 | 2): NodeJS.WriteStream => (target === 1 ? process.stdout : process.stderr);
