@@ -53,6 +53,7 @@ const browser = await chromium.launch({
 async function connect(name) {
   const client = new Client({ name: 'my-client', version: '1.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/${name}/mcp`)));
+  await client.listTools(); // the page names the tools that their server has listed
   return client;
 }
 
@@ -72,15 +73,18 @@ async function picture(name, view, options, use = () => undefined) {
 
 const frameMs = 200;
 
+/** The part of the page that is recorded. */
+const recorded = { width: 1280, height: 740 };
+
 /** Records a page from now on. `end` writes the moving picture, whose last frame stays for a while. */
 function record(page, name) {
   const frames = [];
   let isOver = false;
-  const recorded = (async () => {
+  const taken = (async () => {
     while (!isOver) {
       const path = join(folder, `${name}-${String(frames.length).padStart(4, '0')}.png`);
       const next = delay(frameMs);
-      await page.screenshot({ path, clip: { x: 0, y: 56, width: 1200, height: 700 } });
+      await page.screenshot({ path, clip: { x: 0, y: 56, ...recorded } });
       frames.push(path);
       await next;
     }
@@ -88,7 +92,7 @@ function record(page, name) {
   return {
     async end() {
       isOver = true;
-      await recorded;
+      await taken;
       const timed = frames.flatMap((path, index) => ['-d', index === frames.length - 1 ? 4_000 : frameMs, path]);
       const file = `${root}docs/images/${name}.webp`;
       execFileSync('img2webp', ['-loop', 0, '-mixed', '-q', 60, '-m', 6, ...timed, '-o', file].map(String));
@@ -96,7 +100,7 @@ function record(page, name) {
   };
 }
 
-const desk = { viewport: { width: 1200, height: 860 } };
+const desk = { viewport: { width: 1280, height: 860 } };
 const phone = { viewport: { width: 390, height: 780 } };
 try {
   mkdirSync(`${root}docs/images`, { recursive: true });
@@ -113,12 +117,12 @@ try {
     }
   });
   await delay(Number(process.env.WARM_MS ?? 60_000));
-  await picture('playground-desktop-dark', 'playground', { ...desk, colorScheme: 'dark' }, async (page) => {
+  await picture('playground-desktop-dark', 'playground/everything', { ...desk, colorScheme: 'dark' }, async (page) => {
     await page.getByRole('button', { name: 'progress', exact: true }).click();
     await page.getByLabel('count').fill('9');
     await page.getByLabel('gapMs').fill('600');
     await page.getByLabel('marker').fill('nothing is lost');
-    await page.evaluate('scrollTo(0, 330)');
+    await page.evaluate('scrollTo(0, 240)');
     const recording = record(page, 'cut-and-resume');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByText('notifications/progress 3 of 9').waitFor();
