@@ -116,7 +116,8 @@ export interface FollowOptions extends EventStreamOptions {
   readonly cursor?: string | undefined;
   /**
    * True for the GET stream, which is reopened for as long as the backend lives, also from its beginning. The answer to
-   * a POST can only be resumed after an event with an id, and is given up after `maxUnreachableMs`.
+   * a POST can only be resumed after an event with an id, and is given up after `maxUnreachableMs`. That time also ends
+   * an answer that broke and is then resumed with nothing.
    */
   readonly isStandalone: boolean;
   /** Asks the server that refused the stream whether it has forgotten the session. Never rejects. */
@@ -135,6 +136,13 @@ export interface FollowOptions extends EventStreamOptions {
  * often if it brings no message.
  */
 const shortLifeMs = 1_000;
+
+/**
+ * A server resumes an answer that broke with this many empty streams, before the answer is given up. Some SDKs forget the
+ * stream of a call (Java), or one that has ended (rmcp), and open an empty one instead of an error: the client would wait
+ * for ever. A server that ended the stream itself has its client ask again, so it is asked without a limit.
+ */
+const maxEmptyStreams = 3;
 
 /** Temporary statuses: the server is busy, or has not noticed yet that the previous connection is gone (409). */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
@@ -163,6 +171,7 @@ export async function followEventStream(options: FollowOptions): Promise<EventSt
   let failures = 0;
   let awaySince = performance.now();
   let leastPauseMs = 0;
+  let hasBroken = false;
   for (;;) {
     if (answer !== undefined) {
       const openedAt = performance.now();
@@ -174,11 +183,19 @@ export async function followEventStream(options: FollowOptions): Promise<EventSt
       if (open === undefined || (!isStandalone && cursor === undefined))
         return { outcome: 'lost', reason: 'server_unreachable', isEnded: read.cause === undefined };
       options.onDisconnected?.(cursor);
-      awaySince = performance.now();
+      const endedAt = performance.now();
       // A server that opens an empty stream each time must not be asked in a loop.
-      const isShort = awaySince - openedAt < shortLifeMs;
+      const isShort = endedAt - openedAt < shortLifeMs;
       const isFailure = isStandalone ? isShort && !read.hasMessages : !read.hasMoved;
       failures = isFailure ? failures + 1 : 0;
+      const isEmpty = isShort && read.cause === undefined && !read.hasMoved && !read.hasMessages;
+      if (!isStandalone && hasBroken && isEmpty) {
+        if (failures >= maxEmptyStreams && endedAt - awaySince >= maxUnreachableMs)
+          return { outcome: 'lost', reason: 'server_unreachable' };
+      } else {
+        hasBroken = read.cause !== undefined;
+        awaySince = endedAt;
+      }
       leastPauseMs = isStandalone && isShort ? shortLifeMs : 0;
     }
     const hasNoLimit = isStandalone || requestedMs !== undefined;
