@@ -93,7 +93,7 @@ const ownTasks = because(
 const otherCode = because(
   'revision',
   'A resource that does not exist is error -32002 in 2025-11-25, and -32602 in 2026-07-28. The client speaks 2026-07-28, ' +
-    'which this server does not, so the gateway translates the code. The SDK has another text for each code.',
+    'which this server does not, so the gateway translates the code. The SDK shows the code, or has another text for each.',
 );
 
 const oneProof = because(
@@ -231,7 +231,13 @@ export const allKnownDifferences: readonly KnownDifference[] = [
       ['OpenAI Agents: list tools: another answer', newerEra],
     ]),
   ),
-  ...ofSdks(sdksMcp, ['Python 1', 'mcp-go, `2025-11-25`', 'Java'], ['Cancelled call'], 'not told', noNotice),
+  ...ofSdks(
+    sdksMcp,
+    ['Python 1', 'FastMCP 3', 'mcp-go, `2025-11-25`', 'Java'],
+    ['Cancelled call'],
+    'not told',
+    noNotice,
+  ),
   ...ofSdks(sdksMcp, ['TypeScript 2, `auto`', 'Java'], [cutCall], 'no answer', ownLimit),
   ...ofSdks(sdksMcp, ['mcp-go, `2025-11-25`'], [cutCall], 'error', noCallResume),
   ...ofSdks(sdksMcp, ['Python 2', 'FastMCP 4', 'go-sdk', 'mcp-go', 'rmcp, `Auto`'], [cutCall], 'error', noResume),
@@ -239,20 +245,20 @@ export const allKnownDifferences: readonly KnownDifference[] = [
   ...ofSdks(
     sdksMcp,
     [
-      ...['TypeScript 1', 'TypeScript 2', 'Python 1', 'Python 2, `legacy`'],
+      ...['TypeScript 1', 'TypeScript 2', 'Python 1', 'Python 2, `legacy`', 'FastMCP 3'],
       ...['go-sdk, `2025-11-25`', 'mcp-go, `2025-11-25`'],
     ],
     ['Restart, memory'],
     'error',
     lostSession,
   ),
-  ...ofSdks(sdksSse, ['Python 1', 'mcp-go', 'Java'], ['Cancelled call'], 'not told', noNotice),
+  ...ofSdks(sdksSse, ['Python 1', 'FastMCP 3', 'mcp-go', 'Java'], ['Cancelled call'], 'not told', noNotice),
   ...ofSdks(sdksSse, ['TypeScript 1', 'TypeScript 2', 'mcp-go', 'Java'], [cutCall], 'no answer', ownLimit),
   ...ofSdks(sdksSse, ['TypeScript 1', 'TypeScript 2'], restarts, 'error, then work', sseReconnects),
   ...ofSdks(sdksSse, ['mcp-go', 'Java'], ['Next calls', ...restarts], 'error', deafSse),
   ...ofSdks(
     sdksSse,
-    ['Python 1', 'Python 2', 'FastMCP 4', 'go-sdk'],
+    ['Python 1', 'Python 2', 'FastMCP 3', 'FastMCP 4', 'go-sdk'],
     [cutCall, 'Next calls', ...restarts],
     'error',
     noSseResume,
@@ -261,7 +267,9 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     inArm(
       'SDKs at each kind of server, by /mcp',
       arm,
-      ['STDIO', 'HTTP+SSE', 'Streamable HTTP'].map((kind) => [`mcp-go at ${kind}: no resource`, otherCode] as const),
+      ['mcp-go', 'rmcp, `Auto`'].flatMap((sdk) =>
+        ['STDIO', 'HTTP+SSE', 'Streamable HTTP'].map((kind) => [`${sdk} at ${kind}: no resource`, otherCode] as const),
+      ),
     ),
   ),
   ...['Published servers', 'Published servers from PyPI', 'Servers of SDKs, STDIO'].flatMap((servers) =>

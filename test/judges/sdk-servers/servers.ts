@@ -32,14 +32,6 @@ export interface SdkServer extends PublishedServer {
 /** Streamable HTTP as the SDK serves it by default, or without sessions of 2025-11-25; HTTP+SSE. */
 export type ServerTransport = 'http' | 'stateless' | 'sse';
 
-/** The packages of the SDKs, with their versions as these files pin them. */
-export const sdkServerVersions: Readonly<Record<string, string>> = {
-  'Go github.com/modelcontextprotocol/go-sdk (server)': '1.8.0',
-  'Go github.com/mark3labs/mcp-go (server)': '1.2.1',
-  'Maven io.modelcontextprotocol.sdk:mcp (server)': '2.1.0',
-  'crates.io rmcp (server)': '3.11.0',
-};
-
 const calls = [
   ['echo', { text: 'hello, "world"\n\u2028é' }],
   ['fail', {}],
