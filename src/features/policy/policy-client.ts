@@ -25,18 +25,13 @@ export function createPolicyClient({ url, headers, timeoutMs }: PolicySettings):
     cause,
     detail: `The policy service at ${where} ${what}.`,
   });
-  const post = (question: Buffer) =>
-    service(url, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: question });
+  const request = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } } as const;
   return {
     async ask(question) {
       if (question.length > maxPolicyBytes)
         return failure('too_large', `was not asked: the question has more than ${maxPolicyBytes} bytes`);
       try {
-        // A kept connection may be closed just now. A question changes nothing, so it may be asked again.
-        const { status, body } = await post(question).catch((cause: unknown) => {
-          if (!isClosed(cause)) throw cause;
-          return post(question);
-        });
+        const { status, body } = await service(url, { ...request, body: question, isRepeatable: true });
         return status === 200 ? body : failure('status', `answered with status ${status} instead of 200`);
       } catch (cause) {
         if (!(cause instanceof NoServiceAnswer))
@@ -46,6 +41,3 @@ export function createPolicyClient({ url, headers, timeoutMs }: PolicySettings):
     },
   };
 }
-
-/** True if a connection was closed under a request. */
-const isClosed = (cause: unknown): boolean => ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(errorCodeOf(cause));

@@ -1,5 +1,6 @@
 import type { Agent } from 'undici';
 import { loadLibrary } from '../../util/load-library.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 
 /** What a service outside of the gateway may take of it (P8). */
@@ -27,6 +28,8 @@ export interface ServiceRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Record<string, string>;
   readonly body?: string | Buffer | undefined;
+  /** The request changes nothing, so it may be sent again when a kept connection was closed just now. */
+  readonly isRepeatable?: boolean;
 }
 
 /** A whole answer. An error that is too long has no body. */
@@ -45,14 +48,19 @@ export type AskService = (url: string, request: ServiceRequest) => Promise<Servi
 /** Creates the requests to services of one kind. Nothing is loaded or connected before the first one. */
 export function createServiceClient({ timeoutMs, maxBytes, maxConnections }: ServiceLimits): AskService {
   let agent: Agent | undefined;
-  return async (url, { method, headers, body = null }) => {
+  return async (url, { method, headers, body = null, isRepeatable = false }) => {
     const undici = loadLibrary('undici');
     agent ??= new undici.Agent({ connections: maxConnections, connect: { timeout: timeoutMs } });
+    const dispatcher = agent;
     const controller = new AbortController();
     const { signal } = controller;
     const limit = new TimeLimit(() => controller.abort(), timeoutMs);
     try {
-      const answer = await undici.request(url, { method, headers, body, signal, dispatcher: agent });
+      const send = () => undici.request(url, { method, headers, body, signal, dispatcher });
+      const answer = await send().catch((cause: unknown) => {
+        if (!isRepeatable || signal.aborted || !isClosed(cause)) throw cause;
+        return send();
+      });
       const { statusCode: status } = answer;
       const type = String(answer.headers['content-type'] ?? '');
       if (status >= 300 && status < 400) {
@@ -74,6 +82,9 @@ export function createServiceClient({ timeoutMs, maxBytes, maxConnections }: Ser
     }
   };
 }
+
+/** True if a connection was closed under a request. */
+const isClosed = (cause: unknown): boolean => ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(errorCodeOf(cause));
 
 /** The whole body; undefined if it is longer. */
 async function readBounded(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
