@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { verifyAudit } from '../../src/app/commands/audit-command.ts';
+import { features } from '../../src/features.ts';
 import { createAuditFile } from '../support/audit-lines.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
@@ -8,12 +10,18 @@ import { findFreePort } from '../support/redis-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Runs `mcp-gangway audit verify`. */
-const verify = (...files: readonly string[]): Promise<{ code: number; text: string }> =>
+const runVerify = (...files: readonly string[]): Promise<{ code: number; text: string }> =>
   new Promise((resolve) => {
     execFile(process.execPath, [`${root}dist/main.js`, 'audit', 'verify', ...files], (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), text: stdout + stderr }),
     );
   });
+
+/** What the command does, in this process. */
+async function verify(files: readonly string[], known?: string): Promise<{ code: number; text: string }> {
+  const { exitCode, stdout = '', stderr = '' } = await verifyAudit(files, known, features);
+  return { code: exitCode, text: stdout + stderr };
+}
 
 /** Runs a gateway with a chain until its audit file has some more lines. */
 async function writeLines(audit: ReturnType<typeof createAuditFile>, signal: NodeJS.Signals = 'SIGTERM') {
@@ -33,7 +41,7 @@ test('a chain is whole over restarts, a kill and a rotation; a change is named w
   await writeLines(audit, 'SIGKILL');
   appendFileSync(audit.path, '{"time":"2026-'); // as when the machine stops in the middle of a write
   await writeLines(audit);
-  const whole = await verify(audit.path);
+  const whole = await verify([audit.path]);
   expect(whole.text).toContain(`${audit.path}:1: begins the chain`);
   expect(whole.text).toContain(`${audit.path}:7: is cut`);
   expect(whole.text).toMatch(/The chain of 10 lines is whole\. The hash of the last line is [\w-]{43}\./);
@@ -46,19 +54,19 @@ test('a chain is whole over restarts, a kill and a rotation; a change is named w
   await waitFor(() => existsSync(audit.path) && audit.lines().length > 0, { what: 'the new file' });
   await gateway.stop();
   await writeLines(audit);
-  expect((await verify(old, audit.path)).code).toBe(0);
-  expect((await verify(audit.path)).text).toContain('continues an earlier file, whose last line has the hash');
+  expect((await verify([old, audit.path])).code).toBe(0);
+  expect((await verify([audit.path])).text).toContain('continues an earlier file, whose last line has the hash');
 
   // As it stands in the page.
   const page = readFileSync(`${root}docs/audit.md`, 'utf8');
   const [, files = ''] = /^mcp-gangway audit verify (.*)$/m.exec(page) ?? [];
   const here = files.replaceAll('/var/log/mcp-gangway/audit.jsonl', audit.path).split(' ');
   expect(here).toEqual([old, audit.path]);
-  expect((await verify(...here)).code).toBe(0);
+  expect((await runVerify(...here)).code).toBe(0);
 
   const text = readFileSync(audit.path, 'utf8');
   writeFileSync(audit.path, text.replace('"name":"echo"', '"name":"else"'));
-  const changed = await verify(old, audit.path);
+  const changed = await verify([old, audit.path]);
   const at = text.split('\n').findIndex((line) => line.includes('"name":"echo"')) + 2;
   expect(changed.text).toContain(
     `${audit.path}:${at}: line ${at} does not follow from line ${at - 1}: line ${at - 1} was changed`,
@@ -68,30 +76,29 @@ test('a chain is whole over restarts, a kill and a rotation; a change is named w
 
   const lines = text.split('\n');
   writeFileSync(audit.path, [...lines.slice(0, 1), ...lines.slice(2)].join('\n'));
-  expect((await verify(audit.path)).text).toContain(`${audit.path}:2: line 2 does not follow from line 1: `);
+  expect((await verify([audit.path])).text).toContain(`${audit.path}:2: line 2 does not follow from line 1: `);
   writeFileSync(audit.path, [...lines.slice(0, 1), '{"time":"now","outcome":"ok"}', ...lines.slice(1)].join('\n'));
-  expect((await verify(audit.path)).text).toContain(`${audit.path}:2: has no hash of the line before: it was added`);
+  expect((await verify([audit.path])).text).toContain(`${audit.path}:2: has no hash of the line before: it was added`);
 
   // The old file alone tells a gateway that starts after a rotation where to go on.
   rmSync(audit.path);
   await writeLines(audit);
-  expect((await verify(old, audit.path)).code).toBe(0);
-}, 60_000);
+  expect((await verify([old, audit.path])).code).toBe(0);
+});
 
 test('a changed or removed last line shows with the hash that an earlier check has printed', async () => {
   const audit = createAuditFile();
   await writeLines(audit);
-  const [, hash = ''] = /hash of the last line is ([\w-]{43})/.exec((await verify(audit.path)).text) ?? [];
-  const last = `--last=${hash}`;
-  const same = await verify(last, audit.path);
+  const [, hash = ''] = /hash of the last line is ([\w-]{43})/.exec((await verify([audit.path])).text) ?? [];
+  const same = await runVerify(`--last=${hash}`, audit.path);
   expect(same).toMatchObject({ code: 0, text: expect.stringContaining('is unchanged, and no line follows.') });
   const text = readFileSync(audit.path, 'utf8');
   await writeLines(audit);
-  expect((await verify(last, audit.path)).text).toMatch(/is unchanged, and \d lines follow\./);
+  expect((await verify([audit.path], hash)).text).toMatch(/is unchanged, and \d lines follow\./);
   const whole = readFileSync(audit.path, 'utf8');
   // The file before was rotated away.
   writeFileSync(audit.path, whole.slice(text.length));
-  expect((await verify(last, audit.path)).code).toBe(0);
+  expect((await verify([audit.path], hash)).code).toBe(0);
 
   const lines = text.trimEnd().split('\n');
   for (const changed of [
@@ -102,17 +109,17 @@ test('a changed or removed last line shows with the hash that an earlier check h
     expect(changed).not.toBe(text);
     writeFileSync(audit.path, changed);
     // Without the hash, nothing shows it.
-    expect((await verify(audit.path)).code).toBe(0);
-    const found = await verify(last, audit.path);
+    expect((await verify([audit.path])).code).toBe(0);
+    const found = await verify([audit.path], hash);
     expect(found.text).toContain('No line has the hash of --last: the line that was the last one was changed');
     expect(found.code).toBe(1);
   }
-  expect(await verify('--last', 'abc', audit.path)).toMatchObject({ code: 2 });
-}, 60_000);
+  expect(await runVerify('--last', 'abc', audit.path)).toMatchObject({ code: 2 });
+});
 
 test('audit verify needs files, and says which one it cannot read', async () => {
-  expect(await verify()).toMatchObject({ code: 2, text: expect.stringContaining('needs the audit files') });
-  expect(await verify('/no/such/file')).toMatchObject({ code: 1, text: expect.stringContaining('/no/such/file') });
+  expect(await runVerify()).toMatchObject({ code: 2, text: expect.stringContaining('needs the audit files') });
+  expect(await runVerify('/no/such/file')).toMatchObject({ code: 1, text: expect.stringContaining('/no/such/file') });
 });
 
 test.each([

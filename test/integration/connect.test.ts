@@ -9,7 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture, root, sharedGateway, startGateway } from '../support/gateway.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import { deliverOneByOne } from '../support/one-by-one.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -37,16 +37,19 @@ async function connectV1(url: string, ...more: readonly [env?: Record<string, st
 
 const textOf = (result: unknown): string => (result as { content: { text: string }[] }).content[0]?.text ?? '';
 
+const legacy = sharedGateway({ command: everythingFixture });
+const modern = sharedGateway({ command: modernFixture, args: ['--era', 'modern'] });
+
 /** A gateway stands for each kind of server. */
 const kinds = [
-  ['Streamable HTTP', everythingFixture, '/mcp', []],
-  ['HTTP+SSE', everythingFixture, '/sse', []],
-  ['2026-07-28 alone', modernFixture, '/mcp', ['--era', 'modern']],
+  ['Streamable HTTP', legacy, '/mcp'],
+  ['HTTP+SSE', legacy, '/sse'],
+  ['2026-07-28 alone', modern, '/mcp'],
 ] as const;
 
-describe.each(kinds)('a server over %s', (_, server, path, options) => {
+describe.each(kinds)('a server over %s', (_, server, path) => {
   test('serves a client of the SDK v1, with what the server asks of it', async () => {
-    const gateway = await startGateway({ command: server, args: options });
+    const gateway = await server();
     const client = await connectV1(gateway.baseUrl + path);
     const asked: string[] = [];
     client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
@@ -55,22 +58,19 @@ describe.each(kinds)('a server over %s', (_, server, path, options) => {
     });
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('echo');
     expect(textOf(await client.callTool({ name: 'echo', arguments: { text: 'über' } }))).toContain('über');
-    if (server === modernFixture) return;
+    if (server === modern) return;
     await client.callTool({ name: 'test_elicitation_sep1034_defaults', arguments: {} });
     expect(asked.length).toBe(1);
   });
 });
 
 test.each([
-  ['the same revision', modernFixture, '2026-07-28'],
-  ['an older one', everythingFixture, '2025-11-25'],
+  ['the same revision', modern, '2026-07-28'],
+  ['an older one', legacy, '2025-11-25'],
 ] as const)(
   'a client of the SDK v2 speaks 2026-07-28 with a server of %s, or falls back',
   async (_, server, revision) => {
-    const gateway = await startGateway({
-      command: server,
-      args: ['--era', revision === '2026-07-28' ? 'modern' : 'legacy'],
-    });
+    const gateway = await server();
     // A gateway serves both eras, so the older server is one that refuses the newer one.
     const url = revision === '2026-07-28' ? gateway.url : `${gateway.baseUrl}/sse`;
     const client = new ClientV2(info, { versionNegotiation: { mode: 'auto' } });
@@ -94,7 +94,7 @@ test('a header from a variable or an option is sent, and a refused one ends the 
 });
 
 test('[P3] a stream that is cut in the middle of a call goes on: each message arrives once', async () => {
-  const gateway = await startGateway({ command: everythingFixture });
+  const gateway = await legacy();
   const proxy = await startNetProxy(gateway.port);
   onTestFinished(() => proxy[Symbol.asyncDispose]());
   const client = await connectV1(proxy.urlOf(gateway.url));
@@ -139,16 +139,18 @@ describe('the program', () => {
   };
 
   test('ends when its client closes the pipe, and with the session at the server', async () => {
-    const gateway = await startGateway({ command: everythingFixture });
+    const gateway = await legacy();
     const client = await connectV1(gateway.url);
     await client.listTools();
+    const before = gateway.logs().filter(({ msg }) => msg === 'session ended').length;
     await client.close();
-    await waitFor(async () => gateway.logs().some(({ msg }) => msg === 'session ended'), { deadlineMs: 10_000 });
+    const ended = () => gateway.logs().filter(({ msg }) => msg === 'session ended').length;
+    await waitFor(async () => ended() > before, { deadlineMs: 10_000 });
     expect(await run([gateway.url], '')).toMatchObject({ code: 0, stdout: '' });
   });
 
   test('answers what it cannot read or send with errors, and goes on', async () => {
-    const gateway = await startGateway({ command: everythingFixture });
+    const gateway = await legacy();
     const lines = ['no json', '{"jsonrpc":"2.0","id":7,"method":"tools/list"}', '{"jsonrpc":"2.0","method":"x"}'];
     const { stdout, code } = await run([gateway.url], `${lines.join('\n')}\n`);
     const answers = stdout
@@ -182,7 +184,7 @@ describe('the program', () => {
       .map((line) => JSON.parse(line));
 
   test('answers messages that a client writes at once, after its end of the pipe too', async () => {
-    const gateway = await startGateway({ command: everythingFixture });
+    const gateway = await legacy();
     const ready = { jsonrpc: '2.0', method: 'notifications/initialized' };
     const slow = call(3, 'progress', { count: 5, gapMs: 100, marker: 'late' });
     // The last line has no end.
@@ -195,7 +197,7 @@ describe('the program', () => {
   });
 
   test('ends at the time of a drain if a call goes on after the end of the pipe', async () => {
-    const gateway = await startGateway({ command: everythingFixture });
+    const gateway = await legacy();
     const ready = { jsonrpc: '2.0', method: 'notifications/initialized' };
     const slow = call(2, 'progress', { count: 600, gapMs: 100, marker: 'never' });
     const { stdout, code } = await run(['--timeouts.drain', '300ms', gateway.url], linesOf(hello, ready, slow));
