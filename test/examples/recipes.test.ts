@@ -153,6 +153,10 @@ it('docs/recipes/long-results.md has a result that is cut, and can be read whole
   await walk({ page: 'docs/recipes/long-results.md', ports: [8080] });
 });
 
+it('docs/recipes/long-calls.md has a call that becomes a task, whose result is there later', async () => {
+  await walk({ page: 'docs/recipes/long-calls.md', ports: [8080] });
+});
+
 it('docs/recipes/many-tools.md has a view in which a tool is found and called', async () => {
   await walk({ page: 'docs/recipes/many-tools.md', ports: [8080] });
 });
