@@ -22,7 +22,8 @@ const long = [
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
   'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
-  'test/page/many-streams.test.ts',
+  'test/page/{cluster,many-streams}.test.ts',
+  'test/page/actions/every-size.test.ts',
 ];
 
 /** The folders of `src`, and what else needs no built gateway. */

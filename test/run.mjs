@@ -151,7 +151,7 @@ export const runs = {
   page: {
     what: 'The status page in a real Chromium. Needs Chromium.',
     needsBuild: true,
-    command: [...vitest, '--project', 'page'],
+    command: [...vitest, 'test/page'],
   },
   chart: {
     what: 'The Helm chart, rendered by helm. Installs helm, for Linux on x64.',

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, it, vi } from 'vitest';
+import { environmentNumber } from '../support/environment-number.ts';
 import { openKeptProcesses } from './kept-processes.ts';
 import { openProcessOfUser, openSharedProcess } from './shared-processes.ts';
 import type { CreateSubject } from './subject.ts';
@@ -7,7 +8,7 @@ import { openViewMember } from './views.ts';
 import { type Step, World } from './world.ts';
 
 /** A test must find a new order of events on another day, too; a failure prints its seed and path. */
-const runs = 200;
+const runs = environmentNumber('MULTIPLEX_RUNS', 100);
 
 const client = fc.nat({ max: 2 });
 const pick = fc.nat({ max: 100 });
