@@ -45,7 +45,7 @@ async function copied(page: Page): Promise<string> {
 }
 
 describe.each(firstLooks(1))('%s', (_, look) => {
-  test('overview: colours, rows, ranges, activity, restart, drain', async () => {
+  test('overview: colours, rows, ranges, activity, restart, check, drain', async () => {
     const session = await initialize(watched.gateway.url);
     const page = await openPage(watched.admin, 'overview', look);
     for (const theme of ['light', 'dark', 'auto']) {
@@ -64,6 +64,7 @@ describe.each(firstLooks(1))('%s', (_, look) => {
     await page.getByRole('list', { name: 'Activity' }).getByText('Session started').first().waitFor();
     await press(page, /^Restart the processes of/);
     await pressFor(page, 'Restart', /^Restarting processes of everything-server: \d+\.$/);
+    await pressFor(page, 'Check everything-server', /^Checked 1: 1 OK/);
     await press(page, 'Drain…');
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -140,7 +141,7 @@ describe.each(firstLooks(1))('%s', (_, look) => {
     await press(page, 'Cut the connection');
     await page.getByText(/^Resuming with Last-Event-ID/).waitFor();
     await pressFor(page, 'Cancel the request', 'You cancelled the request.');
-    await page.getByText('tools/call progress').click();
+    await page.getByText('tools/call progress', { exact: true }).click();
     await page.getByText('"count": 50').filter({ visible: true }).waitFor();
 
     await press(page, 'test_simple_prompt');
