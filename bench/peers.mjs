@@ -1,9 +1,9 @@
-// node bench/peers.mjs [--target a,b] [--rounds N] [--part figures|trials] [--out NAME] [--resume] [--quick] [--report] [--write [--replace]]
+// node bench/peers.mjs [--target a,b] [--rounds N] [--part figures|trials] [--trial a,b] [--out NAME] [--resume] [--quick] [--report] [--write [--replace]]
 //
 // Ours beside the gateways of others: figures of the same run, and trials of what each does (lib/trials.mjs). Appends to bench/results/NAME.jsonl
 // (peers.jsonl) and prints the tables; --write puts them into docs/comparison.md, with --replace also if they say less than what stands there. Peers
 // of npm are installed; others are taken from the folder that BENCH_PEERS names. What is missing is named, with the command that installs it.
-// --part: only these. --resume: goes on with figures that were broken off. --quick: small, into peers-quick.jsonl. --report: of what is there.
+// --part, --trial: only these. --resume: goes on with figures that were broken off. --quick: small, into peers-quick.jsonl. --report: of what is there.
 import path from 'node:path';
 import { nodeBackend } from './lib/backend.mjs';
 import { startBehind } from './lib/behind.mjs';
@@ -24,6 +24,7 @@ const { values: given } = readCommand(import.meta, {
   target: { type: 'string' },
   rounds: { type: 'number', most: 50 },
   part: { type: 'string' },
+  trial: { type: 'string' },
   out: { type: 'string' },
   resume: { type: 'boolean' },
   quick: { type: 'boolean' },
@@ -101,7 +102,9 @@ async function tryAll(found, results, signal) {
       print(`${target.name.padEnd(18)} ${name.padEnd(14)} ${result.isDone ? 'yes' : 'no '}  ${result.seen}`);
     }
   };
-  const [long, others] = [true, false].map((isLong) => trials.filter(({ rows }) => 'long' in rows === isLong));
+  const named = Object.fromEntries(trials.map((trial) => [Object.keys(trial.rows)[0], trial]));
+  const asked = choose(named, values.trial ?? '*', 'trial');
+  const [long, others] = [true, false].map((isLong) => asked.filter(({ name }) => (name === 'long') === isLong));
   try {
     const left = [];
     for (const target of all) {

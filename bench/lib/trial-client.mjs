@@ -83,7 +83,8 @@ export class TrialClient {
       if (eventId !== undefined) outcome.eventIds.push(eventId);
       if (data === '') continue;
       const message = JSON.parse(data);
-      if (id !== undefined && message.id === id && message.method === undefined) {
+      const isAnswer = message.id === id || (message.id === null && message.error !== undefined);
+      if (id !== undefined && isAnswer && message.method === undefined) {
         outcome.answer = message;
         return;
       }
@@ -114,7 +115,7 @@ export class TrialClient {
 async function* eventsOf(response) {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     const text = await response.text();
-    if (response.ok || text.startsWith('{')) yield { data: text };
+    if (text.startsWith('{')) yield { data: text };
     return;
   }
   let held = '';

@@ -18,7 +18,7 @@ const answered = (outcome, text) => textOf(outcome) === text;
 function inWords({ answer, fault, status }) {
   if (answer?.result !== undefined) return answer.result.isError ? 'a result that says it failed' : 'an answer';
   if (answer?.error !== undefined) return `error ${answer.error.code}`;
-  return fault ?? (status >= 300 ? `HTTP ${status}` : 'no answer');
+  return fault ?? (status >= 300 ? `HTTP ${status}` : `HTTP ${status} without an answer`);
 }
 
 const pidOf = async (client) => textOf(await client.call('pid'));
@@ -87,10 +87,11 @@ async function question(gateway) {
   const { client, stream } = await withStream(gateway);
   const outcome = await client.call('ask', { tag: 'q1' }, { limitMs: 4_000 });
   stream.stop();
-  return either(
-    answered(outcome, 'accept q1'),
-    answered(outcome, 'accept q1') ? 'asked and answered' : inWords(outcome),
+  if (answered(outcome, 'accept q1')) return either(true, 'asked and answered');
+  const isAsked = [...outcome.messages, ...stream.outcome.messages].some(
+    ({ method }) => method === 'elicitation/create',
   );
+  return no(`${isAsked ? 'asked' : 'not asked'}, and the call gets ${inWords(outcome)}`);
 }
 
 async function modernClient(gateway) {
