@@ -1,8 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { ownPackages } from '../support/own-packages.ts';
 
 /** Not one of the projects of the checkout's configuration: it installs foreign packages, and takes minutes. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
+  resolve: { alias: ownPackages },
   test: {
     name: 'judges',
     include: ['test/judges/*.test.ts'],
