@@ -15,8 +15,8 @@ import { leaseMs, settle, startFastCluster, urlOf } from './fast.ts';
 const meta = { [metaKeys.clientCapabilities]: { elicitation: {} } };
 const alice = { meta, headers: users.alice };
 const bob = { meta, headers: users.bob };
-/** How long the owner waits for a reader, until it looks for the last time, and for the call to end; with a reserve. */
-const endedMs = 2 * (leaseMs + 2_000) + 10_000;
+/** How long the owner waits for a reader, until it looks every 5 s, and for the call to end; with a reserve. */
+const endedMs = leaseMs + 2_000 + 2 * 5_000 + 20_000;
 
 const resultOf = ({ messages }: Answer) => messages.at(-1).result;
 
@@ -70,7 +70,7 @@ describe('[P2] [P3] [P8] an instance that is killed', () => {
     const asked = await asking;
     expect(resultOf(asked).resultType).toBe('input_required');
     await cluster.kill(1);
-    await delay(2 * (leaseMs + 2_000)); // by when a call without a reader has ended
+    await delay(leaseMs + 2_000 + 2 * 5_000 + 1_000); // by when a call without a reader has ended
     expect(await notes()).not.toContain('cancelled');
     const params = retryWith({ ...asked, json: asked.messages.at(-1) }, modernAnswers);
     const answer = await callModern(urlOf(cluster, 0), 'ask', {}, { ...alice, params });

@@ -28,6 +28,9 @@ import type { ClusterHost, PeerStates, RemoteOpening, SessionCluster } from './s
 import { SseClients, type StreamHolders } from './sse-clients.ts';
 import { RecordRenewal, Sweep } from './upkeep.ts';
 
+/** A call without a reader need not be found sooner, in milliseconds. */
+const leastUnreadMs = 20_000;
+
 /** How an instance joins those that share its store. */
 export interface ClusterOfSessions {
   /** See `ClusterLimits`. */
@@ -89,7 +92,9 @@ export class Sessions implements ProcessCapacity, SessionHost {
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
     const shortestMs = Math.min(sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs);
-    this.#sweep.notice(Math.min(shortestMs, unreadMs ?? shortestMs, this.#recordRenewal.everyMs));
+    this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
+    // Not more often than it matters: each sweep looks at all sessions.
+    if (unreadMs !== undefined) this.#sweep.notice(Math.max(unreadMs, leastUnreadMs));
     this.connected = new ConnectionSessions({
       options,
       home: options.connections,
