@@ -49,6 +49,10 @@ export function outcomeOfError(error: unknown): string {
   if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted|^fetch failed/i.test(message))
     return 'broken';
   if (message.startsWith('Ended before')) return 'broken';
+  // All that the SDK's client of HTTP+SSE tells of the answer to its GET. Here, only a store that is away makes it 503.
+  const [, status] = /^SSE error: Non-200 status code \((\d+)\)/.exec(message) ?? [];
+  if (status === '503') return 'store_unavailable';
+  if (status === '502') return 'broken';
   const [, reason] = /"reason":"([a-z_]+)"/.exec(message) ?? [];
   if (reason !== undefined) return reason;
   return /initialized? (failed with|got) 502/.test(message) ? 'broken' : message; // the balancer's, which gives no reason
