@@ -1,12 +1,25 @@
-/** Lines that name no cause: marks below a line, frames of a stack, and the version of the runtime. */
+/** Lines that name no cause: marks and brackets alone, frames of a stack, and the version of the runtime. */
 const isSilent = (line: string): boolean =>
-  /^[\s^~]*$/.test(line) || /^\s+at\s/.test(line) || /^\s*File "/.test(line) || /^Node\.js v\d/.test(line);
+  /^[\s^~{}[\]]*$/.test(line) || /^\s+at\s/.test(line) || /^\s*File "/.test(line) || /^Node\.js v\d/.test(line);
+
+/**
+ * Leaves out the properties of an error, which Node.js prints between brackets after its stack: its message, which says
+ * more, is above the stack. The cause of an error stays.
+ */
+function withoutProperties(lines: readonly string[]): readonly string[] {
+  let areProperties = false;
+  return lines.filter((line) => {
+    if (/^\s+at\s.*\{$/.test(line)) areProperties = true;
+    else if (/^\S/.test(line)) areProperties = false;
+    return !areProperties || line.includes('[cause]');
+  });
+}
 
 /**
  * The last lines of a server that say something of the cause: those at the end of a stack do not. Without any, the last
  * lines.
  */
 export function tellingLines(lines: readonly string[], count: number): readonly string[] {
-  const telling = lines.filter((line) => !isSilent(line));
+  const telling = withoutProperties(lines).filter((line) => !isSilent(line));
   return (telling.length > 0 ? telling : lines).slice(-count);
 }
