@@ -25,9 +25,9 @@ export function createCheck(server) {
       show(
         h('div.heading', {}, h('h4', {}, `Check at ${time(Date.now())}`), close),
         h('ul.results', {}, ...check.results.map(createResult)),
-        check.isFine
-          ? h('p.muted', {}, 'The state of the row changes with the next session or probe, which starts the server.')
-          : undefined,
+        ...(check.isFine
+          ? [h('p.muted', {}, 'The state of the row changes with the next session or probe, which starts the server.')]
+          : []),
       );
     } catch (error) {
       show(h('p.bad', {}, `The check failed: ${error.message}`));
