@@ -243,6 +243,9 @@ test('keys lead to the filter and to the views, and are listed', async () => {
   await dialog.waitFor({ state: 'detached' });
   await page.keyboard.press('2');
   await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+  // The list of messages, which is hidden, has a filter too.
+  await page.keyboard.press('/');
+  expect(await page.evaluate('document.activeElement.id')).toBe('search');
 });
 
 test('the page takes at most 400 KB', async () => {

@@ -19,7 +19,10 @@ import { startTheme } from './theme.js';
 const views = ['overview', 'sessions', 'errors', 'playground', 'connect'];
 
 /** The field by which a person filters what a view shows. */
-const filterOf = (view) => section(view).querySelector('input[type="search"]:not(.find-session)');
+const filterOf = (view) =>
+  [...section(view).querySelectorAll('input[type="search"]:not(.find-session)')].find((input) =>
+    input.checkVisibility(),
+  ) ?? null;
 const linkTexts = {
   live: 'Live',
   stale: 'No data for 5 s: the gateway does not respond',
