@@ -158,6 +158,7 @@ test('with --observe.showContents, an error has the arguments and the answer, wi
   await session.request('tools/list');
   await session.callTool('test_error_handling', { password: secret, text: 'shown' });
   const page = await openPage(admin, 'errors');
+  await page.locator('.said').getByText('This tool intentionally returns an error for testing').waitFor();
   await page.getByText('Arguments', { exact: true }).click();
   await page.getByLabel('Arguments').getByText('"text":"shown"').waitFor();
   await page.getByText('Answer', { exact: true }).click();

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 const load = (name: string) => import(new URL(`../src/page/${name}.js`, import.meta.url).href);
 const { readAddress, writeAddress } = await load('address');
+const { textOfAnswer } = await load('answer-text');
 const { summarize } = await load('spark');
 const { bytesAxis, durationAxis } = await load('formats');
 const { describeHealth, describeNumbers } = await load('health-line');
@@ -20,6 +21,15 @@ describe('an address', () => {
     expect(readAddress('#sessions/100%')).toMatchObject({ view: 'sessions', parts: ['100%'] });
     expect(readAddress('')).toEqual({ view: '', parts: [], choices: {} });
   });
+});
+
+test('a failed answer says its text or its message, and nothing if it was cut', () => {
+  const content = [{ type: 'text', text: 'mailbox is busy,' }, { type: 'image' }, { type: 'text', text: 'try later' }];
+  expect(textOfAnswer(JSON.stringify({ result: { isError: true, content } }))).toBe('mailbox is busy, try later');
+  expect(textOfAnswer('{"error":{"code":-32602,"message":"no such tool"}}')).toBe('no such tool');
+  expect(textOfAnswer(JSON.stringify({ error: { message: 'x'.repeat(500) } }))).toBe(`${'x'.repeat(300)} …`);
+  for (const none of [undefined, '{"result":{"cont …', '{"result":{}}', 'null', '{"result":{"content":5}}'])
+    expect(textOfAnswer(none)).toBe('');
 });
 
 test('a spark line shows the highest step of each bar, also with fewer steps than bars', () => {

@@ -1,4 +1,5 @@
 import { noteAddress, writeAddress } from './address.js';
+import { textOfAnswer } from './answer-text.js';
 import { docsLink, errorPage } from './docs-links.js';
 import { h, sessionLink, setText, showList } from './dom.js';
 import { counted, duration, time } from './formats.js';
@@ -118,6 +119,7 @@ function createRow({ at, server, session, client, user, method, name, cause, rea
           docsLink(errorPage(reason), reason, { title: 'What it means, and what helps' }),
         ];
   const toServer = () => h('a', { href: writeAddress('overview', ['servers', server]) }, server);
+  const said = textOfAnswer(answer);
   const who = [server, client, user].filter(Boolean).join(', ');
   const element = h(
     'tr',
@@ -132,7 +134,13 @@ function createRow({ at, server, session, client, user, method, name, cause, rea
       createContent('Arguments', args),
     ),
     h('td.name.optional', {}, toServer()),
-    h('td.error', {}, ...what, createContent('Answer', answer)),
+    h(
+      'td.error',
+      {},
+      ...what,
+      said === '' ? undefined : h('p.said', { dir: 'auto' }, said),
+      createContent('Answer', answer),
+    ),
     h('td.figure.optional', {}, duration(durationMs)),
     h('td.client.optional', {}, client || '–'),
     h('td.client.optional', {}, user ?? '–'),
