@@ -54,7 +54,7 @@ const rowsOf = (page: Page): Promise<string[]> => page.locator('.server-rows h3'
 test('one line says what is wrong, and leads to it; the table is sorted, filtered, and its address can be shared', async () => {
   const page = await openPage(watched.admin);
   const health = page.locator('.health');
-  await health.getByText(/^broken is down\. mail, desk are degraded\./).waitFor();
+  await health.getByText(/^broken is down\. mail and desk are degraded\./).waitFor();
   await expect.poll(() => page.title()).toBe('(1 down) Overview · mcp-gangway');
   await health.getByRole('link', { name: 'broken' }).click();
   await page.getByRole('article', { name: 'broken' }).getByRole('button', { name: 'Check broken' }).waitFor();

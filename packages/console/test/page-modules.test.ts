@@ -69,6 +69,7 @@ describe('the line of health', () => {
   test('names what is wrong, the worst first', () => {
     const servers = ['a', 'b', 'c', 'd', 'e'].map((name) => server(name, 'degraded'));
     expect(health([...servers, server('f', 'down')])).toEqual(['bad', 'f is down. a, b, c and 2 more are degraded. ']);
+    expect(health([server('a', 'down'), server('b', 'down')])).toEqual(['bad', 'a and b are down. ']);
     expect(health([server('a', 'slow')])).toEqual(['warn', 'a is slow. ']);
     expect(health([server('a', 'up')], { store: { kind: 'redis', isUp: false } })).toEqual(['bad', 'Redis is away. ']);
     expect(health([server('a', 'up')], { readiness: 'draining' })).toEqual(['bad', 'Draining. ']);

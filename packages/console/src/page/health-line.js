@@ -8,18 +8,18 @@ const maxNamed = 3;
 /** The states of servers that are trouble, worst first, with their colours. */
 const troubles = { down: 'bad', degraded: 'warn', slow: 'warn' };
 
-/** Says which servers are in a state: `mail, files are down. `, with links to their rows. */
+/** Says which servers are in a state: `mail and files are down. `, with links to their rows. */
 function describeServers(servers, state) {
   const names = servers.filter(({ condition }) => condition.state === state).map(({ name }) => name);
   if (names.length === 0) return [];
   const mood = troubles[state];
+  const more = names.length - maxNamed;
   const named = names
     .slice(0, maxNamed)
     .flatMap((name, index) => [
-      ...(index === 0 ? [] : [', ']),
+      ...(index === 0 ? [] : [index === names.length - 1 ? ' and ' : ', ']),
       { href: `#overview/servers/${encodeURIComponent(name)}`, text: name, mood },
     ]);
-  const more = names.length - maxNamed;
   const verb = names.length === 1 ? 'is' : 'are';
   return [...named, { text: `${more > 0 ? ` and ${count(more)} more` : ''} ${verb} ${state}. `, mood }];
 }
