@@ -10,6 +10,9 @@ export const sendToServer = (path, token, { headers, ...options }) =>
   sendHttp(path, {
     ...options,
     headers: { ...(token !== '' && { 'x-gangway-authorization': `Bearer ${token}` }), ...headers },
+  }).catch((error) => {
+    // The words of browsers differ, and none of them names the gateway.
+    throw error instanceof TypeError ? new Error('The gateway does not respond.', { cause: error }) : error;
   });
 
 export const isEventStream = ({ headers }) => (headers.get('content-type') ?? '').startsWith('text/event-stream');
