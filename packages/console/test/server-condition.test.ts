@@ -33,11 +33,21 @@ test('a reason names the tool that fails, and why the last process was lost', ()
   expect(findCondition('up', { calls: 40, failures: 12 }, { ...quiet, failingTool }).reasons).toEqual([
     '12 of 40 calls failed in the last 2 min (30 %), most of send.',
   ]);
+  const unlisted = { ...quiet, failingTool: { name: 'other', failures: 12 } };
+  expect(findCondition('up', { calls: 40, failures: 12 }, unlisted).reasons).toEqual([
+    '12 of 40 calls failed in the last 2 min (30 %), most of unlisted tools.',
+  ]);
   expect(findCondition('up', noCalls, { ...quiet, exits: 2, lastExit: 'It exited with code 70.' }).reasons).toEqual([
     'Restarted 2 times in 1 min. It exited with code 70.',
   ]);
   const often = { ...quiet, exits: 12, exitSpanMs: 250_000, lastExit: 'It exited with code 70.' };
   expect(findCondition('up', noCalls, often).reasons).toEqual(['Restarted 12 times in 5 min. It exited with code 70.']);
+});
+
+test('a server that does not start is down since its calls fail, or since the start', () => {
+  expect(findCondition('down', noCalls, { ...quiet, downAt: 70 }).since).toBe(70);
+  const failing = { ...quiet, downAt: 70, failingSince: 50 };
+  expect(findCondition('down', { calls: 9, failures: 9 }, failing).since).toBe(50);
 });
 
 test('a reason names the numbers', () => {

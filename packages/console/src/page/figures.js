@@ -69,7 +69,7 @@ export const figures = {
       detail:
         instance.calls === 0
           ? 'no calls in the last 2 min'
-          : `${worst ? `most: ${worst.tool} of ${worst.name}; ` : ''}${count(instance.failures)} of ${counted(instance.calls, 'call')} in 2 min`,
+          : `${worst ? `most: ${worst.tool === 'other' ? 'unlisted tools' : worst.tool} of ${worst.name}; ` : ''}${count(instance.failures)} of ${counted(instance.calls, 'call')} in 2 min`,
       mood: instance.isFailing ? 'bad' : '',
       href: worst ? `#overview/servers/${encodeURIComponent(worst.name)}` : '#overview/charts/calls',
     };

@@ -51,9 +51,10 @@ const createTool =
     const error = h('td.error');
     const href = `#playground/${encodeURIComponent(server)}/${encodeURIComponent(name)}`;
     // Names that the server has not listed count together.
-    const label = name === 'other' ? h('bdi', {}, name) : h('a', { href, title: 'Try it in the playground' }, name);
+    const label =
+      name === 'other' ? h('bdi', {}, 'unlisted tools') : h('a', { href, title: 'Try it in the playground' }, name);
     return {
-      element: h('tr', {}, h('th', { scope: 'row', title: name }, label), calls, failed, p95, error),
+      element: h('tr', {}, h('th', { scope: 'row', title: label.textContent }, label), calls, failed, p95, error),
       update({ calls: all, failures, p95Ms, lastError }) {
         setText(calls, count(all));
         setText(failed, failures === 0 ? '0' : `${count(failures)} (${percent(failures, all)})`);

@@ -20,6 +20,8 @@ export interface ServerTrouble extends Incidents {
   readonly failingSince: number | undefined;
   /** The tool that fails most; undefined if no call with a name fails. */
   readonly failingTool?: FailingTool | undefined;
+  /** When the start or probe failed that took the server down, in milliseconds since 1970. */
+  readonly downAt?: number | undefined;
   /** True if a process or connection of the server has been open for some time: not every start failed. */
   readonly isRunning?: boolean;
   /** The median response time (p95) of the other servers, in milliseconds; undefined without other servers in use. */
@@ -41,16 +43,16 @@ export function findCondition(
   recent: Pick<RecentCalls, 'calls' | 'failures'> & Partial<Pick<RecentCalls, 'p95Ms'>>,
   trouble: ServerTrouble,
 ): ServerCondition {
-  const { noise, since: incidentSince, failingSince, failingTool, isRunning = false } = trouble;
+  const { noise, since: incidentSince, failingSince, failingTool, isRunning = false, downAt } = trouble;
   const { calls, failures } = recent;
   const times = [incidentSince, isFailing(recent) ? failingSince : undefined].filter((at) => at !== undefined);
   const since = times.length === 0 ? undefined : Math.min(...times);
-  if (health === 'down' && !isRunning) return { state: 'down', reasons: [], since };
+  if (health === 'down' && !isRunning) return { state: 'down', reasons: [], since: since ?? downAt };
   const reasons = [
     ...describeExits(trouble),
     ...(isFailing(recent)
       ? [
-          `${failures} of ${calls} calls failed in the last 2 min (${Math.round((failures / calls) * 100)} %)${failingTool ? `, most of ${failingTool.name}` : ''}.`,
+          `${failures} of ${calls} calls failed in the last 2 min (${Math.round((failures / calls) * 100)} %)${failingTool ? `, most of ${describeTool(failingTool)}` : ''}.`,
         ]
       : []),
     ...(noise > 0 ? [`Lines on stdout that are not MCP messages: ${noise}.`] : []),
@@ -59,6 +61,9 @@ export function findCondition(
   if (isSlow(recent, trouble)) return { state: 'slow', reasons: [describeSlowness(trouble)] };
   return { state: health !== 'unknown' || calls > 0 ? 'up' : 'unused', reasons };
 }
+
+/** Names that the server has not listed count together as `other`. */
+const describeTool = ({ name }: FailingTool): string => (name === 'other' ? 'unlisted tools' : name);
 
 /** Says how often the server was lost, and why the last time. */
 function describeExits({ exits, exitSpanMs = 0, lastExit }: ServerTrouble): string[] {

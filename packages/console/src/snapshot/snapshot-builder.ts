@@ -267,6 +267,7 @@ export class SnapshotBuilder {
           ...record.incidents.of(name),
           failingSince: record.failing.since(name),
           failingTool: record.tools.worstOf(name),
+          downAt: health.at,
           isRunning: !isProbed && running.has(name),
           othersP95Ms: medianOfOthers(times, index),
         });
