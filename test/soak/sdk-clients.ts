@@ -1,4 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { loadMs, noticedMs } from './stage.ts';
 import { outcomeOfError, type Talker } from './talker.ts';
 
 /** Far beyond what a fault may cost; the SDK's own limit of 60 s would hide a call that nobody answers. */
@@ -59,14 +60,18 @@ export const sdkClient: Talker = {
         const onresumptiontoken = (): void => {
           hasId = true;
         };
-        const how = { onprogress, timeout: callMs, onresumptiontoken };
+        // Without an event id, the SDK has nothing to resume, and would wait for its own limit.
+        const left = new AbortController();
+        const leave = (): void => (isBroken && !hasId ? left.abort() : undefined);
+        const leaving = setInterval(leave, noticedMs + loadMs);
+        const how = { onprogress, timeout: callMs, onresumptiontoken, signal: left.signal };
         const called = client.callTool({ name: 'count', arguments: args }, how);
         const outcome = await called.then(
           () => 'answered',
           (error: Error & { data?: { reason?: string } }) => error.data?.reason ?? outcomeOfError(error),
         );
-        // Without an event id, the SDK has nothing to resume, and waits for its own limit (docs/conformance.md).
-        if (!hasId && isBroken && /timed out/i.test(outcome)) return 'broken';
+        clearInterval(leaving);
+        if (left.signal.aborted) return 'broken'; // docs/conformance.md
         const isInOrder = told.every((progress, index) => progress === index + 1);
         if (!isInOrder || (outcome === 'answered' && told.length !== count)) return `progress: ${told}`;
         // The SDK tells `onerror` that the session has ended, and lets the call wait.

@@ -53,6 +53,8 @@ export function outcomeOfError(error: unknown): string {
   const [, status] = /^SSE error: Non-200 status code \((\d+)\)/.exec(message) ?? [];
   if (status === '503') return 'store_unavailable';
   if (status === '502') return 'broken';
+  // A refused `server/discover` is all the same to the SDK: it tells no reason.
+  if (/^Version negotiation failed/.test(message)) return 'store_unavailable';
   const [, reason] = /"reason":"([a-z_]+)"/.exec(message) ?? [];
   if (reason !== undefined) return reason;
   return /initialized? (failed with|got) 502/.test(message) ? 'broken' : message; // the balancer's, which gives no reason
