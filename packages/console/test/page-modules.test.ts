@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 const load = (name: string) => import(new URL(`../src/page/${name}.js`, import.meta.url).href);
 const { readAddress, writeAddress } = await load('address');
 const { textOfAnswer } = await load('answer-text');
-const { summarize } = await load('spark');
+const { fillRange, summarize } = await load('spark');
 const { bytesAxis, durationAxis } = await load('formats');
 const { describeHealth, describeNumbers } = await load('health-line');
 
@@ -36,6 +36,14 @@ test('a spark line shows the highest step of each bar, also with fewer steps tha
   expect(summarize([1, 5, null, 2, 0, 3], 3)).toEqual([5, 2, 3]);
   expect(summarize([4, null], 4)).toEqual([4, 4, 0, 0]);
   expect(summarize([], 2)).toEqual([0, 0]);
+});
+
+test('a spark line of a gateway that has just started has its calls at the end of the range', () => {
+  expect(summarize(fillRange([0, 3], 8), 4)).toEqual([0, 0, 0, 3]);
+  expect([fillRange(undefined, 2), fillRange([1, 2, 3], 2)]).toEqual([
+    [null, null],
+    [1, 2, 3],
+  ]);
 });
 
 test('the ticks of an axis have one unit', () => {

@@ -74,7 +74,7 @@ export class History {
     this.#tracks = new Map(
       [['', instance], ...Object.entries(servers)].map(([name, values]) => [
         name,
-        { times, span, values: append(before.get(name)?.values, values, count) },
+        { times, span, steps, values: append(before.get(name)?.values, values, count) },
       ]),
     );
     this.#newest = newest;

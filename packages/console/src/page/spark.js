@@ -20,6 +20,12 @@ export function summarize(values, count) {
   );
 }
 
+/** Puts a series at the end of its range: the gateway may not have run for so long. */
+export const fillRange = (values = [], steps = values.length) => [
+  ...new Array(Math.max(0, steps - values.length)).fill(null),
+  ...values,
+];
+
 /** The path of all bars that have a value: one element, because there is a line for each server. */
 const pathOf = (values, highest) =>
   values
@@ -39,9 +45,9 @@ export function createSpark() {
   return {
     element,
     /** @param {string} label the range, such as `5 minutes` */
-    update({ values }, label) {
-      const all = summarize(values.calls ?? [], bars);
-      const failed = summarize(values.failures ?? [], bars);
+    update({ values, steps }, label) {
+      const all = summarize(fillRange(values.calls, steps), bars);
+      const failed = summarize(fillRange(values.failures, steps), bars);
       const highest = Math.max(...all);
       const text =
         highest === 0
