@@ -9,6 +9,7 @@ describe('the condition of a server', () => {
   test.each<[string, Parameters<typeof findCondition>, ServerCondition['state'], number]>([
     ['it was never used', ['unknown', noCalls, quiet], 'unused', 0],
     ['it was used without a probe', ['unknown', { calls: 1, failures: 0 }, quiet], 'up', 0],
+    ['it has not answered its first call', ['unknown', { calls: 1, failures: 0, p95Ms: null }, quiet], 'up', 1],
     ['it started', ['up', noCalls, quiet], 'up', 0],
     ['a few of many calls fail', ['up', { calls: 100, failures: 9 }, quiet], 'up', 0],
     ['two calls fail', ['up', { calls: 2, failures: 2 }, quiet], 'up', 0],

@@ -59,6 +59,9 @@ export function findCondition(
   ];
   if (reasons.length > 0) return { state: 'degraded', reasons, since };
   if (isSlow(recent, trouble)) return { state: 'slow', reasons: [describeSlowness(trouble)] };
+  // A server that starts slowly, or never answers, looks like one that works until its start takes too long.
+  if (health === 'unknown' && calls > 0 && recent.p95Ms === null)
+    return { state: 'up', reasons: ['No call has been answered yet.'] };
   return { state: health !== 'unknown' || calls > 0 ? 'up' : 'unused', reasons };
 }
 
