@@ -103,7 +103,7 @@ test('Check says what the command says, with notes and without credentials', asy
     .getByText(/no such database/)
     .waitFor();
   await found('broken').getByText('Checked 1: 0 OK, 1 failed.').waitFor();
-  expect(await found('broken').innerText()).not.toContain('undefined');
+  expect(await found('broken').textContent()).not.toContain('undefined');
   expect(await page.content()).not.toContain(secret);
   await page.evaluate("location.hash = 'overview/servers/calm'");
   await page.getByRole('button', { name: 'Check calm' }).click();

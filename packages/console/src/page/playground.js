@@ -59,6 +59,7 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     const { takesTokens = false } = servers.find(({ name }) => name === server.value) ?? {};
     tokenField.hidden = !needsToken && !takesTokens;
     setText(connect, isConnected() ? 'Disconnect' : 'Connect');
+    connect.classList.toggle('primary', !isConnected());
   };
   for (const input of [server, revision, token]) input.addEventListener('input', showChoices);
   const noteConnected = (what) => {
