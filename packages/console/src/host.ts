@@ -66,6 +66,8 @@ export interface EndedCall {
   readonly waitedMs: number;
   /** True if the answer is a task that the gateway made of the call, which goes on. */
   readonly isTask?: boolean;
+  /** The name and version that the client gave itself in the call, if it has no session in which it did. */
+  readonly client?: string | undefined;
   /** The arguments of a tool, if the page may show contents. */
   readonly args?: CallArguments | undefined;
   /** The answer of the server to a failed call, if the page may show contents. */

@@ -94,7 +94,10 @@ class OpenPage {
       const clientOf = clients?.();
       this.send(
         'failed',
-        newCalls.map((call) => ({ ...call, client: call.session && clientOf?.(call.server, call.session) })),
+        newCalls.map((call) => ({
+          ...call,
+          client: call.client ?? (call.session && clientOf?.(call.server, call.session)),
+        })),
       );
     }
     const newEvents = events.after(this.#lastEventNumber);

@@ -34,6 +34,13 @@ test('a failed call has its request, session, user, time and cause; contents onl
   expect(calls.after(2).map(({ number }) => number)).toEqual([3]);
 });
 
+test('a call without a session has the client that it names', () => {
+  const calls = new FailedCalls(fakeHost);
+  const origin = { server: 'files', principal: undefined };
+  calls.add(ended({ kind: 'tool_error' }, { origin, client: 'Field App 3.1' }));
+  expect(calls.after(0)).toMatchObject([{ session: undefined, user: undefined, client: 'Field App 3.1' }]);
+});
+
 test('only the last fifty are kept, and ten of a kind, so that a failing tool does not hide the others', () => {
   const calls = new FailedCalls(fakeHost);
   for (let call = 0; call < 70; call += 1) calls.add(ended({ kind: 'tool_error' }, { name: `tool${call}` }));

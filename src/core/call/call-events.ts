@@ -53,6 +53,8 @@ export interface EndedCall {
    * the expansion of its template may contain content.
    */
   readonly name: string | undefined;
+  /** The name and version that the client of a modern call gives itself, if a sink wants names. */
+  readonly client?: string | undefined;
   /** The arguments of a tool, if a sink wants those of this tool. */
   readonly args?: CallArguments | undefined;
   /** The start of the server's answer to a failed call, if a sink wants it. */

@@ -5,6 +5,7 @@ import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import { type Message, memberRange } from '../protocol/message/message.ts';
 import type { ShortenedMessage } from '../protocol/message/shortened.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
+import { readClientName } from '../protocol/modern/envelope.ts';
 import type { RequestFacts } from '../reply/reply.ts';
 import {
   type CallArguments,
@@ -52,6 +53,7 @@ export class CallReport implements EndedCall {
   readonly origin: CallOrigin;
   readonly method: string | undefined;
   readonly name: string | undefined;
+  readonly client: string | undefined;
   readonly args: CallArguments | undefined;
   readonly bytesIn: number;
   readonly requestId: string | undefined;
@@ -80,6 +82,9 @@ export class CallReport implements EndedCall {
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
     this.name = request !== undefined && telemetry.wantsNames ? readName(request) : undefined;
+    // The client of the legacy era has named itself when its session began.
+    const namesClient = telemetry.wantsNames && origin.era === 'modern' && request !== undefined;
+    this.client = namesClient && 'memberRanges' in request ? readClientName(request) : undefined;
     this.args =
       this.name !== undefined && telemetry.wantsArguments?.(origin.server, this.name) === true
         ? readArguments(request)

@@ -108,11 +108,11 @@ export function createStatusPage({ inspects, record, tap, backends }: GatewayRec
     failedCalls: record.failedCalls,
     clients() {
       const bySession = new Map(
-        parts.sessions().map(({ name, snapshot }) => [backendOwnerKey(name), snapshot.initialize] as const),
+        parts.sessions().map(({ name, snapshot }) => [backendOwnerKey(name), snapshot] as const),
       );
       return (server, session) => {
-        const initialize = bySession.get(backendOwnerKey({ server, session }));
-        return initialize && clientNameOf(initialize);
+        const snapshot = bySession.get(backendOwnerKey({ server, session }));
+        return snapshot && clientNameOf(snapshot);
       };
     },
     snapshot: (query) =>
@@ -213,7 +213,7 @@ export function createStatusPage({ inspects, record, tap, backends }: GatewayRec
 
 /** A session as the page shows it: of its `initialize`, only the name of the client. */
 function shownSession({ name, protocolVersion, snapshot }: ConsoleSession): SessionState {
-  return { name, protocolVersion, snapshot: { ...snapshot, client: clientNameOf(snapshot.initialize) } };
+  return { name, protocolVersion, snapshot: { ...snapshot, client: clientNameOf(snapshot) } };
 }
 
 /** The state of a server, with the calls that modern clients have in flight. */

@@ -1,3 +1,4 @@
+import type { ConsoleSession } from '../../core/ops/console-hook.ts';
 import { scalarAt } from '../../core/protocol/json.ts';
 
 /** The limit for a name that a client gives itself (P8). */
@@ -7,10 +8,16 @@ const maxLength = 100;
 const known = new WeakMap<Buffer, string>();
 
 /**
- * Returns the name and version that a client gave itself in `initialize` (2025-11-25, basic/lifecycle); empty if it gave
- * none. The client chooses both, so they prove nothing.
+ * Returns the name and version that the client of a session gave itself; empty if it gave none. The client chooses both,
+ * so they prove nothing. A session of the gateway's own serves any clients, unless it has the name of its only one.
  */
-export function clientNameOf(initialize: Buffer): string {
+export function clientNameOf({ kind, initialize }: Pick<ConsoleSession['snapshot'], 'kind' | 'initialize'>): string {
+  const name = nameIn(initialize);
+  return kind === 'group' && name.startsWith('mcp-gangway ') ? 'clients without a session' : name;
+}
+
+/** Reads the name and version in `initialize` (2025-11-25, basic/lifecycle). */
+function nameIn(initialize: Buffer): string {
   const found = known.get(initialize);
   if (found !== undefined) return found;
   const parts = ['name', 'version'].map((member) => scalarAt(initialize, ['params', 'clientInfo', member]));

@@ -50,6 +50,19 @@ it('a call whose client has a task says so', () => {
   expect(events).toMatchObject([{ type: 'call-ended', outcome: { kind: 'ok' }, isTask: true }]);
 });
 
+it.each([
+  ['modern', true, 'editor 1'],
+  ['modern', false, undefined],
+  ['legacy', true, undefined],
+] as const)('a %s call, with names: %s, has the client %s', (era, wantsNames, client) => {
+  const events: CallEvent[] = [];
+  const _meta = { 'io.modelcontextprotocol/clientInfo': { name: 'editor', version: '1' } };
+  const request = readMessage({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x', _meta } });
+  const origin = { server: 's', era, principal: undefined };
+  new CallReport({ emit: (event) => void events.push(event), wantsNames }, origin, request).answered(response);
+  expect(events).toMatchObject([{ type: 'call-ended', client }]);
+});
+
 describe('the time of a call', () => {
   it('is without waits: of the server until its response is read, of the gateway before and after', () => {
     const { call, pass, times } = open();

@@ -85,21 +85,24 @@ test('a page hears what happened before it came, once, and then what happens', (
 
 test('a page hears the failed calls from before it came, once, and then the next ones', () => {
   const { failedCalls, open } = createViewers();
-  const fail = (name: string) =>
+  const fail = (name: string, client?: string) =>
     failedCalls.add({
       type: 'call-ended',
-      origin: { server: 'files', principal: undefined, session: 'abcd1234' },
-      ...{ method: 'tools/call', name, outcome: { kind: 'tool_error' }, durationMs: 1, serverMs: 1, waitedMs: 0 },
+      origin: { server: 'files', principal: undefined, session: client === undefined ? 'abcd1234' : undefined },
+      ...{ method: 'tools/call', name, client, outcome: { kind: 'tool_error' }, durationMs: 1, serverMs: 1, waitedMs: 0 },
     });
   fail('read');
   const page = open();
   vi.advanceTimersByTime(500);
-  fail('write');
+  fail('write', 'Field App 3.1');
   vi.advanceTimersByTime(250);
   const told = page.written
     .filter((text) => text.startsWith('event: failed'))
     .map((text) => JSON.parse(text.split('data: ')[1] as string));
-  expect(told).toEqual([[expect.objectContaining({ name: 'read' })], [expect.objectContaining({ name: 'write' })]]);
+  expect(told).toEqual([
+    [expect.objectContaining({ name: 'read' })],
+    [expect.objectContaining({ name: 'write', client: 'Field App 3.1' })],
+  ]);
 });
 
 test('a flood of messages reaches a page in portions, with the count of what is left out', () => {

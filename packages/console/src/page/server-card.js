@@ -194,6 +194,8 @@ const describeElsewhere = ({ elsewhere }) =>
 function withNames(text, users) {
   const names = users.map(({ user, client }) => {
     if (!client) return user ?? '';
+    // Clients without a session are several.
+    if (!user && client.startsWith('clients ')) return client;
     return user ? `${user} (${client})` : `client ${client}`;
   });
   return [text, names.filter((name) => name !== '').join(', ')].filter(Boolean).join(' · ');

@@ -117,7 +117,7 @@ export function createSessions(section, live, about) {
       emptyHint,
       all === 0
         ? 'No sessions. Connect a client, or use the playground.'
-        : 'No session matches. Change the search or the other choices.',
+        : `No session matches. Change the search or the other choices.${failedOnly.checked ? ' Failed calls without a session are in Errors.' : ''}`,
     );
     pages.update(sessions);
     showList(
@@ -237,12 +237,15 @@ const createRow =
         client.title = `${current.client} ${current.revision}, ${current.kind}`.trim();
         setText(user, current.user ?? '–');
         setText(compactOwner, [current.user, current.client, instance && `on ${instance}`].filter(Boolean).join(', '));
-        const { failures } = current;
+        const { failures, kind } = current;
         const last = failures === undefined ? '' : `${time(failures.at)} ${failures.last}`;
         setText(calls, count(current.totalCalls));
         calls.title = `${counted(current.calls, 'call')} in flight, ${counted(current.messages, 'message')}`;
         const errors = { href: writeAddress('errors', [session]), text: count(failures?.count ?? 0), mood: 'bad' };
-        setParts(failed, [failures === undefined || !isHere ? errors.text : errors]);
+        // Calls without a session count at the server, and not in the session of the gateway's own that serves them.
+        const isCounted = kind !== 'group';
+        setParts(failed, [isCounted ? (failures === undefined || !isHere ? errors.text : errors) : '–']);
+        failed.title = isCounted ? '' : 'Failed calls without a session are counted at their server, and listed in Errors.';
         failed.classList.toggle('bad', failures !== undefined);
         setText(error, last);
         error.title = last;

@@ -21,7 +21,7 @@ export interface SessionView {
   readonly totalCalls: number;
   readonly streams: number;
   readonly messages: number;
-  /** The failed calls; undefined if no call has failed. */
+  /** The failed calls; undefined if no call has failed, and for a group, whose calls are reported without a session. */
   readonly failures: Failures | undefined;
   readonly idleMs: number;
   readonly upMs: number;

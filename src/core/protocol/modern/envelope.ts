@@ -67,6 +67,30 @@ export function readClientInfo(request: Message): string | undefined {
   return typeof info?.name === 'string' && typeof info.version === 'string' ? text : undefined;
 }
 
+/** A longer name of a client is truncated (P8). */
+const maxClientName = 100;
+
+/** The description of a client that was last read, and its name: many requests in a row have the same one. */
+let latestClient: { readonly info: Buffer; readonly name: string | undefined } | undefined;
+
+/**
+ * Reads the name and version that the client of a request gives itself; undefined if it gives no name. The client
+ * chooses both, so they prove nothing.
+ */
+export function readClientName(request: Message): string | undefined {
+  const range = memberRange(request, 'meta', clientInfoKey);
+  if (range === undefined || range.end - range.start > maxInfoBytes) return undefined;
+  const info = request.text.subarray(range.start, range.end);
+  if (latestClient?.info.equals(info) !== true) latestClient = { info: Buffer.from(info), name: nameIn(info) };
+  return latestClient.name;
+}
+
+function nameIn(info: Buffer): string | undefined {
+  const read = parseBounded(info, maxInfoBytes) as { readonly name?: unknown; readonly version?: unknown } | null;
+  if (typeof read?.name !== 'string') return undefined;
+  return (typeof read.version === 'string' ? `${read.name} ${read.version}` : read.name).slice(0, maxClientName);
+}
+
 /** The gateway as a client of the modern era. */
 export interface OwnClient {
   /** The gateway's own version. */

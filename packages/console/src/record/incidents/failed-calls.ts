@@ -26,6 +26,8 @@ export interface FailedCallView {
   readonly session: string | undefined;
   /** The user; undefined without authentication, or if the sender is not known. */
   readonly user: string | undefined;
+  /** The name and version that the client gave itself in the call; undefined for the client of a session. */
+  readonly client: string | undefined;
   readonly method: string | undefined;
   /** The tool or prompt. */
   readonly name: string | undefined;
@@ -40,7 +42,7 @@ export interface FailedCallView {
 }
 
 /** What the events of a failed call have in common. */
-type FailedRequest = Pick<EndedCall, 'origin' | 'method' | 'name' | 'durationMs' | 'args' | 'answer'>;
+type FailedRequest = Pick<EndedCall, 'origin' | 'method' | 'name' | 'client' | 'durationMs' | 'args' | 'answer'>;
 
 /** Keeps the last failed calls of all sessions of this instance. A call that succeeds costs nothing here. */
 export class FailedCalls {
@@ -95,7 +97,7 @@ export class FailedCalls {
     return isReported;
   }
 
-  #add({ origin, method, name, durationMs, args, answer }: FailedRequest, outcome: CallOutcome): void {
+  #add({ origin, method, name, client, durationMs, args, answer }: FailedRequest, outcome: CallOutcome): void {
     const { server, session, principal } = origin;
     const textOf = (bytes: Uint8Array | undefined) => bytes && redactContent(this.#host, bytes);
     this.#newest += 1;
@@ -105,6 +107,7 @@ export class FailedCalls {
       server,
       session,
       user: (principal as { readonly subject?: string } | undefined)?.subject || undefined,
+      client,
       method,
       name,
       cause: describeFailure(outcome),
