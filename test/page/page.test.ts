@@ -137,6 +137,10 @@ describe('the overview', () => {
     await page.getByLabel('Last lines of the server').getByText('no such database').waitFor();
     await page.getByRole('link', { name: 'Show the server on the overview' }).click();
     await server.locator('summary').getByText('no such database').waitFor();
+    await page.getByRole('button', { name: 'Restart the processes of broken' }).click();
+    const nothing = page.getByRole('dialog', { name: 'No process of broken runs' });
+    await nothing.getByRole('button', { name: 'Check' }).click();
+    await page.getByText(/^Failed broken: /).waitFor();
   });
 
   test('says where a server that nobody can reach should be, and /readyz does not', async () => {

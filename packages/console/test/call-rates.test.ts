@@ -44,6 +44,7 @@ test('calls are counted by server, and are forgotten after two minutes', () => {
   expect(rates.recent()).toEqual({
     calls: 0,
     failures: 0,
+    left: 0,
     callsPerSecond: 0,
     gatewayMs: null,
     p50Ms: null,
@@ -86,7 +87,7 @@ test('a response time has no waits for a person or a start, and no call without 
   count(ended('files', 5_000, { kind: 'fault', reason: 'server_exited' }));
   count(ended('files', 40, { kind: 'tool_error' }));
   count(ended('files', 40, { kind: 'error', code: 1 }));
-  expect(rates.recent('files')).toMatchObject({ calls: 7, failures: 3, p50Ms: 40, p95Ms: 40 });
+  expect(rates.recent('files')).toMatchObject({ calls: 7, failures: 3, left: 1, p50Ms: 40, p95Ms: 40 });
 });
 
 test('a server that is no longer configured is forgotten', () => {

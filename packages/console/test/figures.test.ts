@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 const file = new URL('../src/page/figures.js', import.meta.url).href;
-const { figures } = await import(file);
+const { describeOutcome, figures } = await import(file);
 
 const redis = (store: object) => figures.Store({ instance: { store: { kind: 'redis', isUp: true, ...store } } });
 
@@ -42,5 +42,13 @@ test('a refusal has its servers and the address of its sender', () => {
   const { detail } = figures['Refused requests']({ instance: { refusals: { count: 2, reasons, last } } });
   expect(detail).toMatch(
     /^2 × wrong host at files, mail in 5 min\. Last at [\d:]+ from 192\.0\.2\.1 at files \(Host: evil\.example\)$/,
+  );
+});
+
+test('calls that their clients gave up are not called failed, and are counted', () => {
+  expect(describeOutcome({ calls: 0, failures: 0, left: 0 })).toBe('no calls in 2 min');
+  expect(describeOutcome({ calls: 3, failures: 0, left: 0 })).toBe('3 calls in 2 min, none failed');
+  expect(describeOutcome({ calls: 1, failures: 0, left: 1 })).toBe(
+    '1 call in 2 min, none failed, 1 given up by the client',
   );
 });

@@ -6,6 +6,7 @@ const { textOfAnswer } = await load('answer-text');
 const { fillRange, summarize } = await load('spark');
 const { bytesAxis, durationAxis } = await load('formats');
 const { describeHealth, describeNumbers } = await load('health-line');
+const { describeHelp } = await load('causes');
 
 describe('an address', () => {
   test('has a view, parts and choices, and is written as it was read', () => {
@@ -95,5 +96,23 @@ describe('the line of health', () => {
       }).map(({ text }: { text: string }) => text.replace('\u00a0', ' '));
     expect(numbers(0, 0)).toEqual(['2 sessions', '0 calls/s', 'no calls in 2 min', '0 B']);
     expect(numbers(3, 1)).toEqual(expect.arrayContaining(['3 refused', '1 stream with missing events']));
+  });
+});
+
+describe('the help for a server', () => {
+  const server = (state: string, more: object = {}) => ({
+    ...{ condition: { state }, health: { help: 'Install it.' }, transport: 'stdio' },
+    ...{ exits: 0, isFailing: false, noise: [], ...more },
+  });
+
+  test('is that of its failure if it is down, and none if it works', () => {
+    expect([describeHelp(server('down')), describeHelp(server('up', { noise: ['x'] }))]).toEqual(['Install it.', '']);
+  });
+
+  test('has a sentence for each trouble of one that works', () => {
+    expect(describeHelp(server('degraded', { exits: 1 }))).toMatch(/^Sessions go on with another process\. .*stderr/);
+    expect(describeHelp(server('degraded', { exits: 1, transport: 'http' }))).toMatch(/another connection\./);
+    const both = describeHelp(server('degraded', { isFailing: true, noise: ['x'] }));
+    expect(both).toMatch(/^Errors lists the failed calls .* stdout\. Let it write its log to stderr\.$/);
   });
 });

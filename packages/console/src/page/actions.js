@@ -13,8 +13,8 @@ export const setAllowedActions = (allowed) => {
 export const createActionButton = (scope, tag, props, text) =>
   h(tag, { type: 'button', hidden: !allows[scope], ...props }, text);
 
-/** Asks for confirmation in a modal dialog. Escape means no. */
-export function confirm({ title, text, yes }) {
+/** Asks for confirmation in a modal dialog. Escape means no. `isHarmless` is true if nothing is lost by a yes. */
+export function confirm({ title, text, yes, isHarmless = false }) {
   return new Promise((resolve) => {
     let answer = false;
     const settle = (value) => () => {
@@ -30,7 +30,7 @@ export function confirm({ title, text, yes }) {
         'div.buttons',
         {},
         h('button', { type: 'button', onclick: settle(false) }, 'Cancel'),
-        h('button.danger', { type: 'button', onclick: settle(true) }, yes),
+        h(isHarmless ? 'button.primary' : 'button.danger', { type: 'button', onclick: settle(true) }, yes),
       ),
     );
     dialog.addEventListener('close', () => {
@@ -76,9 +76,22 @@ export const cancelTask = ({ task, server, tool }) =>
     { task },
   );
 
-/** Restarts all backends of a server. */
-export const restartServer = ({ name }) =>
-  runConfirmed(
+/**
+ * Restarts all backends of a server. If it is down and has no process, a check is offered instead.
+ * @param {() => Promise<void>} check
+ */
+export async function restartServer({ name, transport, condition, childCount }, check) {
+  if (transport === 'stdio' && condition.state === 'down' && childCount === 0) {
+    const question = {
+      title: `No process of ${name} runs`,
+      text: 'There is nothing to restart: the next session starts a process. A check starts one now, and says what it finds.',
+      yes: 'Check',
+      isHarmless: true,
+    };
+    if (await confirm(question)) await check();
+    return;
+  }
+  await runConfirmed(
     {
       title: `Restart the processes of ${name}?`,
       text: 'Its sessions continue, each with a new process or connection. Requests in flight that cannot be repeated end with an error.',
@@ -87,6 +100,7 @@ export const restartServer = ({ name }) =>
     'status/actions/restart-server',
     { server: name },
   );
+}
 
 /**
  * Drains and ends this instance.

@@ -31,8 +31,21 @@ export function describeOutput(server) {
   return lines.slice(-maxSaid).join('\n');
 }
 
-/** What may help the operator of a server that is down. */
-export const describeHelp = ({ condition, health }) => (condition.state === 'down' ? (health.help ?? '') : '');
+/** What may help the operator of a server in trouble. */
+export function describeHelp({ condition, health, exits, isFailing, noise, transport }) {
+  if (condition.state === 'down') return health.help ?? '';
+  if (condition.state !== 'degraded') return '';
+  const isProcess = transport === 'stdio';
+  return [
+    ...(exits > 0
+      ? [
+          `Sessions go on with another ${isProcess ? 'process' : 'connection'}. If it is lost again, ${isProcess ? 'the last lines of stderr' : "the server's own log"} may say why.`,
+        ]
+      : []),
+    ...(isFailing ? ['Errors lists the failed calls with their causes.'] : []),
+    ...(noise.length > 0 ? ['A server may write only MCP messages to stdout. Let it write its log to stderr.'] : []),
+  ].join(' ');
+}
 
 /** Creates a block that says why a server does not work, with a link to its row. It is hidden while the server works. */
 export function createCause() {

@@ -36,12 +36,12 @@ export function createCheck(server) {
     }
   };
   const props = {
-    onclick: () => void run(),
+    onclick: run,
     title: 'As the command mcp-gangway check',
     'aria-label': `Check ${server}`,
   };
   const button = createActionButton('sessions', 'button', props, 'Check');
-  return { button, element };
+  return { button, element, run };
 }
 
 function createResult({ kind, text, details }) {

@@ -35,6 +35,13 @@ const highest = (items, member) =>
 /** Formats the share of failed calls. */
 export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : percent(failures, calls));
 
+/** Says how the calls of a server ended. */
+export function describeOutcome({ calls, failures, left }) {
+  if (calls === 0) return 'no calls in 2 min';
+  const failed = failures === 0 ? 'none' : failedShare({ calls, failures });
+  return `${counted(calls, 'call')} in 2 min, ${failed} failed${left === 0 ? '' : `, ${count(left)} given up by the client`}`;
+}
+
 /**
  * The numbers of the instance: is it ready, is it more than usual, does it work, is the gateway or a server slow, what
  * restarted, who is refused, did a client lose its stream, is the store well, does memory grow.

@@ -5,7 +5,7 @@ import { callPlot, currentTimes, memoryPlot, timePlot } from './charts.js';
 import { createCheck } from './check-result.js';
 import { docsLink, statesPage, troubleshootingPage } from './docs-links.js';
 import { h, setParts, setText, showList } from './dom.js';
-import { failedShare } from './figures.js';
+import { describeOutcome, failedShare } from './figures.js';
 import { bytes, count, counted, duration, milliseconds, time, wholeSeconds } from './formats.js';
 import { createPlot } from './plot.js';
 import { createSpark } from './spark.js';
@@ -82,7 +82,7 @@ export function createServerCard(first, onToggled) {
           createActionButton(
             'sessions',
             'button',
-            { onclick: () => restartServer(current), 'aria-label': `Restart the processes of ${first.name}` },
+            { onclick: () => restartServer(current, check.run), 'aria-label': `Restart the processes of ${first.name}` },
             'Restart…',
           ),
         ),
@@ -133,10 +133,13 @@ export function createServerCard(first, onToggled) {
       reason.className = `reason ${conditionMoods[condition.state] === 'good' ? '' : conditionMoods[condition.state]}`;
       setText(said, describeOutput(server));
       said.title = said.textContent;
-      calls.show(recent.calls === 0 ? '–' : count(recent.calls));
+      calls.show(recent.calls === 0 ? '–' : count(recent.calls), { words: recent.calls === 1 ? 'call' : 'calls' });
       failed.show(recent.calls === 0 ? '–' : count(recent.failures), {
         mood: server.isFailing ? 'bad' : '',
-        detail: recent.failures === 0 ? '' : failedShare(recent),
+        detail: [
+          ...(recent.failures === 0 ? [] : [failedShare(recent)]),
+          ...(recent.left === 0 ? [] : [`${count(recent.left)} given up`]),
+        ].join(', '),
       });
       times.show(recent.p95Ms === null ? '–' : duration(recent.p95Ms), {
         mood: condition.state === 'slow' ? 'warn' : '',
@@ -201,23 +204,19 @@ function withNames(text, users) {
   return [text, names.filter((name) => name !== '').join(', ')].filter(Boolean).join(' · ');
 }
 
-const describeOutcome = (recent) => {
-  if (recent.calls === 0) return 'no calls in 2 min';
-  return `${counted(recent.calls, 'call')} in 2 min, ${recent.failures === 0 ? 'none' : failedShare(recent)} failed`;
-};
-
 /** The gateway's own share of a response time. */
 const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `gateway ${milliseconds(gatewayMs)}`);
 
 /** Creates a number of a row, with a smaller detail. Where the columns have no heads, it has its words. */
-function createNumber(words, areBefore = false) {
+function createNumber(usualWords, areBefore = false) {
   const value = h('b');
   const detail = h('small.muted');
-  const label = h('span.word', {}, areBefore ? `${words} ` : ` ${words}`);
+  const label = h('span.word');
   return {
     element: h('span.number', {}, ...(areBefore ? [label, value] : [value, label]), ' ', detail),
-    show(text, { mood = '', detail: more = '' } = {}) {
+    show(text, { mood = '', detail: more = '', words = usualWords } = {}) {
       setText(value, text);
+      setText(label, areBefore ? `${words} ` : ` ${words}`);
       value.className = text === '–' ? 'muted' : mood;
       setText(detail, more);
     },

@@ -18,6 +18,8 @@ const minForP99 = 100;
 export class CallCounts {
   calls = 0;
   failures = 0;
+  /** Those that their client gave up. They are no failures, because nobody knows how they would have ended. */
+  left = 0;
   /** The time that the gateway itself took for calls that the server got, in milliseconds, and their number. */
   gatewayMs = 0;
   gatewayCalls = 0;
@@ -31,7 +33,8 @@ export class CallCounts {
    */
   count({ durationMs, serverMs, waitedMs, outcome: { kind }, isTask = false }: EndedCall, isMeasured: boolean): void {
     this.calls += 1;
-    if (kind !== 'ok' && kind !== 'left') this.failures += 1;
+    if (kind === 'left') this.left += 1;
+    else if (kind !== 'ok') this.failures += 1;
     const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
     if (!isAnswered || !isMeasured || isTask) return;
     if (serverMs !== undefined) {
@@ -45,6 +48,7 @@ export class CallCounts {
   add(other: CallCounts): void {
     this.calls += other.calls;
     this.failures += other.failures;
+    this.left += other.left;
     this.gatewayMs += other.gatewayMs;
     this.gatewayCalls += other.gatewayCalls;
     this.#times.addAll(other.#times);
@@ -53,6 +57,7 @@ export class CallCounts {
   clear(): void {
     this.calls = 0;
     this.failures = 0;
+    this.left = 0;
     this.gatewayMs = 0;
     this.gatewayCalls = 0;
     this.#times.clear();

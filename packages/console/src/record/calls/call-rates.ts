@@ -11,6 +11,8 @@ const slotsOfMinute = 12;
 export interface RecentCalls extends AnswerTimes {
   readonly calls: number;
   readonly failures: number;
+  /** Those that their client gave up. */
+  readonly left: number;
   /** The average over the last complete slot, which is long enough for a person to read. */
   readonly callsPerSecond: number;
   /** The part of a response time that the gateway itself takes, on average; null without answers. */
@@ -78,7 +80,7 @@ export class CallRates {
     const calls = this.#of(server).reduce((total, rates) => total + rates.addTo(sum, this.#period), 0);
     const callsPerSecond = calls / (slotMs / 1_000);
     const gatewayMs = sum.gatewayCalls === 0 ? null : sum.gatewayMs / sum.gatewayCalls;
-    return { calls: sum.calls, failures: sum.failures, callsPerSecond, gatewayMs, ...sum.answerTimes };
+    return { calls: sum.calls, failures: sum.failures, left: sum.left, callsPerSecond, gatewayMs, ...sum.answerTimes };
   }
 
   /** The response times of the last minute, of one server or of all servers together. */
