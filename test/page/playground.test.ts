@@ -283,6 +283,21 @@ describe('a request of the server', () => {
     await page.getByLabel('Result').getByText('LLM response: Paris').waitFor();
   });
 
+  test('can stay open, below a later one', async () => {
+    const page = await openPlayground();
+    await choose(page, 'ask_client');
+    await page.getByLabel('method').fill('roots/list');
+    await choose(page, 'Call');
+    const roots = 'The server asks for the roots of the client';
+    await page.getByRole('heading', { name: roots }).waitFor();
+    await choose(page, 'test_sampling');
+    await page.getByRole('textbox', { name: /^prompt/ }).fill('Where?');
+    await choose(page, 'Call');
+    await page.getByLabel('Answer from the model').waitFor();
+    const titles = await page.locator('.asked h2').allTextContents();
+    expect(titles).toEqual(['The server asks for a message from the model', roots]);
+  });
+
   test('for roots is answered, and can be refused', async () => {
     const page = await openPlayground();
     await choose(page, 'ask_client');

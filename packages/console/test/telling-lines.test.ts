@@ -10,8 +10,10 @@ test('the last lines name the cause, and not where a program was', () => {
     'Error: no such database',
     '    at run (x:9:73)',
   ];
-  expect(tellingLines([...node, 'Node.js v20.20.2'], 2)).toEqual(['  throw new Error()', 'Error: no such database']);
-  const python = ['Traceback (most recent call last):', '  File "x.py", line 3, in <module>', "KeyError: 'URL'"];
+  expect(tellingLines([...node, 'Node.js v20.20.2'], 2)).toEqual(['Error: no such database']);
+  expect(tellingLines(['starting', ...node], 2)).toEqual(['starting', 'Error: no such database']);
+  const frame = ['  File "x.py", line 3, in <module>', "    open(env['URL'])", '         ~~~^^^^^^^'];
+  const python = ['Traceback (most recent call last):', ...frame, "KeyError: 'URL'"];
   expect(tellingLines(python, 2)).toEqual(['Traceback (most recent call last):', "KeyError: 'URL'"]);
 });
 

@@ -119,7 +119,8 @@ function ask(container, { title, parts, answers, read }) {
         setText(wrong, error.message);
       }
     });
-    container.append(form);
+    // The newest one is on top: an earlier one can stay open.
+    container.prepend(form);
     form.querySelector('h2').focus();
   });
 }

@@ -1,6 +1,17 @@
-/** Lines that name no cause: marks and brackets alone, frames of a stack, and the version of the runtime. */
+/** Lines that name no cause: marks and brackets alone, places in files, and the version of the runtime. */
 const isSilent = (line: string): boolean =>
-  /^[\s^~{}[\]]*$/.test(line) || /^\s+at\s/.test(line) || /^\s*File "/.test(line) || /^Node\.js v\d/.test(line);
+  /^[\s^~{}[\]]*$/.test(line) ||
+  /^\s+at\s/.test(line) ||
+  /^\s*File "/.test(line) ||
+  /^(?:file:\/\/|node:|\/|[A-Za-z]:\\)\S*:\d+$/.test(line) ||
+  /^Node\.js v\d/.test(line);
+
+/** True for a line of source code: Node.js shows one above a mark, and Python below the name of a file. */
+const isSource = (line: string, before = '', after = ''): boolean =>
+  /^\s*[\^~]+\s*$/.test(after) || (/^\s*File "/.test(before) && /^\s/.test(line));
+
+const withoutSource = (lines: readonly string[]): readonly string[] =>
+  lines.filter((line, index) => !isSource(line, lines[index - 1], lines[index + 1]));
 
 /**
  * Leaves out the properties of an error, which Node.js prints between brackets after its stack: its message, which says
@@ -20,6 +31,6 @@ function withoutProperties(lines: readonly string[]): readonly string[] {
  * lines.
  */
 export function tellingLines(lines: readonly string[], count: number): readonly string[] {
-  const telling = withoutProperties(lines).filter((line) => !isSilent(line));
+  const telling = withoutProperties(withoutSource(lines)).filter((line) => !isSilent(line));
   return (telling.length > 0 ? telling : lines).slice(-count);
 }
