@@ -203,6 +203,10 @@ describe('the overview', () => {
     await page.getByText('accepts no new sessions and exits').first().waitFor();
     expect(await withDeadline(gateway.exited, { what: 'the end of the gateway' })).toEqual({ code: 0, signal: null });
     await page.getByText('Not connected').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/^Drained from this page at [\d:]+, the gateway has exited\./)
+      .waitFor();
   });
 
   test('restarts the backends of a server: its session goes on with another process', async () => {

@@ -190,6 +190,22 @@ test('the timeline shows the cut, the resume, and that no event is repeated', as
   expect(await timeline.locator('.span.cut, .span.resuming, .span.resumed').count()).toBeGreaterThanOrEqual(3);
 });
 
+test('a gateway that is gone is not called connected, and the request that it did not answer says so', async () => {
+  const { admin, gateway } = await startWatched();
+  const page = await openPage(admin, 'playground', { expected: 'Failed to load resource' });
+  await page.getByText(/^Connected to /).waitFor();
+  await choose(page, 'echo');
+  await page.getByLabel('text').fill('anybody there?');
+  await gateway.stop('SIGKILL');
+  await page.getByText('Lost the connection to the gateway.').waitFor();
+  await choose(page, 'Call');
+  await page.getByText('The gateway does not respond.').waitFor();
+  await page
+    .locator('.transcript')
+    .getByText(/ · no answer$/)
+    .waitFor();
+});
+
 describe('operations', () => {
   test('tools, prompts and resources are found by a word', async () => {
     const page = await openPlayground();

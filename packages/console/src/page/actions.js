@@ -42,13 +42,15 @@ export function confirm({ title, text, yes, isHarmless = false }) {
   });
 }
 
-/** Runs an action after confirmation, and shows its outcome. */
+/** Runs an action after confirmation, and shows its outcome. Resolves with true if it was done. */
 async function runConfirmed(question, path, body) {
-  if (!(await confirm(question))) return;
+  if (!(await confirm(question))) return false;
   try {
     showToast((await postAction(path, body)).message);
+    return true;
   } catch (error) {
     showToast(`The action failed: ${error.message}`, true);
+    return false;
   }
 }
 
@@ -102,17 +104,21 @@ export async function restartServer({ name, transport, condition, childCount }, 
   );
 }
 
+let drainedAt;
+
+/** When this page has drained its instance, in milliseconds since 1970; undefined if it has not. */
+export const timeOfDrain = () => drainedAt;
+
+/** Another gateway has taken the place of the drained one. */
+export const forgetDrain = () => {
+  drainedAt = undefined;
+};
+
 /**
  * Drains and ends this instance.
  * @param {string} text what will happen
  */
-export const drainInstance = (text) =>
-  runConfirmed(
-    {
-      title: 'Drain this instance?',
-      text,
-      yes: 'Drain and exit',
-    },
-    'status/actions/drain',
-    {},
-  );
+export async function drainInstance(text) {
+  const question = { title: 'Drain this instance?', text, yes: 'Drain and exit' };
+  if (await runConfirmed(question, 'status/actions/drain', {})) drainedAt = Date.now();
+}

@@ -225,8 +225,8 @@ export function createFigures() {
   return {
     element: h('dl.figures', {}, ...parts.map(({ element }) => element)),
     /** Says in place of the readiness that nobody knows it, until the next state. */
-    setLost(text) {
-      parts[0].setValue(text, 'bad');
+    setLost(text, mood) {
+      parts[0].setValue(text, mood);
     },
     update(snapshot) {
       for (const part of parts) part.update(snapshot);

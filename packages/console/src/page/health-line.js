@@ -79,9 +79,9 @@ export function createHealthLine() {
   return {
     element: h('div.health', {}, h('p.state', { role: 'status' }, dot, text), numbers),
     /** Says that nobody knows. The next state replaces it. */
-    setLost(message) {
-      dot.className = 'dot bad';
-      text.className = 'bad';
+    setLost(message, mood) {
+      dot.className = `dot ${mood}`;
+      text.className = mood;
       setParts(text, []);
       setText(text, message);
     },

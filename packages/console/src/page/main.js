@@ -1,16 +1,16 @@
 // Page: the status page in the browser, without a build step and without dependencies.
 
-import { setAllowedActions } from './actions.js';
+import { forgetDrain, setAllowedActions, timeOfDrain } from './actions.js';
 import { readAddress } from './address.js';
 import { request, takeStartToken, useToken } from './api.js';
 import { createConnect } from './connect.js';
 import { aboutPage, docsLink, setDocs, troubleshootingPage } from './docs-links.js';
 import { h, setText } from './dom.js';
 import { createErrors } from './errors.js';
-import { time } from './formats.js';
 import { History } from './history.js';
 import { showKeys, startKeys } from './keys.js';
 import { Live } from './live-state.js';
+import { describeLoss } from './loss-text.js';
 import { createOverview } from './overview.js';
 import { createPlayground } from './playground.js';
 import { createSessions } from './sessions.js';
@@ -100,19 +100,23 @@ async function start() {
     .append(docsLink(aboutPage(), 'About this page'), docsLink(troubleshootingPage(), 'Troubleshooting'));
   const link = document.getElementById('link');
   const lost = document.getElementById('lost');
-  const showLoss = (isLost, heardAt) => {
+  const showLoss = (state, heardAt) => {
+    const isLost = lostStates.has(state);
     lost.hidden = !isLost;
+    playground.setLost(isLost);
     document.documentElement.classList.toggle('is-lost', isLost);
     if (!isLost) return;
-    const text = heardAt === undefined ? 'No connection' : `No connection since ${time(heardAt)}`;
-    setText(lost, `${text}. This page shows what was known then.`);
-    overview.setLost(text);
+    const { title, text, mood } = describeLoss({ state, heardAt, drainedAt: timeOfDrain() });
+    lost.className = `lost ${mood}`;
+    setText(lost, text);
+    overview.setLost(title, mood);
   };
   const live = new Live((state, heardAt) => {
     if (link.dataset.state === state) return;
     link.dataset.state = state;
     setText(link, linkTexts[state]);
-    showLoss(lostStates.has(state), heardAt);
+    showLoss(state, heardAt);
+    if (state === 'live' || state === 'refused') forgetDrain();
     if (state === 'refused') void signInAgain();
   });
   const history = new History();

@@ -7,6 +7,12 @@ const defaultRetryMs = 2_000;
 /** The number of attempts to resume a stream. */
 const maxResumes = 5;
 
+/** Returns the response of a stream; throws if the stream had none. */
+function requireAnswer(response) {
+  if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
+  return response;
+}
+
 const sessionEndedText = 'The session has ended. Press Connect to start another one.';
 
 /**
@@ -107,10 +113,12 @@ export class McpClient {
     if (onProgress !== undefined) this.#onProgress.set(progressToken, onProgress);
     try {
       const response = await Promise.race([
-        this.#send({ jsonrpc: '2.0', id, method, params: sent }, id),
+        this.#send({ jsonrpc: '2.0', id, method, params: sent }, id).then(requireAnswer),
         this.#cancelled(id, signal),
-      ]);
-      if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
+      ]).catch((error) => {
+        this.#onEntry({ kind: 'unanswered', id, isCancelled: signal?.aborted === true, text: error.message });
+        throw error;
+      });
       return resultOf(response);
     } finally {
       this.#onProgress.delete(progressToken);

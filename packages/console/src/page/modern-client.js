@@ -124,7 +124,9 @@ export class ModernClient {
       this.#onEntry({ kind: 'message', from: 'server', message: body });
       return body;
     } catch (error) {
-      throw ends.aborted ? cancelled() : error;
+      const failure = ends.aborted ? cancelled() : error;
+      this.#onEntry({ kind: 'unanswered', id, isCancelled: ends.aborted, text: failure.message });
+      throw failure;
     }
   }
 

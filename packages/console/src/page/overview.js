@@ -70,9 +70,9 @@ export function createOverview(section, live, history) {
   });
   return {
     /** Says that the numbers are old. The next state replaces it. */
-    setLost(text) {
-      health.setLost(text);
-      figures.setLost(text);
+    setLost(text, mood) {
+      health.setLost(text, mood);
+      figures.setLost(text, mood);
     },
     /** Shows what an address names: a filter and an order of the servers, and a part to which a person was led. */
     show({ parts, choices }) {

@@ -66,6 +66,12 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     connected = what;
     showChoices();
   };
+  /** To what the client is connected, in words; and whether the page does not hear the gateway. */
+  let connectedText = '';
+  let isLost = false;
+  const showConnection = () => {
+    if (connected !== undefined) setText(status, isLost ? 'Lost the connection to the gateway.' : connectedText);
+  };
   let operationForm;
   let states = [];
   /** What the client was told when it could not connect. The page knows more when it has the state of the server. */
@@ -207,11 +213,9 @@ export function createPlayground(section, live, { servers, needsToken, revisions
       const kinds = operationKinds.filter(({ capability }) => capabilities[capability] !== undefined);
       const offered = await Promise.all(kinds.map(({ list }) => list(own)));
       if (!isNewest()) return;
-      setText(
-        status,
-        `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`,
-      );
+      connectedText = `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`;
       noteConnected(asked);
+      showConnection();
       bench.replaceChildren(h('p.muted', {}, 'This server has no tools, prompts or resources.'));
       chooser.show(
         kinds.map(({ title }, index) => ({ title, operations: offered[index] })),
@@ -236,6 +240,11 @@ export function createPlayground(section, live, { servers, needsToken, revisions
     setText(status, 'Disconnected.');
   });
   return {
+    /** Is told whether the page hears the gateway. */
+    setLost(isTrue) {
+      isLost = isTrue;
+      showConnection();
+    },
     /** Shows the server and the operation that an address names, and connects to the server if it is another one. */
     show({ parts: [name = '', operation] }) {
       const isKnown = servers.some((one) => one.name === name);

@@ -1,4 +1,4 @@
-import { h, showList } from './dom.js';
+import { h, setText, showList } from './dom.js';
 import { duration, time } from './formats.js';
 
 /** The number of entries that the page keeps. */
@@ -21,6 +21,12 @@ export function createTranscript() {
     },
     add(entry) {
       if (entry.kind === 'stream') return;
+      if (entry.kind === 'unanswered') {
+        const sent = entries.findLast(({ from, message }) => from === 'client' && message.id === entry.id);
+        if (sent !== undefined) sent.unanswered = { ...entry, at: Date.now() };
+        draw();
+        return;
+      }
       const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
       const newest = { ...entry, at: Date.now(), number: numbered++ };
       const request = findRequest(entries, entry);
@@ -95,8 +101,14 @@ function createMessage({ at, from, message, eventId }) {
   let isAnswered = false;
   return {
     element: h('li', {}, details),
-    update({ response }) {
-      name.className = hasFailed(response?.message ?? message) ? 'bad' : '';
+    update({ response, unanswered }) {
+      const isLost = response === undefined && unanswered?.isCancelled === false;
+      name.className = isLost || hasFailed(response?.message ?? message) ? 'bad' : '';
+      if (response === undefined && unanswered !== undefined) {
+        outcome.className = isLost ? 'figure bad' : 'figure muted';
+        outcome.title = unanswered.text;
+        setText(outcome, `${duration(unanswered.at - at)} · ${isLost ? 'no answer' : 'cancelled'}`);
+      }
       if (response === undefined || isAnswered) return;
       isAnswered = true;
       const mood = hasFailed(response.message) ? 'failed' : 'ok';
