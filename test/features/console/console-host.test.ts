@@ -39,10 +39,12 @@ test.each([
 });
 
 test.each([
-  [{ name: 'Claude', version: '1.2' }, 'Claude 1.2'],
-  [undefined, ''],
-  [{ name: { x: 1 }, version: 'v'.repeat(200) }, 'v'.repeat(100)],
-])('a client that calls itself %j has the name %j', (clientInfo, name) => {
+  ['session', { name: 'Claude', version: '1.2' }, 'Claude 1.2'],
+  ['session', undefined, ''],
+  ['session', { name: { x: 1 }, version: 'v'.repeat(200) }, 'v'.repeat(100)],
+  ['group', { name: 'mcp-gangway', version: '0.1.0' }, 'clients without a session'],
+  ['group', { name: 'Field App', version: '3.1' }, 'Field App 3.1'],
+] as const)('the client of a %s that calls itself %j has the name %j', (kind, clientInfo, name) => {
   const initialize = Buffer.from(JSON.stringify({ id: 1, method: 'initialize', params: { clientInfo } }));
-  expect(clientNameOf(initialize)).toBe(name);
+  expect(clientNameOf({ kind, initialize })).toBe(name);
 });
