@@ -89,7 +89,15 @@ test('a page hears the failed calls from before it came, once, and then the next
     failedCalls.add({
       type: 'call-ended',
       origin: { server: 'files', principal: undefined, session: client === undefined ? 'abcd1234' : undefined },
-      ...{ method: 'tools/call', name, client, outcome: { kind: 'tool_error' }, durationMs: 1, serverMs: 1, waitedMs: 0 },
+      ...{
+        method: 'tools/call',
+        name,
+        client,
+        outcome: { kind: 'tool_error' },
+        durationMs: 1,
+        serverMs: 1,
+        waitedMs: 0,
+      },
     });
   fail('read');
   const page = open();

@@ -82,7 +82,10 @@ export function createServerCard(first, onToggled) {
           createActionButton(
             'sessions',
             'button',
-            { onclick: () => restartServer(current, check.run), 'aria-label': `Restart the processes of ${first.name}` },
+            {
+              onclick: () => restartServer(current, check.run),
+              'aria-label': `Restart the processes of ${first.name}`,
+            },
             'Restart…',
           ),
         ),

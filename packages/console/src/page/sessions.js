@@ -245,7 +245,9 @@ const createRow =
         // Calls without a session count at the server, and not in the session of the gateway's own that serves them.
         const isCounted = kind !== 'group';
         setParts(failed, [isCounted ? (failures === undefined || !isHere ? errors.text : errors) : '–']);
-        failed.title = isCounted ? '' : 'Failed calls without a session are counted at their server, and listed in Errors.';
+        failed.title = isCounted
+          ? ''
+          : 'Failed calls without a session are counted at their server, and listed in Errors.';
         failed.classList.toggle('bad', failures !== undefined);
         setText(error, last);
         error.title = last;
