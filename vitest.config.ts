@@ -18,10 +18,11 @@ const long = [
   'test/cluster/fault-{failover,full,link,owner,redis,redis-net,stall,storm}.test.ts',
   'test/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',
   'test/conformance/{tasks,translated,views}.test.ts',
+  'test/contract/contract-on-many-redis.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
-  'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
+  'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,package-versions,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
   'test/page/{cluster,many-streams}.test.ts',
   'test/page/actions/every-size.test.ts',
 ];

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
-import { freshPrefix, openRedisStore, redisStores, untilAnswered } from './redis-fixture.ts';
-import { storeContract } from './store-contract.ts';
+import { freshPrefix, openRedisStore, untilAnswered } from './redis-fixture.ts';
 import { textsOf } from './store-fixture.ts';
 
 describe('a cluster of three masters', () => {
@@ -12,12 +11,6 @@ describe('a cluster of three masters', () => {
     cluster = await startRedisCluster();
   }, 60_000);
   afterAll(() => cluster?.stop());
-
-  storeContract(
-    'redis cluster',
-    redisStores(() => ({ url: cluster.url })),
-    { modelRuns: 30 },
-  );
 
   it('[S09] spreads sessions over the nodes, each with all its keys in one slot', async () => {
     const store = await openRedisStore({ url: cluster.url, prefix: freshPrefix() });

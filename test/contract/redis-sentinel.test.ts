@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisSentinel, startRedisSentinel } from '../support/redis-sentinel.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
-import { freshPrefix, openRedisStore, redisStores, untilAnswered } from './redis-fixture.ts';
-import { storeContract } from './store-contract.ts';
+import { freshPrefix, openRedisStore, untilAnswered } from './redis-fixture.ts';
 
 describe('a server found by sentinels', () => {
   let sentinel: RedisSentinel;
@@ -11,12 +10,6 @@ describe('a server found by sentinels', () => {
     sentinel = await startRedisSentinel();
   }, 60_000);
   afterAll(() => sentinel?.stop());
-
-  storeContract(
-    'redis sentinel',
-    redisStores(() => ({ url: sentinel.url })),
-    { modelRuns: 30 },
-  );
 
   it('[P7] is followed: writes go to the new master', async () => {
     const store = await openRedisStore({ url: sentinel.url, prefix: freshPrefix(), commandTimeoutMs: 500 });

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { verifyAudit } from '../../src/app/commands/audit-command.ts';
-import { features } from '../../src/features.ts';
+import { audit as auditFeature } from '../../src/features/audit/feature.ts';
 import { createAuditFile } from '../support/audit-lines.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
@@ -19,7 +19,7 @@ const runVerify = (...files: readonly string[]): Promise<{ code: number; text: s
 
 /** What the command does, in this process. */
 async function verify(files: readonly string[], known?: string): Promise<{ code: number; text: string }> {
-  const { exitCode, stdout = '', stderr = '' } = await verifyAudit(files, known, features);
+  const { exitCode, stdout = '', stderr = '' } = await verifyAudit(files, known, { audit: auditFeature });
   return { code: exitCode, text: stdout + stderr };
 }
 

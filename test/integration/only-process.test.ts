@@ -76,9 +76,10 @@ describe('a server of which only one process can run', () => {
     ['exits, and knows both eras', ['both']],
     ['exits on its first message, and knows both eras', ['late', 'both']],
   ])('serves clients of each kind together, in each order; a second process %s', async (_, flags) => {
+    // Who comes first matters where the second process of the server exits, and where its era is to be found out.
     for (const order of [
       ['legacy', 'modern', 'asking', 'legacy', 'sse'],
-      ['modern', 'legacy', 'sse', 'asking'],
+      ...(flags.length === 0 || flags.includes('both') ? [['modern', 'legacy', 'sse', 'asking'] as const] : []),
       ...(flags.length === 0 ? [['sse', 'modern', 'legacy'] as const] : []),
     ] as const) {
       const gateway = await start(flags);

@@ -1,51 +1,16 @@
-// Servers by the name of a package: docs/recipes/packages.md.
+// Servers by the name of a package: docs/recipes/packages.md. `package-versions.test.ts` has more installations.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { changingFile } from '../support/changing-file.ts';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
-import { postModern } from '../support/modern-client.ts';
+import { root, startGateway } from '../support/gateway.ts';
+import { askServer, draftsIn, runCommand, startInstalling, weather } from '../support/package-gateway.ts';
 import { type PackageRegistry, startPackageRegistry } from '../support/package-registry.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const weather = { name: '@test/weather', version: '1.0.0' };
-
-/** Starts a gateway that installs from the registry. */
-const start = ({ env, folder }: PackageRegistry, args: readonly string[], more: Record<string, string> = {}) =>
-  startGateway({ args: ['--packages.folder', folder, ...args], env: { ...env, ...more } });
-
-/** Runs a command of the gateway to its end. */
-async function runCommand(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
-  const child = spawn(process.execPath, [`${root}dist/main.js`, ...args], { env: { ...process.env, ...env } });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  return { stdout, stderr, code };
-}
-
-interface Told {
-  readonly version: string;
-  readonly args: readonly string[];
-  readonly parent: number;
-}
-
-/** What a server tells of itself in a new session. */
-async function askServer(gateway: Gateway, path = '/mcp'): Promise<Told> {
-  const session = await openAnswered(gateway.baseUrl + path);
-  const answer = await session.request('tools/call', { name: 'version', arguments: {} });
-  await session.delete();
-  return JSON.parse(answer.json.result.content[0].text);
-}
-
-/** The files of installations that are not finished. */
-const draftsIn = async ({ folder }: PackageRegistry): Promise<string[]> =>
-  existsSync(folder) ? (await readdir(folder)).filter((name) => name.startsWith('.new-')) : [];
 
 /** npm starts slowly on a busy machine. */
 const slowly = { deadlineMs: 20_000 };
@@ -53,7 +18,7 @@ const slowly = { deadlineMs: 20_000 };
 describe('one command starts a package', () => {
   test('from an empty folder; its program runs directly, and starts again without a network', async () => {
     const registry = await startPackageRegistry(weather);
-    const gateway = await start(registry, ['@test/weather', '--city', 'Oslo']);
+    const gateway = await startInstalling(registry, ['@test/weather', '--city', 'Oslo']);
     expect(gateway.stdout()).toContain(`Installed: @test/weather 1.0.0 from npm; in ${registry.folder}\n`);
     expect(gateway.url).toMatch(/\/mcp$/);
     expect(await askServer(gateway)).toMatchObject({ version: '1.0.0', args: ['--city', 'Oslo'] });
@@ -63,13 +28,13 @@ describe('one command starts a package', () => {
     for (const command of commands) expect(command).not.toMatch(/^(?:\S*\/)?(?:npm|npx|sh) /);
     await gateway.stop();
     await registry.close();
-    const later = await start(registry, ['@test/weather']);
+    const later = await startInstalling(registry, ['@test/weather']);
     expect(await askServer(later)).toMatchObject({ version: '1.0.0', args: [] });
   });
 
   test('an option of the gateway after the package goes to the server, with a warning', async () => {
     const registry = await startPackageRegistry(weather);
-    const gateway = await start(registry, ['npx:@test/weather', '--port', '1']);
+    const gateway = await startInstalling(registry, ['npx:@test/weather', '--port', '1']);
     expect(await askServer(gateway)).toMatchObject({ args: ['--port', '1'] });
     expect(gateway.logs().map(({ msg }) => msg)).toContainEqual(
       expect.stringContaining('--port: stands after the package'),
@@ -80,10 +45,10 @@ describe('one command starts a package', () => {
 describe('versions', () => {
   test('stay until an upgrade, which the next process of a running gateway has', async () => {
     const registry = await startPackageRegistry(weather);
-    const gateway = await start(registry, ['npx:@test/weather']);
+    const gateway = await startInstalling(registry, ['npx:@test/weather']);
     await registry.publish({ ...weather, version: '1.1.0' });
     expect(await askServer(gateway)).toMatchObject({ version: '1.0.0' });
-    const again = await start(registry, ['--', 'npx', '-y', '@test/weather']);
+    const again = await startInstalling(registry, ['--', 'npx', '-y', '@test/weather']);
     expect(await askServer(again)).toMatchObject({ version: '1.0.0' });
     const folder = ['--packages.folder', registry.folder];
     const upgraded = await runCommand(registry.env, 'upgrade', '@test/weather', ...folder);
@@ -92,65 +57,6 @@ describe('versions', () => {
     expect(await askServer(gateway)).toMatchObject({ version: '1.1.0' });
     const current = await runCommand(registry.env, 'upgrade', '@test/weather', ...folder);
     expect(current.stdout).toBe('@test/weather: 1.1.0 is the newest version\n');
-  });
-
-  test('a wanted version is a package of its own; list, check and upgrade know those of a file', async () => {
-    const registry = await startPackageRegistry(weather, { ...weather, version: '2.0.0' });
-    const mcpServers = {
-      newest: { command: 'npx', args: ['-y', '@test/weather', '--new'] },
-      old: { command: '@test/weather@1.0.0' },
-      both: { command: 'npx', args: ['--package=@test/weather@1', 'weather'] },
-    };
-    const file = await changingFile(
-      'gangway.json',
-      JSON.stringify({ mcpServers, packages: { folder: registry.folder } }),
-    );
-    const list = async () => (await runCommand(registry.env, 'list', '--config', file.path)).stdout;
-    expect(await list()).toContain('@test/weather (not installed yet) from npm');
-    const checked = await runCommand(registry.env, 'check', '--config', file.path, '--json');
-    const servers: { name: string; ok: boolean; package: string }[] = JSON.parse(checked.stdout).servers;
-    expect(servers.map(({ name, ok, package: from }) => [name, ok, from])).toEqual([
-      ['newest', true, '@test/weather 2.0.0 from npm'],
-      ['old', true, '@test/weather 1.0.0 from npm'],
-      ['both', true, '@test/weather 1.0.0 from npm'],
-    ]);
-    expect(await list()).toMatch(/^old .*\[@test\/weather 1\.0\.0 from npm\]/m);
-    const gateway = await startGateway({ args: ['--config', file.path], env: registry.env });
-    expect(gateway.stdout()).toContain('newest: @test/weather 2.0.0 from npm, old: @test/weather 1.0.0 from npm');
-    expect(await askServer(gateway, '/newest/mcp')).toMatchObject({ version: '2.0.0', args: ['--new'] });
-    expect(await askServer(gateway, '/both/mcp')).toMatchObject({ version: '1.0.0', args: [] });
-    await registry.publish({ ...weather, version: '1.5.0' });
-    const upgraded = await runCommand(registry.env, 'upgrade', 'both', '--config', file.path);
-    expect(upgraded.stdout).toContain('npx:@test/weather@1: 1.5.0, before 1.0.0.'.slice(4));
-    expect(await askServer(gateway, '/both/mcp')).toMatchObject({ version: '1.5.0' });
-    expect(await askServer(gateway, '/old/mcp')).toMatchObject({ version: '1.0.0' });
-  });
-
-  test('files that were lost come back in the version that was pinned; kept lists are answered meanwhile', async () => {
-    const registry = await startPackageRegistry(weather);
-    const mcpServers = {
-      weather: { command: '@test/weather', lists: { ttl: '1h' } },
-      other: { command: 'npx:@test/weather' },
-    };
-    const file = await changingFile(
-      'gangway.json',
-      JSON.stringify({ mcpServers, packages: { folder: registry.folder } }),
-    );
-    const gateway = await startGateway({ args: ['--config', file.path], env: registry.env });
-    const list = () => postModern(`${gateway.baseUrl}/weather/mcp`, 'tools/list');
-    const known = await list();
-    expect(known.json.result.tools).toHaveLength(1);
-    await registry.publish({ ...weather, version: '3.0.0' });
-    const [key = ''] = await readdir(registry.folder);
-    const pin = JSON.parse(await readFile(join(registry.folder, key, 'pin.json'), 'utf8'));
-    await rm(join(registry.folder, key, pin.folder), { recursive: true });
-    const release = registry.hold();
-    const told = askServer(gateway, '/weather/mcp');
-    expect((await list()).json.result.tools).toEqual(known.json.result.tools);
-    const isWaiting = await Promise.race([told.then(() => false), delay(300, true)]);
-    release();
-    expect(isWaiting).toBe(true);
-    expect(await told).toMatchObject({ version: '1.0.0' });
   });
 });
 
@@ -175,7 +81,7 @@ describe('an installation that fails is explained', () => {
     const several = await failing(registry, '@test/several');
     expect(several).toContain('The package @test/several has several programs: one, two.');
     expect(several).toContain('npx --package=@test/several one');
-    const gateway = await start(registry, ['--', 'npx', '--package=@test/several', 'two', 'x']);
+    const gateway = await startInstalling(registry, ['--', 'npx', '--package=@test/several', 'two', 'x']);
     expect(await askServer(gateway)).toMatchObject({ version: '1.0.0', args: ['x'] });
   });
 
@@ -193,7 +99,7 @@ describe('an installation that fails is explained', () => {
 
   test('the gateway says so and ends if it is its only server, and serves the others if it is not', async () => {
     const registry = await startPackageRegistry(weather);
-    await expect(start(registry, ['npx:no-such-name'])).rejects.toThrow('npm has no package no-such-name.');
+    await expect(startInstalling(registry, ['npx:no-such-name'])).rejects.toThrow('npm has no package no-such-name.');
     const mcpServers = { wrong: { command: 'npx:no-such-name' }, weather: { command: '@test/weather' } };
     const file = await changingFile(
       'gangway.json',
@@ -205,20 +111,7 @@ describe('an installation that fails is explained', () => {
   });
 });
 
-describe('several gateways, and an end in the middle', () => {
-  test('two gateways that install at the same time share one installation in the end', async () => {
-    const registry = await startPackageRegistry(weather);
-    const release = registry.hold();
-    const both = [start(registry, ['@test/weather']), start(registry, ['@test/weather'])];
-    await waitFor(async () => (await draftsIn(registry)).length === 2, slowly);
-    release();
-    for (const gateway of await Promise.all(both)) expect(await askServer(gateway)).toMatchObject({ version: '1.0.0' });
-    expect(await draftsIn(registry)).toEqual([]);
-    const [key = '', ...others] = await readdir(registry.folder);
-    expect(others).toEqual([]);
-    expect((await readdir(join(registry.folder, key))).length).toBe(2);
-  });
-
+describe('an end in the middle', () => {
   test('[P10] a gateway that is killed leaves no process, and no package that is not whole', async () => {
     const registry = await startPackageRegistry(weather);
     const release = registry.hold();
@@ -230,7 +123,7 @@ describe('several gateways, and an end in the middle', () => {
     await once(killed, 'exit');
     expect((await draftsIn(registry)).length).toBe(1);
     release();
-    const gateway = await start(registry, ['@test/weather']);
+    const gateway = await startInstalling(registry, ['@test/weather']);
     expect(await askServer(gateway)).toMatchObject({ version: '1.0.0' });
     expect(await draftsIn(registry)).toEqual([]);
   });
@@ -280,15 +173,4 @@ describe('what is no package', () => {
     const refused = await runCommand({}, '--defaults.packages', 'as-command', '@test/weather');
     expect(refused.stderr).toContain('the option packages is as-command');
   });
-});
-
-test('scripts of a package run while it is installed, and do not with no-scripts', async () => {
-  const registry = await startPackageRegistry({ ...weather, scripts: { postinstall: 'echo ran > script-ran' } });
-  const ranIn = async (...args: readonly string[]) => {
-    await (await start(registry, [...args, '@test/weather'])).stop();
-    const files = await readdir(registry.folder, { recursive: true });
-    return files.some((file) => file.endsWith('script-ran'));
-  };
-  expect(await ranIn('--defaults.packages', 'no-scripts')).toBe(false);
-  expect(await ranIn()).toBe(true);
 });

@@ -78,7 +78,9 @@ const clients: readonly TwiceClient[] = [
 
 /** What an id may be. How it reaches a server does not depend on that, so the other kinds of servers get one of them. */
 const ids = [7, 'seven', 2 ** 30 + 7];
-const kinds = [...fixtureKinds, modernOnly, ...modernHttpKinds.slice(0, 1)].map((kind, index) => ({
+const transports = ['stdio', 'sse', 'http', 'ws'];
+const legacyKinds = fixtureKinds.filter(({ transport }) => transports.includes(transport));
+const kinds = [...legacyKinds, modernOnly, ...modernHttpKinds.slice(0, 1)].map((kind, index) => ({
   ...kind,
   ids: index === 0 || kind === modernOnly ? ids : ids.slice(2),
 }));
