@@ -19,11 +19,13 @@ const long = [
   'test/cluster/{kill-matrix,kill-random,tasks-random}.test.ts',
   'test/conformance/{tasks,translated,views}.test.ts',
   'test/contract/contract-on-many-redis.test.ts',
+  'test/features/files/disk-room.test.ts',
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
   'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,package-versions,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
-  'test/page/{cluster,many-streams}.test.ts',
+  'test/page/{cluster,many-streams,snippets}.test.ts',
+  'test/page/events/*.test.ts',
   'test/page/actions/every-size.test.ts',
 ];
 
@@ -47,7 +49,7 @@ const processes = [
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',
   'test/core/ops/{line-file,health/start-help}.test.ts',
   'test/core/protocol/regular-expressions.test.ts',
-  'test/features/files/{damage,directory,disk-room,kills,sync}.test.ts',
+  'test/features/files/{damage,directory,kills,sync}.test.ts',
   'test/support/{canaries,cluster,journal,log-checker,measures,net-proxy,redis-server,run}.test.ts',
 ];
 
