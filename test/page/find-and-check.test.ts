@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { everythingFixture, root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { callModern } from '../support/modern-client.ts';
 import { closeBrowser, connectPlayground, openPage, startWatched, type WatchedGateway } from './browser.ts';
 
 /** How an operator finds what is wrong: the line of health, tables that are sorted and filtered, errors, and a check. */
@@ -150,6 +151,22 @@ test('the last errors of all sessions are one list: with request, cause, time an
   await page.locator('#errors-filter').fill(`${session} query`);
   await query.getByRole('link', { name: session as string }).click();
   await page.getByRole('heading', { name: `Session ${session}` }).waitFor();
+});
+
+test('failed calls without a session have their client in Errors, and the session that serves them has no number', async () => {
+  // By default, clients without a session share one of the gateway's own.
+  const { admin, gateway } = await startWatched({ env: { GANGWAY_SHARE: undefined } });
+  const meta = { 'io.modelcontextprotocol/clientInfo': { name: 'Field App', version: '3.1' } };
+  await callModern(gateway.url, 'test_error_handling', {}, { meta });
+  const page = await openPage(admin, 'errors');
+  await page.getByRole('cell', { name: 'Field App 3.1', exact: true }).waitFor();
+  await page.evaluate("location.hash = 'sessions'");
+  const row = page.getByRole('row').filter({ hasText: 'clients without a session' });
+  await row.waitFor();
+  // Calls, and failed calls.
+  expect(await row.locator('td.figure').allTextContents()).toEqual(expect.arrayContaining(['1', '–']));
+  await page.getByLabel('With failed calls').check();
+  await page.getByText('Failed calls without a session are in Errors.').waitFor();
 });
 
 test('with --observe.showContents, an error has the arguments and the answer, without credentials', async () => {
