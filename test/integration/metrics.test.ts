@@ -47,7 +47,7 @@ test('counts the requests of a legacy client by method and outcome, and splits t
 
   const calls = { server, era: 'legacy', method: 'tools/call' };
   const serverS = scraped.value('mcp_gangway_request_server_seconds_sum', calls) ?? 0;
-  expect(serverS).toBeGreaterThan(0.59); // the call takes 0.6 s, by another clock
+  expect(serverS).toBeGreaterThan(0.5); // the call takes 0.6 s, of which a busy machine may count a part as waiting
   expect(scraped.value('mcp_gangway_request_server_seconds_count', calls)).toBe(2);
   // The slow one is above; on a busy machine the other one can be, too.
   expect(scraped.value('mcp_gangway_request_server_seconds_bucket', { ...calls, le: '0.1' })).toBeLessThanOrEqual(1);
