@@ -49,49 +49,34 @@ const lostWay = ['without its first progress'];
 /** The store was away: for a request, and for the answers to what a server asked its client. */
 const storeAway = ['store_unavailable', 'input_not_taken'];
 
+/** While no instance can use Redis. */
+const redisAway = [...lostWay, 'already gone', 'outcome_unknown', ...storeAway];
+
+/** While two instances do not hear each other. */
+const linkCut = [...lostWay, 'already gone', 'broken', 'outcome_unknown', 'owner_unreachable'];
+
+/** While an instance hears nobody. */
+const cutOff = [...linkCut, 'takeover_paused', ...storeAway];
+
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   kill: ['takeover_paused', 'already gone', 'broken', 'outcome_unknown'],
   drain: ['already gone', 'broken', 'outcome_unknown', 'draining'],
-  freeze: [
-    'takeover_paused',
-    ...lostWay,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-    'owner_unreachable',
-  ],
+  freeze: cutOff,
   stall: [...storeAway],
-  partition: [
-    'takeover_paused',
-    ...lostWay,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-    'owner_unreachable',
-  ],
-  'redis restart': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis empty': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis pause': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis slow': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'link partition': [...lostWay, 'already gone', 'broken', 'outcome_unknown', 'owner_unreachable'],
-  'link one way': [...lostWay, 'already gone', 'broken', 'outcome_unknown', 'owner_unreachable'],
+  partition: cutOff,
+  'redis restart': redisAway,
+  'redis empty': redisAway,
+  'redis pause': redisAway,
+  'redis slow': redisAway,
+  'link partition': linkCut,
+  'link one way': linkCut,
   // A full Redis takes no takeover, so a session whose owner was lost before stays without one.
-  'redis full': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway, 'owner_unreachable'],
-  'redis disk full': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis failover': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis failover behind': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
-  'redis full and kill': [
-    'owner_unreachable',
-    'takeover_paused',
-    ...lostWay,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-  ],
+  'redis full': [...redisAway, 'owner_unreachable'],
+  'redis disk full': redisAway,
+  'redis failover': redisAway,
+  'redis failover behind': redisAway,
+  'redis full and kill': cutOff,
   'scripts flushed': [],
   'child killed': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child ended': ['outcome_unknown', 'server_exited', 'server_start_failed'],
@@ -99,15 +84,7 @@ const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'upstream disk full': ['outcome_unknown', 'server_unreachable', 'server_exited', ...storeAway],
   'clients cut': ['broken'],
-  [busy]: [
-    'takeover_paused',
-    ...lostWay,
-    'already gone',
-    'broken',
-    'outcome_unknown',
-    ...storeAway,
-    'owner_unreachable',
-  ],
+  [busy]: cutOff,
 };
 
 /** In milliseconds; undefined where there was none. */

@@ -33,7 +33,8 @@ function createPipe() {
 }
 
 describe.each([false, true])('lines that are written at once: %s', (isAtOnce) => {
-  it('[E-02] lines on a pipe whose reader pauses go on as soon as it reads again, and none is lost', async () => {
+  /** A file whose target is a pipe, what it tells, and lines that are fourteen times what the pipe holds. */
+  const openOnPipe = () => {
     const { path, read } = createPipe();
     const told: string[] = [];
     const file = new LineFile({
@@ -43,6 +44,11 @@ describe.each([false, true])('lines that are written at once: %s', (isAtOnce) =>
       gapLine: (lost) => `${lost} lost`,
     });
     const lines = Array.from({ length: 3_000 }, (_, n) => `${n} ${'x'.repeat(300)}`);
+    return { file, lines, read, told };
+  };
+
+  it('[E-02] lines on a pipe whose reader pauses go on as soon as it reads again, and none is lost', async () => {
+    const { file, lines, read, told } = openOnPipe();
     for (const line of lines) file.write(line); // fourteen times what the pipe holds
     await delay(100);
     const before = performance.now();
@@ -54,15 +60,7 @@ describe.each([false, true])('lines that are written at once: %s', (isAtOnce) =>
   });
 
   it('[E-02] a reader that is away for 100 ms costs no line of 3,000 in a second, and is not reported', async () => {
-    const { path, read } = createPipe();
-    const told: string[] = [];
-    const file = new LineFile({
-      ...{ target: path, isAtOnce },
-      onStuck: () => told.push('stuck'),
-      onUnstuck: (lost) => told.push(`unstuck ${lost}`),
-      gapLine: (lost) => `${lost} lost`,
-    });
-    const lines = Array.from({ length: 3_000 }, (_, n) => `${n} ${'x'.repeat(300)}`);
+    const { file, lines, read, told } = openOnPipe();
     const startedAt = performance.now();
     for (let written = 0; written < lines.length; ) {
       const due = Math.min(lines.length, Math.ceil(3 * (performance.now() - startedAt)));
