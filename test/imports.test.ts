@@ -17,12 +17,12 @@ const levelOf = new Map([
   ['keys', 3],
   ['multiplex', 3],
   ['call', 4],
-  ['server', 4],
-  ['quota', 5],
-  ['session', 5],
-  ['registry', 6],
-  ['http', 7],
-  ['ops', 8],
+  ['server', 5],
+  ['quota', 6],
+  ['session', 6],
+  ['registry', 7],
+  ['http', 8],
+  ['ops', 9],
 ]);
 
 /**

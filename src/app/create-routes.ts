@@ -88,7 +88,7 @@ export function createRoutes(
               afterMs,
               marks,
               server: own.name,
-              rerun: own.rerun,
+              reruns: server.reruns,
               isLocalToInstance: isShared && own.address === undefined,
             }),
       ...admission,

@@ -27,7 +27,7 @@ import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/met
 import { type Features, needed } from './features/gateway-features.ts';
 import type { AuditLog, AuditOptions, GatewayMetrics, Otlp, ServerPlace } from './features/telemetry.ts';
 import { instanceName } from './instance-name.ts';
-import type { ProcessInterceptorsOf } from './servers/run-server.ts';
+import type { ProcessInterceptorsOf, ServerTelemetry } from './servers/run-server.ts';
 
 /** Who watches a gateway, besides its log. */
 export interface Watchers {
@@ -52,8 +52,8 @@ export interface GatewayTelemetry {
   readonly calls: CallTelemetry | undefined;
   /** Of each process and connection, spare ones too. */
   readonly processInterceptors: ProcessInterceptorsOf;
-  /** Of each view. */
-  readonly viewInterceptors: InterceptorsOf;
+  /** Get the lists of a server or view as its clients see them. */
+  readonly listSubscribers: NonNullable<ServerTelemetry['listSubscribers']>;
   /** Of the backends that sessions open, and of those that modern clients share. */
   readonly clientInterceptors: InterceptorsOf;
   /** Undefined if nobody reads metrics. */
@@ -93,7 +93,7 @@ export function createTelemetry(
   const conventions = metrics && otlp?.exportMetrics?.({ names, read: metrics.read });
   if (metrics !== undefined) otlp?.countWith(metrics.meter);
   // Without a reader of names, no list is read.
-  const watchNames = (server: string) => (conventions ?? consoleHook ?? toolNames) && names.watch(server);
+  const wantsNames = (conventions ?? consoleHook ?? toolNames) !== undefined;
   const connectionLog = createConnectionLog(log);
   const callSinks = [audit?.receive, metrics?.receiveCalls, conventions?.receive, consoleHook?.receive];
   const emit = emitTo([
@@ -129,13 +129,8 @@ export function createTelemetry(
     sessions: { emit, calls, delivered: { live: delivered('live'), replayed: delivered('replayed') } },
     calls,
     processInterceptors: (server, address) =>
-      present(
-        metrics?.countBackends(server),
-        traceBackends?.(server),
-        watchNames(server),
-        conventions?.measure(server, placeOf(address)),
-      ),
-    viewInterceptors: (server) => present(watchNames(server)),
+      present(metrics?.countBackends(server), traceBackends?.(server), conventions?.measure(server, placeOf(address))),
+    listSubscribers: (server) => (wantsNames ? [names.of(server)] : []),
     clientInterceptors: (server) => present(consoleHook?.observe(server)),
     metrics,
     useServers,

@@ -10,7 +10,7 @@ import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { LocalClients } from '../core/auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
-import type { CreateInterceptor } from '../core/backend/link/link.ts';
+import type { ListSubscriber } from '../core/backend/list-reader.ts';
 import { OfferedNames } from '../core/backend/offered-names.ts';
 import { createCors, withCors } from '../core/http/cors.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
@@ -241,8 +241,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   };
   for (const server of config.servers) addToHealth(server);
-  const definitionWatches = new Map<string, CreateInterceptor>();
-  const watchDefinitions = (server: string): readonly CreateInterceptor[] => {
+  const definitionWatches = new Map<string, ListSubscriber>();
+  const watchDefinitions = (server: string): readonly ListSubscriber[] => {
     const watch =
       definitionWatches.get(server) ??
       features.definitions?.watch({
@@ -255,7 +255,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     definitionWatches.set(server, watch);
     return [watch];
   };
-  const watched = { ...telemetry, innermost: watchDefinitions };
+  const watched = { ...telemetry, ownListSubscribers: watchDefinitions };
   const run = (server: ServerConfig): RunningServer =>
     isView(server)
       ? runView(server, config, features, telemetry, (name) => set.serverOf(name))

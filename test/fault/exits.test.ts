@@ -223,6 +223,15 @@ describe('--defaults.rerun hints', () => {
     ]);
   });
 
+  test('[F12] [P3] a list that another session got counts, since all of them are lists of the server', async () => {
+    const moody = await start();
+    await (await initialize(moody.gateway.url)).request('tools/list');
+    const session = await initialize(moody.gateway.url);
+    const call = await sendHanging(moody, session, toolCall('c', 'reads', {}, once));
+    moody.kill();
+    expect(await responseOf(call, 'c')).toMatchObject({ result: { run: 1 } });
+  });
+
   test('[F12] [P3] without a list, and by default, no tool is run again', async () => {
     for (const args of [['--defaults.rerun', 'hints'], []]) {
       const moody = await startMoody({ tools }, { args });

@@ -4,6 +4,7 @@ import { examineEras } from '../../src/app/commands/check/examine-server.ts';
 import type { OpenBackend } from '../../src/core/backend/backend.ts';
 import { Answer, modernPolicy } from '../../src/core/call/answer.ts';
 import { LiveTarget } from '../../src/core/call/live-target.ts';
+import { RerunPolicy } from '../../src/core/call/rerun.ts';
 import { CredentialMarks } from '../../src/core/keys/credential-marks.ts';
 import { RequestStates } from '../../src/core/keys/request-state.ts';
 import { configuredKeys } from '../../src/core/keys/state-keys.ts';
@@ -126,7 +127,15 @@ const sessions = new Sessions({
 });
 
 const serverOf = (open: OpenBackend, onBackendExit: Server['onBackendExit'] = 'end'): Server => ({
-  ...{ name: 's', digest: 'd', open, startTimeoutMs: never, isRemote: false, onBackendExit, rerun: 'hints' },
+  ...{
+    name: 's',
+    digest: 'd',
+    open,
+    startTimeoutMs: never,
+    isRemote: false,
+    onBackendExit,
+    reruns: new RerunPolicy('hints'),
+  },
 });
 
 const requests: readonly (readonly [method: string, params: object])[] = [

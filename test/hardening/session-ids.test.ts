@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BackendEvents } from '../../src/core/backend/backend.ts';
+import { RerunPolicy } from '../../src/core/call/rerun.ts';
 import { readBody } from '../../src/core/protocol/message/message.ts';
 import { Sessions } from '../../src/core/registry/sessions.ts';
 import type { Reply } from '../../src/core/reply/reply.ts';
@@ -28,7 +29,7 @@ const server = {
   startTimeoutMs: 60_000,
   isRemote: false,
   onBackendExit: 'end' as const,
-  rerun: 'safe' as const,
+  reruns: new RerunPolicy(),
   open: (events: BackendEvents) => ({
     pid: undefined,
     send() {

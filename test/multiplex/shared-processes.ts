@@ -18,7 +18,7 @@ async function open(users: readonly string[], isOfOneUser: boolean): Promise<Sub
     if (method === 'server/discover') backend.says({ jsonrpc: '2.0', id, result: discovered });
   });
   const limits = { graceMs, requestIdleMs: foreverMs, requestTotalMs: foreverMs };
-  const { shared, observed } = sharedOf(server, limits, 'safe', 10_000, {}, isOfOneUser);
+  const { shared, observed } = sharedOf(server, limits, 10_000, {}, isOfOneUser);
   shared.start();
   await vi.advanceTimersByTimeAsync(0);
   await observed.next(([what]) => what === 'shared-server-ready');

@@ -1,3 +1,4 @@
+import { RerunPolicy } from '../../src/core/call/rerun.ts';
 import { Sessions } from '../../src/core/registry/sessions.ts';
 import type { Server } from '../../src/core/server/server.ts';
 import type { SessionTelemetry } from '../../src/core/session/session-events.ts';
@@ -68,7 +69,7 @@ export class SimulatedInstance {
       startTimeoutMs: 15_000,
       isRemote: false,
       onBackendExit: 'restore',
-      rerun: 'safe',
+      reruns: new RerunPolicy(),
     };
     const telemetry: SessionTelemetry = {
       emit: (event) => {

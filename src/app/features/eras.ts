@@ -2,6 +2,7 @@ import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { KnownUsers } from '../../config/servers/process-sharing.ts';
 import type { BackendEnd, OpenBackend } from '../../core/backend/backend.ts';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
+import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import type { OpenForProbe } from '../../core/backend/starting/probed-backend.ts';
 import type { CallTelemetry } from '../../core/call/call-events.ts';
 import type { CallTasks, CallTasksOptions } from '../../core/call/call-tasks.ts';
@@ -166,8 +167,8 @@ export interface EraProbe {
 /** Calls that become tasks (docs/long-calls.md). */
 export interface TasksFeature {
   create(options: TasksOptions): GatewayTaskSet;
-  /** Those of each server, nearest to the answers: they call the tools that run only as tasks of their server. */
-  readonly interceptors: readonly CreateInterceptor[];
+  /** Calls the tools of one server that run only as tasks. `learn` gets the lists of the server. */
+  runServerTasks(): { readonly interceptor: CreateInterceptor; readonly learn: ListSubscriber };
 }
 
 /** What tasks need of a gateway. */

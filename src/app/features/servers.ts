@@ -5,6 +5,7 @@ import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import type { FilterOptions, NamedItem, PinnedTools } from '../../core/backend/filter-rules.ts';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
+import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import type { Affinity } from '../../core/protocol/affinity.ts';
@@ -122,7 +123,7 @@ export interface FiltersFeature {
 /** What tells a model what each tool is, and whether it changes (docs/tools.md#changed-tools). */
 export interface DefinitionsFeature {
   /** Reports tools whose definition differs from that of an earlier list. */
-  watch(options: WatchedTools): CreateInterceptor;
+  watch(options: WatchedTools): ListSubscriber;
   /**
    * Opens a pin file. Throws an error for the operator if it cannot be read.
    * @param command what writes the file, for the error

@@ -9,8 +9,9 @@ import type { Environment } from '../../config/sources/environment-variables.ts'
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from '../../core/backend/backend.ts';
 import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
-import { type CreateInterceptor, type InterceptorsOf, linkBackends } from '../../core/backend/link/link.ts';
+import { type CreateInterceptor, linkBackends } from '../../core/backend/link/link.ts';
 import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
+import { type ListSubscriber, readLists } from '../../core/backend/list-reader.ts';
 import { createWarmPool, type WarmPool } from '../../core/backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../core/backend/stdio/launch/child-environment.ts';
 import { locate } from '../../core/backend/stdio/launch/locate-program.ts';
@@ -18,6 +19,7 @@ import { explainSpawnFailure } from '../../core/backend/stdio/launch/spawn-failu
 import { canWatchMemory } from '../../core/backend/stdio/processes/memory-limit.ts';
 import { openStdio, type StdioOptions } from '../../core/backend/stdio/stdio-backend.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
+import { RerunPolicy } from '../../core/call/rerun.ts';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { noHeaders, withoutSender } from '../../core/protocol/http/forwarded-headers.ts';
 import { Introduction } from '../../core/server/introduction.ts';
@@ -48,11 +50,14 @@ export interface ServerTelemetry {
   readonly emit: Emit<ServerEvent>;
   /** Of each process and connection, spare ones too. */
   readonly processInterceptors: ProcessInterceptorsOf;
-  /** Of each view. */
-  readonly viewInterceptors: InterceptorsOf;
-  /** Nearest to each server: what they see, the server itself has sent. */
-  readonly innermost?: InterceptorsOf;
+  /** Get the lists of a server or view as its clients see them. */
+  readonly listSubscribers?: ListSubscribersOf;
+  /** Get the lists of a server as it sends them. */
+  readonly ownListSubscribers?: ListSubscribersOf;
 }
+
+/** Those who need to know what a server lists. */
+type ListSubscribersOf = (server: string) => readonly ListSubscriber[];
 
 /** The interceptors of a server at this address; of a STDIO server without one. */
 export type ProcessInterceptorsOf = (server: string, address?: ServerConfig['address']) => readonly CreateInterceptor[];
@@ -73,22 +78,31 @@ export interface RunningServer {
  * an error for the operator if a file that the server needs cannot be read.
  * @param onStarted a process runs, or a connection is open
  * @param tokens the tokens that all openers of the server share
+ * @param reruns learns from the lists of the server
  */
 export function openersOf(
   config: ServerConfig,
   gateway: GatewayConfig,
   features: Features,
   environment: Environment,
-  { emit, processInterceptors, innermost }: Pick<ServerTelemetry, 'emit' | 'processInterceptors' | 'innermost'>,
+  { emit, processInterceptors, listSubscribers, ownListSubscribers }: ServerTelemetry,
   onStarted = (): void => undefined,
   tokens = upstreamTokensOf(config, features, emit),
+  reruns?: RerunPolicy,
 ): Openers {
+  const { name } = config;
+  const tasks = features.tasks?.runServerTasks();
+  const filters = filterInterceptors(config, features);
+  const own = [...(ownListSubscribers?.(name) ?? []), tasks?.learn];
+  const shown = [...(listSubscribers?.(name) ?? []), reruns?.learn];
+  // Without filters, clients see the lists as the server sends them, so one reader suffices.
   const interceptors = [
     matchAnswers,
-    ...(innermost?.(config.name) ?? []),
-    ...(features.tasks?.interceptors ?? []),
-    ...filterInterceptors(config, features),
-    ...processInterceptors(config.name, config.address),
+    ...readLists(filters.length === 0 ? [...own, ...shown] : own),
+    ...(tasks === undefined ? [] : [tasks.interceptor]),
+    ...filters,
+    ...readLists(filters.length === 0 ? [] : shown),
+    ...processInterceptors(name, config.address),
   ];
   const asksAboutSenders = shownHeadersOf(config) !== undefined;
   const wrap = (open: OpenBackend): OpenBackend => {
@@ -184,10 +198,11 @@ export function runServer(
   gateway: GatewayConfig,
   features: Features,
   environment: Environment,
-  telemetry: Pick<ServerTelemetry, 'emit' | 'processInterceptors' | 'innermost'>,
+  telemetry: ServerTelemetry,
   onStarted?: () => void,
 ): RunningServer {
   const tokens = upstreamTokensOf(config, features, telemetry.emit);
+  const reruns = new RerunPolicy(config.rerun);
   const { open, openModern, isOverHttp } = openersOf(
     config,
     gateway,
@@ -196,8 +211,9 @@ export function runServer(
     telemetry,
     onStarted,
     tokens,
+    reruns,
   );
-  const sibling = openersOf(config, gateway, features, environment, telemetry, undefined, tokens);
+  const sibling = openersOf(config, gateway, features, environment, telemetry, undefined, tokens, reruns);
   const pool = createWarmPool({
     open,
     size: config.warm,
@@ -206,7 +222,7 @@ export function runServer(
   });
   const credentials = configuredCredentials(config);
   const server: Server = {
-    ...serverFacts(config, pool.open),
+    ...serverFacts(config, pool.open, reruns),
     isRemote: config.address !== undefined,
     authorizesClients: config.auth === 'upstream',
     sharesProcess: config.era === 'modern',
@@ -234,14 +250,14 @@ const shownHeadersOf = ({ policy, limits }: ServerConfig): readonly string[] | u
   policySettings(policy)?.showHeaders ?? (limits.resultBytes === undefined ? undefined : []);
 
 /** What sessions know of each server, also of a view. */
-export const serverFacts = (config: ServerConfig, open: OpenBackend) => ({
+export const serverFacts = (config: ServerConfig, open: OpenBackend, reruns: RerunPolicy) => ({
   name: config.name,
   digest: configurationDigest(config),
   open,
   introduction: new Introduction(),
   startTimeoutMs: config.timeouts.startMs,
   onBackendExit: config.onExit,
-  rerun: config.rerun,
+  reruns,
   hibernateAfterMs: config.hibernateAfterMs || undefined,
   affinity: config.affinity === undefined ? undefined : parseAffinity(config.affinity),
 });

@@ -3,7 +3,9 @@ import { parsedCredentials } from '../../config/options/client-credential-option
 import { policySettings } from '../../config/servers/policy-option.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
 import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
+import { readLists } from '../../core/backend/list-reader.ts';
 import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
+import { RerunPolicy } from '../../core/call/rerun.ts';
 import { headersForMember } from '../../core/protocol/http/forwarded-headers.ts';
 import type { Server } from '../../core/server/server.ts';
 import { type Features, needed } from '../features/gateway-features.ts';
@@ -18,7 +20,7 @@ export function runView(
   config: ServerConfig,
   { timeouts: { graceMs: cancelGraceMs } }: Pick<GatewayConfig, 'timeouts'>,
   features: Features,
-  { emit, viewInterceptors }: Pick<ServerTelemetry, 'emit' | 'viewInterceptors'>,
+  { emit, listSubscribers }: Pick<ServerTelemetry, 'emit' | 'listSubscribers'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
   const { address } = config;
@@ -38,14 +40,16 @@ export function runView(
     emit,
     serverOf: getsNothing ? serverOf : withOwnHeaders(serverOf),
   });
+  const reruns = new RerunPolicy(config.rerun);
+  const subscribers = [...(listSubscribers?.(config.name) ?? []), reruns.learn];
   const pool = createWarmPool({
-    open: linkBackends(open, [...filterInterceptors(config, features), ...viewInterceptors(config.name)]),
+    open: linkBackends(open, [...filterInterceptors(config, features), ...readLists(subscribers)]),
     size: 0,
     onSpareEnd: () => undefined,
     onOutputDropped: () => undefined,
   });
   const server = {
-    ...serverFacts(config, pool.open),
+    ...serverFacts(config, pool.open, reruns),
     shownHeaders,
     memberNeeds,
     unwrapCall: address.searchTools ? needed(features.toolSearch, 'searchTools of a view').unwrapCall : undefined,

@@ -6,6 +6,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Answer } from './answer.ts';
+import type { RerunPolicy } from './rerun.ts';
 
 /** What the tasks of the calls to one server need. */
 export interface CallTasksOptions {
@@ -16,8 +17,8 @@ export interface CallTasksOptions {
   readonly slowReaderMs: number;
   /** The name of the server. */
   readonly server: string;
-  /** Which calls are sent again after a loss; see `RerunPolicy`. */
-  readonly rerun: 'safe' | 'hints';
+  /** Decides which calls are sent again after a loss. */
+  readonly reruns: RerunPolicy;
   /**
    * True if the server has a process at each of several instances, and knows only the tasks that it began there. The
    * gateway then makes the tasks in its place, which all instances know.
@@ -66,8 +67,6 @@ export interface CallTasks {
     asker: TaskAsker,
     sender: CallSender,
   ): Promise<void>;
-  /** Learns from a list of the server's tools which of them may run twice. Returns the same list. */
-  noteTools(response: Message): Message;
   /** Declares tasks in the answer to `server/discover`. */
   advertise(response: Message): Message;
 }

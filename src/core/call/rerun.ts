@@ -1,4 +1,5 @@
-import { scalarAt, scanList, valueAt } from '../protocol/json.ts';
+import type { ListSubscriber } from '../backend/list-reader.ts';
+import { scalarAt } from '../protocol/json.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
 import { methodOf } from '../protocol/methods/methods.ts';
 import { SparseMap } from '../util/sparse-map.ts';
@@ -19,20 +20,29 @@ const maxKeptBytes = 16 * 1024;
 const maxTools = 10_000;
 const maxNameLength = 256;
 
-/** The longest list of tools that is read (P8). Calls of tools in a longer list are not run again. */
-const maxListBytes = 1024 * 1024;
-
 /**
- * Decides which calls may be run again after their server was lost (docs/design.md, D5). These are harmless requests.
- * With `rerun: hints` they include calls of tools that the server declared to be read-only or idempotent. A call whose
- * server has sent the client a request is never run again: the server would send that request again.
+ * Decides which calls of one server may be run again after it was lost (docs/design.md, D5). These are harmless requests.
+ * With `rerun: hints` they include calls of tools that the server declared to be read-only or idempotent, in the newest
+ * list that any client got. A call whose server has sent the client a request is never run again: the server would send
+ * that request again.
  */
 export class RerunPolicy {
   readonly #usesHints: boolean;
   readonly #harmlessTools = new SparseMap<string, true>();
 
-  constructor(mode: 'safe' | 'hints') {
+  constructor(mode: 'safe' | 'hints' = 'safe') {
     this.#usesHints = mode === 'hints';
+  }
+
+  /** Learns from the lists of the server which of its tools are harmless; undefined if that does not matter. */
+  get learn(): ListSubscriber | undefined {
+    if (!this.#usesHints) return undefined;
+    return ({ name, text }, kind) => {
+      if (kind !== 'tool') return;
+      const isHarmless = hints.some((hint) => scalarAt(text, ['annotations', hint]) === true);
+      if (!isHarmless) this.#harmlessTools.delete(name);
+      else if (this.#harmlessTools.size < maxTools && name.length <= maxNameLength) this.#harmlessTools.set(name, true);
+    };
   }
 
   /**
@@ -53,20 +63,6 @@ export class RerunPolicy {
     if (rerunAfter === 'loss' || rerunAfter === after) return false;
     if (request === undefined || hasAsked || cancelTimer !== undefined) return false;
     return isHarmlessMethod(method) || (this.#usesHints && this.#isHarmless(memberValue(request, 'params', 'name')));
-  }
-
-  /** Learns from a server's list of tools which of them are harmless. */
-  answered(method: string, response: Buffer): void {
-    if (!this.#usesHints || method !== 'tools/list' || response.length > maxListBytes) return;
-    const list = valueAt(response, ['result', 'tools']);
-    for (const { start, end } of (list && scanList(list)) ?? []) {
-      const tool = (list as Buffer).subarray(start, end);
-      const name = scalarAt(tool, ['name']);
-      if (typeof name !== 'string') continue;
-      const isHarmless = hints.some((hint) => scalarAt(tool, ['annotations', hint]) === true);
-      if (!isHarmless) this.#harmlessTools.delete(name);
-      else if (this.#harmlessTools.size < maxTools && name.length <= maxNameLength) this.#harmlessTools.set(name, true);
-    }
   }
 
   #isHarmless(tool: unknown): boolean {

@@ -1,5 +1,6 @@
 // src/core/server: a configured server, as the other rooms see it.
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { RerunPolicy } from '../call/rerun.ts';
 import type { Affinity } from '../protocol/affinity.ts';
 import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -54,8 +55,8 @@ export interface Server {
   readonly onBackendExit: 'restore' | 'end';
   /** The idle time after which a session releases its backend until the session is used again; absent for never. */
   readonly hibernateAfterMs?: number | undefined;
-  /** Decides which calls are run again after a restore; see `RerunPolicy`. */
-  readonly rerun: 'safe' | 'hints';
+  /** Decides which calls are run again after a restore. */
+  readonly reruns: RerunPolicy;
 }
 
 /** A call in its own form, and the name of its tool. */

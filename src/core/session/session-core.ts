@@ -1,5 +1,5 @@
 import type { ProcessHolder } from '../backend/backend.ts';
-import { RerunPolicy } from '../call/rerun.ts';
+import type { RerunPolicy } from '../call/rerun.ts';
 import { type Call, SessionCalls } from '../call/session-calls.ts';
 import type { Handshake } from '../protocol/handshake.ts';
 import { assumedRevision, sessionRevision } from '../protocol/known-revisions.ts';
@@ -87,7 +87,7 @@ export abstract class SessionCore {
     this.epoch = epoch;
     this.client = new ClientState(initialize, adoption?.record, start);
     this.earlier = adoption?.log;
-    this.reruns = new RerunPolicy(server.rerun);
+    this.reruns = server.reruns;
     if (adoption === undefined) return;
     this.protocolVersion = adoption.record.protocolVersion;
     this.#initialized = detachedCopy(adoption.record.initialized);

@@ -1,10 +1,10 @@
 import type { TasksFeature } from '../../app/features/eras.ts';
 import { GatewayTasks } from './gateway-tasks.ts';
 import { ModernTasks } from './modern-tasks.ts';
-import { serverTasks } from './server-tasks.ts';
+import { runServerTasks } from './server-tasks.ts';
 
 export const tasks: TasksFeature = {
-  interceptors: [serverTasks],
+  runServerTasks,
   create(options) {
     const all = new GatewayTasks(options);
     return {

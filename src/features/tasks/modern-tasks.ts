@@ -1,7 +1,6 @@
 import { Answer, modernPolicy } from '../../core/call/answer.ts';
 import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } from '../../core/call/call-tasks.ts';
 import { LiveTarget } from '../../core/call/live-target.ts';
-import { RerunPolicy } from '../../core/call/rerun.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ByteRange } from '../../core/protocol/json.ts';
 import { findRange, readScalar, replaceParts, scanList } from '../../core/protocol/json.ts';
@@ -44,19 +43,11 @@ export class ModernTasks implements CallTasks {
   readonly #options: ModernTasksOptions;
   /** The server has tasks of its own: it decides which calls become one. */
   #hasOwn = false;
-  readonly #reruns: RerunPolicy;
   /** How often tasks were asked about lately. */
   readonly #polls = new BoundedMap<string, { since: number; count: number }>(maxPolledTasks);
 
   constructor(options: ModernTasksOptions) {
     this.#options = options;
-    this.#reruns = new RerunPolicy(options.rerun);
-  }
-
-  /** Learns from a list of the server's tools which of them may run twice. */
-  noteTools(response: Message): Message {
-    this.#reruns.answered('tools/list', response.text);
-    return response;
   }
 
   /** True if the gateway itself answers this request: it is about a task of the gateway, or the server has no tasks. */
@@ -213,7 +204,7 @@ export class ModernTasks implements CallTasks {
     return {
       request,
       mayAsk: capabilities !== undefined && readClientFeatures(capabilities).size > 0,
-      isHarmless: this.#reruns.mayNeed(request) && this.#reruns.allows({ method, request }, 'loss'),
+      isHarmless: this.#options.reruns.mayNeed(request) && this.#options.reruns.allows({ method, request }, 'loss'),
       hasPoint: follow !== undefined,
       send: (message) => send(message, answer),
       point: () => answer.pointOf?.(),

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import type { TasksFeature } from '../../app/features/eras.ts';
 import type { BackendEnd, OpenOptions, RequestIds, Resume } from '../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
-import { errorCodeIn, findRange, scalarAt, scanList, scanObject, valueAt } from '../../core/protocol/json.ts';
+import { errorCodeIn, findRange, scalarAt, scanObject, valueAt } from '../../core/protocol/json.ts';
 import { formatObject, putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
@@ -18,12 +19,21 @@ import {
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
-import { boundedWalks } from '../../core/util/timing/work-meter.ts';
 import { declaresTasks, declaringTasks } from './task-capabilities.ts';
 import { formatTaskResumeState, parseTaskResumeState, type SavedCall, tasksExtension } from './task-record.ts';
 
 /** Runs the calls that a server serves only as tasks: its user calls a tool, and gets the result. */
-export const serverTasks: CreateInterceptor = (opening) => new ServerTasks(opening);
+export function runServerTasks(): ReturnType<TasksFeature['runServerTasks']> {
+  const required = new BoundedMap<string, true>(maxTools);
+  return {
+    interceptor: (opening) => new ServerTasks(opening, required),
+    learn({ name, text }, kind) {
+      if (kind !== 'tool' || name.length > maxNameLength) return;
+      if (scalarAt(text, ['execution', 'taskSupport']) === 'required') required.set(name, true);
+      else required.delete(name);
+    },
+  };
+}
 
 /** The calls that are kept until their server has answered (P8), and their bytes. One beyond is not called as a task. */
 const maxKept = 1_000;
@@ -35,10 +45,9 @@ const maxWaiting = 1_000;
 /** The requests of each kind whose answers are awaited (P8). A server need not answer any. */
 const maxAwaited = 1_000;
 
-/** The tools that are known to run only as tasks, and the list that is read for them (P8). */
+/** The tools that are known to run only as tasks (P8). */
 const maxTools = 1_000;
 const maxNameLength = 256;
-const maxListBytes = 1024 * 1024;
 
 /** How often a server of the modern era is asked about a task, in milliseconds, whatever it says. */
 const usualPollMs = 1_000;
@@ -95,10 +104,8 @@ class ServerTasks extends Interceptor {
   readonly #openings = new BoundedMap<RequestId, true>(maxAwaited);
   /** Whose tasks the server has; undefined for none. */
   #era: 'legacy' | 'modern' | undefined;
-  /** The requests whose answers list tools. */
-  readonly #lists = new BoundedMap<RequestId, true>(maxAwaited);
   /** The tools that say that they run only as tasks (2025-11-25). */
-  readonly #required = new BoundedMap<string, true>(maxTools);
+  readonly #required: BoundedMap<string, true>;
   readonly #plain = new Map<RequestId, PlainCall>();
   #plainBytes = 0;
   readonly #byCall = new Map<RequestId, TaskCall>();
@@ -114,8 +121,9 @@ class ServerTasks extends Interceptor {
   /** The texts that the user got before the owner of the session changed. They may come again. */
   #delivered: Set<string> | undefined;
 
-  constructor(opening: OpenOptions | undefined) {
+  constructor(opening: OpenOptions | undefined, required: BoundedMap<string, true>) {
     super();
+    this.#required = required;
     this.#newestHeaders = opening?.headers;
   }
 
@@ -124,7 +132,6 @@ class ServerTasks extends Interceptor {
     const { kind, method, id, cancels } = message;
     if (kind === 'request') {
       if (method === 'initialize' || method === 'server/discover') this.#openings.set(id as RequestId, true);
-      else if (method === 'tools/list' && this.#era === 'legacy') this.#lists.set(id as RequestId, true);
       else if (method === 'tools/call' && this.#era !== undefined) return this.#sendCall(outgoing);
     } else if (cancels !== undefined && this.#byCall.has(cancels)) {
       this.#cancel(this.#byCall.get(cancels) as TaskCall);
@@ -138,7 +145,7 @@ class ServerTasks extends Interceptor {
   }
 
   override onMessages(messages: readonly Message[], related: RequestIds | undefined): readonly Message[] {
-    const awaited = this.#openings.size + this.#lists.size + this.#plain.size + this.#byOwnId.size;
+    const awaited = this.#openings.size + this.#plain.size + this.#byOwnId.size;
     if (awaited + this.#byTask.size + this.#ignored.size === 0) return messages;
     // What belongs to a request about a task belongs to the call of its user.
     const users = related?.map((id) => this.#byOwnId.get(id)?.id ?? id);
@@ -222,7 +229,8 @@ class ServerTasks extends Interceptor {
       return waiting === undefined ? this.#refuseRound(request) : this.#answer(waiting, state, request);
     }
     const name = memberValue(request, 'params', 'name');
-    const isRequired = typeof name === 'string' && this.#required.has(name) && !request.asksForTask;
+    const isRequired =
+      this.#era === 'legacy' && typeof name === 'string' && this.#required.has(name) && !request.asksForTask;
     if (isRequired && this.#start(request.id as RequestId, { request, headers })) return 'sent';
     const { length } = request.text;
     const mayBeKept = this.#plain.size < maxKept && this.#plainBytes + length <= maxKeptBytes;
@@ -252,7 +260,6 @@ class ServerTasks extends Interceptor {
     const { kind, id, taskId } = message;
     if (kind === 'response' && id != null) {
       if (this.#openings.delete(id)) this.#learn(message.text);
-      if (this.#lists.delete(id)) boundedWalks(() => this.#learnTools(message.text));
       if (this.#ignored.delete(id)) return undefined;
       const call = this.#byOwnId.get(id);
       if (call !== undefined) return this.#take(call, message);
@@ -272,19 +279,6 @@ class ServerTasks extends Interceptor {
     const has = (...path: string[]) => typeof findRange(opening, ['result', 'capabilities', ...path]) === 'object';
     if (has('tasks', 'requests', 'tools', 'call')) this.#era = 'legacy';
     else if (has('extensions', tasksExtension)) this.#era = 'modern';
-  }
-
-  /** Learns from a list of tools which of them run only as tasks. */
-  #learnTools(response: Buffer): void {
-    const list = response.length <= maxListBytes ? valueAt(response, ['result', 'tools']) : undefined;
-    const tools = list?.includes('taskSupport') ? scanList(list) : undefined;
-    for (const { start, end } of tools ?? []) {
-      const tool = (list as Buffer).subarray(start, end);
-      const name = scalarAt(tool, ['name']);
-      if (typeof name !== 'string' || name.length > maxNameLength) continue;
-      if (scalarAt(tool, ['execution', 'taskSupport']) === 'required') this.#required.set(name, true);
-      else this.#required.delete(name);
-    }
   }
 
   /** True for the error of a server that serves a call only as a task. */

@@ -22,7 +22,11 @@ it('[P8] a large request is not kept, whatever its method', () => {
   expect(reruns.allows(aCall(reruns, 'resources/read', { uri: 'file:///x' }), 'loss')).toBe(true);
 });
 
-const toolList = (tools: unknown): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
+/** The server has listed these tools. */
+function list(reruns: RerunPolicy, tools: readonly { readonly name: string; readonly annotations?: unknown }[]): void {
+  for (const item of tools) reruns.learn?.({ name: item.name, text: Buffer.from(JSON.stringify(item)) }, 'tool');
+}
+
 const harmless = [
   'ping',
   'tools/list',
@@ -78,46 +82,30 @@ describe('hints', () => {
 
   it('[F12] [P3] count as the newest list has them, and only under rerun: hints', () => {
     const reruns = new RerunPolicy('hints');
-    reruns.answered(
-      'tools/list',
-      toolList([
-        { name: 'reads', annotations: { readOnlyHint: true } },
-        { name: 'idem', annotations: { idempotentHint: true } },
-        { name: 'text', annotations: { readOnlyHint: 'true' } },
-        { name: 'none', annotations: null },
-        { name: 'bare' },
-      ]),
-    );
-    expect(['reads', 'idem', 'text', 'none', 'bare', 'other'].map((name) => allows(reruns, name))).toEqual([
-      true,
-      true,
-      false,
-      false,
-      false,
-      false,
+    list(reruns, [
+      { name: 'reads', annotations: { readOnlyHint: true } },
+      { name: 'idem', annotations: { idempotentHint: true } },
+      { name: 'text', annotations: { readOnlyHint: 'true' } },
+      { name: 'none', annotations: null },
+      { name: 'number', annotations: 5 },
+      { name: 'bare' },
     ]);
-    reruns.answered('tools/list', toolList([{ name: 'reads' }]));
+    const harmless = ['reads', 'idem', 'text', 'none', 'number', 'bare', 'other'].filter((name) =>
+      allows(reruns, name),
+    );
+    expect(harmless).toEqual(['reads', 'idem']);
+    for (const name of [undefined, null, 5, { toString: 1, valueOf: 1 }]) expect(allows(reruns, name)).toBe(false);
+    reruns.learn?.({ name: 'prompt', text: Buffer.from('{"annotations":{"readOnlyHint":true}}') }, 'prompt');
+    expect(allows(reruns, 'prompt')).toBe(false);
+    list(reruns, [{ name: 'reads' }]);
     expect(['reads', 'idem'].map((name) => allows(reruns, name))).toEqual([false, true]);
 
     const safe = new RerunPolicy('safe');
-    safe.answered('tools/list', toolList([{ name: 'reads', annotations: { readOnlyHint: true } }]));
+    expect(safe.learn).toBeUndefined();
     expect([allows(safe, 'reads'), safe.mayNeed(createMessage({ id: 1, method: 'tools/call' }))]).toEqual([
       false,
       false,
     ]);
-  });
-
-  it.each([
-    ['no list', undefined],
-    ['text', 'x'],
-    ['numbers and null', [1, null, 'x', [], {}]],
-    ['names that cannot be text', [{ name: { toString: 1, valueOf: 1 }, annotations: { readOnlyHint: true } }]],
-    ['annotations that are none', [{ name: 'x', annotations: 5 }]],
-  ])('[F12] of a server that lists %s are none, and do no harm', (_, tools) => {
-    const reruns = new RerunPolicy('hints');
-    reruns.answered('tools/list', toolList(tools));
-    reruns.answered('tools/list', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}'));
-    for (const name of ['x', undefined, null, 5, { toString: 1, valueOf: 1 }]) expect(allows(reruns, name)).toBe(false);
   });
 
   it('[F12] [P8] of ever new tools do not fill the memory: those beyond the limit are not run again', () => {
@@ -127,12 +115,12 @@ describe('hints', () => {
         name: `${page}.${n}`,
         annotations: { readOnlyHint: true },
       }));
-      reruns.answered('tools/list', toolList(tools));
+      list(reruns, tools);
     }
     expect([allows(reruns, '0.0'), allows(reruns, '9.999'), allows(reruns, '19.999')]).toEqual([true, true, false]);
     const long = 'x'.repeat(1_000);
     const other = new RerunPolicy('hints');
-    other.answered('tools/list', toolList([{ name: long, annotations: { readOnlyHint: true } }]));
+    list(other, [{ name: long, annotations: { readOnlyHint: true } }]);
     expect(allows(other, long)).toBe(false);
   });
 });

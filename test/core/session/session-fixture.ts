@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { RerunPolicy } from '../../../src/core/call/rerun.ts';
 import type { Server } from '../../../src/core/server/server.ts';
 import type { SessionEndReason } from '../../../src/core/session/end-reason.ts';
 import type { SessionDropReason, SessionTelemetry } from '../../../src/core/session/session-events.ts';
@@ -79,7 +80,7 @@ export function createServer(fields: Partial<Server> = {}): { server: Server; fa
     startTimeoutMs: never,
     isRemote: false,
     onBackendExit: 'restore',
-    rerun: 'safe',
+    reruns: new RerunPolicy(),
     ...fields,
   };
   return { server, fake };

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Backend, BackendEvents, OpenOptions, Resume } from '../../../src/core/backend/backend.ts';
 import { linkBackends } from '../../../src/core/backend/link/link.ts';
-import { serverTasks } from '../../../src/features/tasks/server-tasks.ts';
+import { readLists } from '../../../src/core/backend/list-reader.ts';
+import { runServerTasks } from '../../../src/features/tasks/server-tasks.ts';
 import { asMessage } from '../../support/as-message.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
@@ -31,7 +32,8 @@ function connect(era: 'legacy' | 'modern', resume?: Resume) {
     };
     return { pid: undefined, send, pause: () => undefined, resume: () => undefined, close: async () => undefined };
   };
-  const user = linkBackends(open, [serverTasks])(
+  const { interceptor, learn } = runServerTasks();
+  const user = linkBackends(open, [...readLists([learn]), interceptor])(
     {
       onMessages: (messages, of) => told.push(...messages.map(({ text }) => ({ of, ...JSON.parse(text.toString()) }))),
       onNoise: () => undefined,

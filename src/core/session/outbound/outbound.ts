@@ -307,7 +307,6 @@ export class Outbound implements ServerEvents {
     if (method !== 'ping') session.answeredCalls += 1;
     session.confirmProgress();
     if (request !== undefined && session.client.noteAnswered(method, request.text, response)) session.amendRecord();
-    session.reruns.answered(method, response.text);
   }
 
   #route(message: Message, relatedRequests: RequestIds | undefined): void {

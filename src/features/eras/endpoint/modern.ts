@@ -226,8 +226,6 @@ class ModernRequest {
     if (this.#message.method === 'server/discover' && tasks !== undefined)
       return { response: (message) => tasks.advertise(message) };
     const response = lists.observe(this.#message, this.#origin, era === 'legacy');
-    if (this.#message.method === 'tools/list' && tasks !== undefined)
-      return { response: (message) => tasks.noteTools(response?.(message) ?? message) };
     return response && { response };
   }
 

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { Answer, modernPolicy } from '../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../src/core/call/live-target.ts';
+import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
 import { CredentialMarks } from '../../../../src/core/keys/credential-marks.ts';
 import { RequestStates } from '../../../../src/core/keys/request-state.ts';
 import { configuredKeys, type StateKeys } from '../../../../src/core/keys/state-keys.ts';
@@ -74,7 +75,7 @@ export function createGroups(options: GroupsFixture) {
   });
   const server = {
     ...{ name: 's', digest: 'd', open: fake.open, startTimeoutMs: never, isRemote: false },
-    ...({ onBackendExit, rerun: 'safe' } as const),
+    ...({ onBackendExit, reruns: new RerunPolicy() } as const),
   };
   const telemetry = createTelemetry();
   const teller = new ChangeThrottle(store.changes, (cause) => telemetry.emit({ type: 'store-failed', cause }));

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
 import type { Era } from '../../../../src/core/protocol/revisions.ts';
 import type { SharedServerEvent } from '../../../../src/core/server/shared-server-events.ts';
 import { probeEra } from '../../../../src/features/eras/modern/era-probe.ts';
@@ -124,7 +125,7 @@ describe('the era lookup', () => {
     };
     const server = {
       ...{ name: 'fake', digest: '', open: main.open, isRemote: false, startTimeoutMs: 9_000 },
-      ...{ onBackendExit: 'restore' as const, rerun: 'safe' as const, ...more },
+      ...{ onBackendExit: 'restore' as const, reruns: new RerunPolicy(), ...more },
     };
     const parts = {
       server,

@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../../../../src/core/call/call-answer.ts';
+import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { readBody } from '../../../../src/core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../src/core/protocol/modern/log-levels.ts';
@@ -46,13 +47,11 @@ const limits: SharedProcessLimits = {
 /** A shared server whose processes answer `server/discover`, and everything else as a test says. */
 export function createShared({
   onSend = () => undefined,
-  rerun = 'safe',
   startTimeoutMs = 10_000,
   isOfOneUser = false,
   ...more
 }: Partial<SharedProcessLimits> & {
   readonly onSend?: (message: Record<string, unknown>, backend: FakeBackend) => void;
-  readonly rerun?: 'safe' | 'hints';
   readonly startTimeoutMs?: number;
   readonly isOfOneUser?: boolean;
 } = {}): Shared {
@@ -60,14 +59,13 @@ export function createShared({
     if (message['method'] !== 'server/discover') return onSend(message, backend);
     backend.says({ jsonrpc: '2.0', id: message['id'], result: discovered });
   });
-  return sharedOf(server, { ...limits, ...more }, rerun, startTimeoutMs, {}, isOfOneUser);
+  return sharedOf(server, { ...limits, ...more }, startTimeoutMs, {}, isOfOneUser);
 }
 
 /** A shared server in front of any fake one. */
 export function sharedOf(
   server: FakeServer,
   given: Partial<SharedProcessLimits> = {},
-  rerun: 'safe' | 'hints' = 'safe',
   startTimeoutMs = 10_000,
   more: Partial<Server> = {},
   isOfOneUser = false,
@@ -78,7 +76,7 @@ export function sharedOf(
   const shared = new SharedServer({
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote: false },
-      ...{ startTimeoutMs, onBackendExit: 'restore', rerun },
+      ...{ startTimeoutMs, onBackendExit: 'restore', reruns: new RerunPolicy() },
       ...more,
     },
     version: '1.2.3',

@@ -104,7 +104,7 @@ describe('the headers of a client at a shared modern server', () => {
       if (backend.headers[0]?.['authorization'] === undefined) backend.ends({ reason: 'failed' });
       else backend.says({ jsonrpc: '2.0', id: message['id'], result: discovered });
     });
-    const shared = sharedOf(fake, {}, 'safe', 10_000, { isRemote: true, forwardHeaders: ['authorization'] });
+    const shared = sharedOf(fake, {}, 10_000, { isRemote: true, forwardHeaders: ['authorization'] });
     const stranger = shared.send(call(1));
     const client = shared.send(call(1), undefined, { headers: token('a') });
     await shared.observed.next(ready);
@@ -119,7 +119,7 @@ describe('a remote modern server', () => {
 
   it('is in no crash loop while it cannot be reached', async () => {
     const fake = createFakeServer((_, backend) => queueMicrotask(() => backend.ends({ reason: 'failed' })));
-    const { send, observed } = sharedOf(fake, {}, 'safe', 10_000, { isRemote: true });
+    const { send, observed } = sharedOf(fake, {}, 10_000, { isRemote: true });
     for (let i = 0; i < 8; i++) {
       const { got } = send(call(1));
       await vi.advanceTimersByTimeAsync(5_000);

@@ -1,7 +1,7 @@
 import type { BackendEnd, RequestIds } from '../../../../core/backend/backend.ts';
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import { overdueReason } from '../../../../core/call/call-limits.ts';
-import { RerunPolicy } from '../../../../core/call/rerun.ts';
+import type { RerunPolicy } from '../../../../core/call/rerun.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { noHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
@@ -108,7 +108,7 @@ export class SharedServer {
     this.#options = options;
     const { server, version, limits } = options;
     this.#calls = new SharedCalls(options.isOfOneUser);
-    this.#reruns = new RerunPolicy(server.rerun);
+    this.#reruns = server.reruns;
     this.#attribution = new ProcessAttribution({
       calls: this.#calls,
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
@@ -325,7 +325,6 @@ export class SharedServer {
     if (requester !== undefined && !isListen)
       this.tasks.recordTask(text, requester, this.#options.limits.requestTotalMs);
     this.#process.noteAnswer();
-    this.#reruns.answered(method, text);
     if (method === 'tools/list') this.#options.onTools(text, headers);
   }
 

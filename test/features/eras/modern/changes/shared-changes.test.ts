@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import { anonymous } from '../../../../../src/core/protocol/principal.ts';
 import { createMemoryChanges } from '../../../../../src/core/store/memory/memory-tables.ts';
 import type { ChangeListener, Changes } from '../../../../../src/core/store/shared/changes.ts';
@@ -57,7 +58,7 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
   const modern = new ModernServer({
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote, startTimeoutMs: 9_000 },
-      ...{ onBackendExit: 'restore', rerun: 'safe' },
+      ...{ onBackendExit: 'restore', reruns: new RerunPolicy() },
     },
     era: 'modern',
     openForProbe: server.open,

@@ -579,7 +579,7 @@ describe('a failing shared modern process', () => {
   });
 
   it('[F13] that is silent at its start is ended after the timeout, and waiting requests fail', async () => {
-    const { send, shared, server } = sharedOf(createFakeServer(), {}, 'safe', 1_000);
+    const { send, shared, server } = sharedOf(createFakeServer(), {}, 1_000);
     const { got } = send(call(1));
     await tick(1_000);
     expect(got.items).toEqual(['server_start_timeout']);

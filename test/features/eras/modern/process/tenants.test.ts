@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import type { Principal } from '../../../../../src/core/protocol/principal.ts';
 import type { ProcessCapacity } from '../../../../../src/core/quota/process-capacity.ts';
 import type { Isolation } from '../../../../../src/core/server/isolation.ts';
@@ -29,7 +30,7 @@ function createModern(isolation: Isolation, room?: ProcessCapacity) {
   const modern = new ModernServer({
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote: false, startTimeoutMs: 9_000 },
-      ...{ onBackendExit: 'restore', rerun: 'safe' },
+      ...{ onBackendExit: 'restore', reruns: new RerunPolicy() },
     },
     era: 'modern',
     openForProbe: server.open,
