@@ -3,7 +3,7 @@
 // package.json, except for those in `bundled`. `npm run types` checks the types.
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { build } from 'esbuild';
 
 /**
@@ -42,7 +42,6 @@ for (const folder of ['dist', '.compiled']) rmSync(folder, { recursive: true, fo
 const options = {
   outdir: 'dist',
   bundle: true,
-  splitting: true,
   metafile: true,
   platform: 'node',
   format: 'esm',
@@ -56,17 +55,19 @@ const options = {
   logLevel: 'warning',
 };
 const external = Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !bundled.includes(name));
-const { metafile: built } = await build({
+const { metafile } = await build({
   ...options,
+  splitting: true,
   // The store would be a chunk anyway; bench/scale.mjs needs its name.
   entryPoints: {
-    main: 'src/main.ts',
+    start: 'src/start.ts',
     'redis-store': 'src/features/redis/redis-store.ts',
   },
   external,
   plugins: [builtins],
 });
-await joinChunksOfStart(built.outputs, ['src/app/commands/run-command.ts', 'src/features.ts']);
+await joinChunksOfStart(metafile.outputs);
+await build({ ...options, entryPoints: ['src/main.ts'] });
 
 const licences = bundled.map((name) => {
   const text = readFileSync(`node_modules/${name}/LICENSE`, 'utf8');
@@ -83,13 +84,12 @@ chmodSync('dist/main.js', 0o755);
 /**
  * Joins the chunks that every start loads into one file. There are a hundred of them, since code that an optional chunk
  * needs too is apart from the rest, and a file costs a quarter of a millisecond, however small it is. Each chunk that an
- * optional one imports stays, as a file that names where its exports are now.
+ * optional one imports stays, as a file that takes its exports from the joined one. That is CommonJS, since all versions
+ * of Node.js can keep the compiled code of it (src/app/compiled-code.ts).
  * @param chunks the outputs of esbuild, by their paths
- * @param entries the sources that `main.ts` imports at every start, besides `prepare-starter.ts`
  */
-async function joinChunksOfStart(chunks, entries) {
+async function joinChunksOfStart(chunks) {
   const paths = Object.keys(chunks).filter((path) => path.endsWith('.js'));
-  const chunkOf = (source) => paths.find((path) => chunks[path].entryPoint === source);
   const nextTo = (path) => `./${basename(path)}`;
   const withImports = (path, found = new Set()) => {
     if (found.has(path)) return found;
@@ -98,49 +98,46 @@ async function joinChunksOfStart(chunks, entries) {
       if (kind === 'import-statement' && !external) withImports(next, found);
     return found;
   };
-  const entryChunks = entries.map(chunkOf);
-  const joined = [...new Set(entryChunks.flatMap((path) => [...withImports(path)]))];
+  const joined = [...withImports('dist/start.js')];
+  const optional = paths.filter((path) => !joined.includes(path));
+  const stillImported = new Set(optional.flatMap((path) => chunks[path].imports.map(({ path: next }) => next)));
+  const shared = joined.filter((path) => stillImported.has(path));
   /** The export of the joined file for an export of one of its chunks. */
   const joinedName = (path, name) => `_${joined.indexOf(path)}${name}`;
   const contents = [
-    ...entryChunks.map((path) => `export * from '${nextTo(path)}';`),
-    ...joined.map((path) => {
+    `export * from './start.js';`,
+    ...shared.map((path) => {
       const names = chunks[path].exports.map((name) => `${name} as ${joinedName(path, name)}`);
       return `export { ${names.join(', ')} } from '${nextTo(path)}';`;
     }),
   ].join('\n');
-  const join = {
-    name: 'join',
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^\.\// }, ({ path, kind }) => {
-        const chunk = `dist/${basename(path)}`;
-        if (kind === 'dynamic-import' && entryChunks.includes(chunk)) return { path: 'start', namespace: 'join' };
-        if (kind !== 'dynamic-import' || chunk === chunkOf('src/app/prepare-starter.ts'))
-          return { path: resolve(chunk) };
-        return { path, external: true };
-      });
-      onLoad({ filter: /.*/, namespace: 'join' }, () => ({ contents, resolveDir: 'dist' }));
-    },
-  };
-  const { metafile } = await build({
+  // Optional code stays apart. Only the program itself can import it, if it has compiled the joined file itself.
+  const load = ({ path }) => ({ contents: readFileSync(path, 'utf8').replaceAll('import("./', 'importNear("./') });
+  const banner = [
+    "const ownUrl=require('node:url').pathToFileURL(__filename).href;",
+    'var importNear;importNear??=path=>import(path);',
+  ];
+  await build({
     ...options,
-    entryPoints: ['dist/main.js'],
-    allowOverwrite: true,
+    stdin: { contents, resolveDir: 'dist' },
+    outdir: undefined,
+    outfile: 'dist/start.cjs',
+    format: 'cjs',
     packages: 'external',
-    plugins: [join],
+    define: { 'import.meta.url': 'ownUrl' },
+    banner: { js: banner.join('') },
+    plugins: [{ name: 'apart', setup: ({ onLoad }) => onLoad({ filter: /\.js$/ }, load) }],
   });
-  const { outputs } = metafile;
-  const start = nextTo(Object.keys(outputs).find((path) => outputs[path].entryPoint === 'join:start'));
-  const stillImported = new Set(
-    paths
-      .filter((path) => !joined.includes(path))
-      .flatMap((path) => chunks[path].imports.map(({ path: next }) => next)),
-  );
   for (const path of joined) {
     rmSync(`${path}.map`);
     rmSync(path);
-    if (!stillImported.has(path)) continue;
-    const names = chunks[path].exports.map((name) => `${joinedName(path, name)} as ${name}`);
-    writeFileSync(path, `export{${names.join(',')}}from"${start}";`);
+  }
+  for (const path of shared) {
+    const names = chunks[path].exports.map((name) => `${joinedName(path, name)}:${name}`);
+    const lines = [
+      `import*as $module from"node:module";`,
+      `export const{${names.join(',')}}=$module.createRequire(import.meta.url)("./start.cjs");`,
+    ];
+    writeFileSync(path, lines.join('\n'));
   }
 }
