@@ -182,3 +182,14 @@ test('names the process of its client, and changes what the server says', async 
   await proxy.close();
   server.close();
 });
+
+test('closes a connection that is reset while its end is passed on', async () => {
+  const proxy = await startEcho(() => ({ toClient: { latencyMs: 60_000 } }));
+  const client = await open(proxy);
+  client.socket.end();
+  await proxy.connections.items[0]?.serverClosed;
+  proxy.set({});
+  proxy.resetAll();
+  await withDeadline(proxy.close(), { deadlineMs: 5_000, what: 'the proxy to close' });
+  expect(await client.closed).toMatch(/^(?:end|ECONNRESET)$/);
+});

@@ -186,7 +186,7 @@ function proxy(
     isCut = true;
     for (const relay of Object.values(relays)) relay.stop();
     upstream.destroy();
-    if (how === 'reset') client.resetAndDestroy();
+    if (how === 'reset') reset(client);
     else if (holes.has('toClient')) client.destroy();
     // The end goes out behind the bytes that have passed; the client may still write, which nobody reads any more.
     else client.end(() => client.destroy());
@@ -208,7 +208,7 @@ function proxy(
     from.on('error', () => undefined); // `close` reports it
     from.on('close', () => {
       // A side that closes without an end was reset, so the other side is reset too.
-      if (!holes.has(name) && !isCut && !from.readableEnded) to.resetAndDestroy();
+      if (!holes.has(name) && !isCut && !from.readableEnded) reset(to);
     });
     return passing;
   };
@@ -242,6 +242,13 @@ function proxy(
       return holes.size > 0;
     },
   };
+}
+
+/** Resets a socket, after an end that is on its way: if Node.js resets during it, it never closes the socket. */
+function reset(socket: Socket): void {
+  const isEnding = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+  if (isEnding) socket.once('finish', () => socket.resetAndDestroy());
+  else socket.resetAndDestroy();
 }
 
 /** The heads of the requests that begin with this chunk: clients write a head at once, and small ones. */
