@@ -32,7 +32,7 @@ import { blocksNextForMs } from '../../src/features/remote/http-client/post-orde
 
 const params = { name: 'n', uri: 'u://x', taskId: 't' };
 const principal = { issuer: '', subject: '', client: '' };
-const lists = new ListCache({ isOn: true, legacyTtlMs: 1_000 });
+const lists = new ListCache({ legacyTtlMs: 1_000 });
 const toolRules = new ScopeRules({ requiredScopes: [], toolScopes: { n: ['tools'] } });
 const affinity = parseAffinity('{meta:conversation}');
 

@@ -11,6 +11,7 @@ import type { SessionHandle } from '../../src/core/session/session-handle.ts';
 import { keyFromId } from '../../src/core/session/session-key.ts';
 import { ModernEndpoint } from '../../src/features/eras/endpoint/modern.ts';
 import { SessionlessEndpoint } from '../../src/features/eras/endpoint/sessionless.ts';
+import { ToolHeaders } from '../../src/features/eras/endpoint/tool-headers.ts';
 import { ListCache } from '../../src/features/eras/modern/list-cache.ts';
 import type { ModernServer } from '../../src/features/eras/modern/modern-server.ts';
 import type { Groups } from '../../src/features/eras/modern-on-legacy/groups.ts';
@@ -41,7 +42,8 @@ async function send(
   const admission = createAdmissionOptions();
   const parts = {
     ...admission,
-    lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
+    lists: new ListCache({ legacyTtlMs: 0 }),
+    tools: new ToolHeaders({ era: 'legacy', distinguishesUsers: false, listTools: async () => undefined }),
     modern: { name: 'git', era: 'legacy', revisions: ['2026-07-28'] } as unknown as ModernServer,
     groups: groups as unknown as Groups,
     slowReaderMs: 1_000,

@@ -76,7 +76,7 @@ const paths: Readonly<Record<string, (text: Buffer) => unknown>> = {
   'a modern client of a legacy server': (text) =>
     asModernResponse(messageOf(text), { method: 'tools/list', clientId: 1, idText: '1' }),
   'the tools that a server may offer': (text) => offeredTools(text),
-  'mirrored parameters': (text) => new MirroredParameters({ list: async () => undefined }).learn(text),
+  'mirrored parameters': (text) => new MirroredParameters(async () => undefined).learn(text),
   tasks: (text) => new Tasks().answered('list', undefined, text),
 };
 

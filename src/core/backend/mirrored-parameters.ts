@@ -1,4 +1,3 @@
-import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
 import { scalarAt } from '../protocol/json.ts';
 import { readListItems, readNextCursor, walkPages } from '../protocol/list-page.ts';
 import { type ParamHeader, readToolParams, unitsOfTool } from '../protocol/modern/param-headers.ts';
@@ -6,14 +5,8 @@ import { detach } from '../util/boundary.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { actOnEach, boundedWalks } from '../util/timing/work-meter.ts';
 
-/** Options of the knowledge about tools. */
-export interface MirroredParametersOptions {
-  /**
-   * Requests a page of the server's tool list; undefined if it has none, or does not answer in time.
-   * @param headers the headers of the client whose call needs the list
-   */
-  list(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined>;
-}
+/** Requests a page of the server's tool list for a client; undefined if it has none, or does not answer in time. */
+type ListTools<Client> = (cursor: string | undefined, client: Client) => Promise<Buffer | undefined>;
 
 /** The parameters of a tool that its calls mirror as headers; undefined for an unknown tool. */
 export type MirroredToolParameters = readonly ParamHeader[] | undefined;
@@ -34,8 +27,8 @@ interface LearnedPage {
  * Knows which parameters of a server's tools are mirrored as headers (2026-07-28, server/tools, "x-mcp-header"). It
  * learns from the tool lists that pass through. If a call comes before any list, it requests the list once.
  */
-export class MirroredParameters {
-  readonly #options: MirroredParametersOptions;
+export class MirroredParameters<Client> {
+  readonly #list: ListTools<Client>;
   #byName = new Map<string, readonly ParamHeader[]>();
   /** True if every tool is known. */
   #isWhole = false;
@@ -46,8 +39,8 @@ export class MirroredParameters {
   /** Settles when the list that has passed last is read. */
   #learning: Promise<unknown> | undefined;
 
-  constructor(options: MirroredParametersOptions) {
-    this.#options = options;
+  constructor(list: ListTools<Client>) {
+    this.#list = list;
   }
 
   /** True if a list, or a page of one, arrived just now. */
@@ -76,26 +69,26 @@ export class MirroredParameters {
   }
 
   /** Finds the parameters of a tool: at once if the tool or all tools are known, else after a request to the server. */
-  find(name: string, headers: ForwardedHeaders): MirroredToolParameters | Promise<MirroredToolParameters> {
+  find(name: string, client: Client): MirroredToolParameters | Promise<MirroredToolParameters> {
     const known = this.#byName.get(name);
     if (known !== undefined || this.#isWhole) return known;
-    return this.#learning?.then(() => this.find(name, headers)) ?? this.findAnew(name, headers);
+    return this.#learning?.then(() => this.find(name, client)) ?? this.findAnew(name, client);
   }
 
   /** Like `find`, but always requests the list from the server first. */
-  async findAnew(name: string, headers: ForwardedHeaders): Promise<MirroredToolParameters> {
+  async findAnew(name: string, client: Client): Promise<MirroredToolParameters> {
     // One request serves all calls that wait for it.
-    this.#listRequest ??= this.#readList(headers).finally(() => {
+    this.#listRequest ??= this.#readList(client).finally(() => {
       this.#listRequest = undefined;
     });
     await this.#listRequest;
     return this.#byName.get(name);
   }
 
-  async #readList(headers: ForwardedHeaders): Promise<void> {
+  async #readList(client: Client): Promise<void> {
     const generation = this.#generation;
     const end = await walkPages(async (cursor) => {
-      const response = await this.#options.list(cursor, headers);
+      const response = await this.#list(cursor, client);
       return (response && (await this.#learn(response))) ?? 'unread';
     });
     if (end !== 'unread') this.#isWhole = generation === this.#generation;
@@ -127,26 +120,43 @@ export class MirroredParameters {
 /** For so many clients, the latest ones, the tools are remembered. For others the server is asked again (P8). */
 const maxClients = 100;
 
+/** Options of the knowledge for each client. */
+export interface MirroredParametersOptions<Client> {
+  readonly list: ListTools<Client>;
+  /** The key of a client: clients with the same key get the same list. */
+  keyOf(client: Client): string;
+}
+
 /**
  * Keeps the same knowledge for each client of a server that distinguishes clients. A tool list may be for one client
  * alone (2026-07-28, server/utilities/caching, `cacheScope`). So no other client is judged by it, or learns of it
  * (P11).
  */
-export class MirroredParametersByClient {
-  readonly #options: MirroredParametersOptions;
-  readonly #known = new BoundedMap<string, MirroredParameters>(maxClients);
+export class MirroredParametersByClient<Client> {
+  readonly #options: MirroredParametersOptions<Client>;
+  readonly #known = new BoundedMap<string, MirroredParameters<Client>>(maxClients);
 
-  constructor(options: MirroredParametersOptions) {
+  constructor(options: MirroredParametersOptions<Client>) {
     this.#options = options;
   }
 
-  /** @param headers the client's headers for the server */
-  forClient(headers: ForwardedHeaders): MirroredParameters {
-    const client = readForwardedCredentials(headers);
-    const known = this.#known.get(client);
+  /** True if nothing is known for any client. */
+  get isEmpty(): boolean {
+    return this.#known.size === 0;
+  }
+
+  /** What is known for a client; undefined if it was never asked for. */
+  known(client: Client): MirroredParameters<Client> | undefined {
+    return this.#known.get(this.#options.keyOf(client));
+  }
+
+  /** What is known for a client. */
+  of(client: Client): MirroredParameters<Client> {
+    const key = this.#options.keyOf(client);
+    const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const tools = new MirroredParameters(this.#options);
-    this.#known.set(client, tools);
+    const tools = new MirroredParameters(this.#options.list);
+    this.#known.set(key, tools);
     return tools;
   }
 

@@ -15,6 +15,7 @@ import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { ModernEndpoint } from './endpoint/modern.ts';
 import { SessionlessEndpoint } from './endpoint/sessionless.ts';
+import { ToolHeaders } from './endpoint/tool-headers.ts';
 import { openEitherEra } from './legacy-on-modern/open-either-era.ts';
 import { Translator } from './legacy-on-modern/translator.ts';
 import { ListCache } from './modern/list-cache.ts';
@@ -24,13 +25,23 @@ import { Groups } from './modern-on-legacy/groups.ts';
 /** Makes a server available to clients of both eras. */
 export function serveEras(gateway: ErasOptions, states: RequestStates, options: ServeErasOptions): ServedEras {
   const { config } = options;
-  const lists = new ListCache({ isOn: true, legacyTtlMs: config.lists.ttlMs });
+  const lists = new ListCache({ legacyTtlMs: config.lists.ttlMs, onChanged: () => tools.forget() });
   const modern = createModernServer(gateway, options, lists);
   let groups: Groups | undefined;
   const joined = (): Groups => {
     if (groups === undefined) throw new Error('the server is not ready');
     return groups;
   };
+  const listing = (): ModernServer | Groups => (modern.era === 'legacy' ? joined() : modern);
+  const tools = new ToolHeaders({
+    get era() {
+      return modern.era;
+    },
+    get distinguishesUsers() {
+      return listing().distinguishesUsers;
+    },
+    listTools: (cursor, client) => listing().listTools(cursor, client),
+  });
   return {
     open: openForSessions(gateway, options, modern),
     sessionInterceptors: lists.watch(true),
@@ -68,7 +79,7 @@ export function serveEras(gateway: ErasOptions, states: RequestStates, options: 
       return modern.isShared ? (timeoutMs: number) => askShared(modern, gateway.version, timeoutMs) : undefined;
     },
     endpoints(endpoint) {
-      const parts = { ...endpoint, modern, groups: joined(), lists };
+      const parts = { ...endpoint, modern, groups: joined(), lists, tools };
       return {
         modern: new ModernEndpoint(parts),
         sessionless: config.sessionless === 'serve' ? new SessionlessEndpoint(parts) : undefined,

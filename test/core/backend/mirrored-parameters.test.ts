@@ -11,6 +11,7 @@ const tool = {
 function listOf(nextCursors: readonly unknown[], answer: object = { result: { tools: [tool] } }) {
   let asked = 0;
   const tools = new MirroredParametersByClient({
+    keyOf: () => '',
     list: async () => {
       const nextCursor = nextCursors[asked % nextCursors.length];
       asked += 1;
@@ -18,7 +19,7 @@ function listOf(nextCursors: readonly unknown[], answer: object = { result: { to
       return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...page }));
     },
   });
-  return { tools: tools.forClient(noHeaders), asked: () => asked };
+  return { tools: tools.of(noHeaders), asked: () => asked };
 }
 
 describe('the list that the gateway reads for the headers of a call', () => {

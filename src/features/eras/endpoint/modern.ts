@@ -28,6 +28,7 @@ import { detach } from '../../../core/util/boundary.ts';
 import { isListChange, type ListCache } from '../modern/list-cache.ts';
 import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
 import type { GroupCaller, Groups } from '../modern-on-legacy/groups.ts';
+import type { ParamFault, ToolHeaders } from './tool-headers.ts';
 
 /** Options of the endpoint. */
 export interface ModernEndpointOptions {
@@ -36,6 +37,8 @@ export interface ModernEndpointOptions {
   readonly groups: Groups;
   /** The lists of the server that are kept. */
   readonly lists: ListCache;
+  /** Checks calls against the listed tools. */
+  readonly tools: ToolHeaders;
   /** The tasks that the gateway makes of calls; absent if it makes none. */
   readonly tasks?: CallTasks | undefined;
   readonly commitAfterMs: number;
@@ -175,14 +178,11 @@ class ModernRequest {
     if (era !== 'modern' && era !== 'legacy') return answer.fault(era);
     const refusal = this.#findFault(envelope);
     if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
-    const { modern, groups, tasks } = this.#endpoint;
+    const { tools, tasks } = this.#endpoint;
     if (tasks?.serves(this.#message, era) === true)
       return this.#settle(tasks.serve(this.#message, answer, this.#origin, this.#senderFor(era, envelope)));
     if (this.#message.method !== 'tools/call') return this.#forward(era, envelope);
-    const outcome =
-      era === 'legacy'
-        ? groups.checkParams(this.#message, this.#headers, this.#origin)
-        : modern.checkParams(this.#message, this.#headers, this.#origin);
+    const outcome = tools.check(this.#message, this.#headers, this.#origin);
     if (outcome instanceof Promise) this.#settle(outcome.then((fault) => this.#finishCheck(fault, era, envelope)));
     else this.#finishCheck(outcome, era, envelope);
   }
@@ -204,7 +204,7 @@ class ModernRequest {
     return hasFilter(message) ? undefined : { reason: 'bad_filter' };
   }
 
-  #finishCheck(fault: Awaited<ReturnType<ModernServer['checkParams']>>, era: Era, envelope: Envelope): void {
+  #finishCheck(fault: ParamFault, era: Era, envelope: Envelope): void {
     const answer = this.#answer;
     if (answer.isOver) return;
     if (fault === undefined) this.#forward(era, envelope);
@@ -214,7 +214,7 @@ class ModernRequest {
 
   /** A client that is told of a change gets the changed list, also if another instance has seen the change. */
   #createObserver(era: Era): AnswerObserver | undefined {
-    const { lists, tasks } = this.#endpoint;
+    const { lists, tools, tasks } = this.#endpoint;
     if (this.#message.method === 'subscriptions/listen') {
       return {
         message(message) {
@@ -225,8 +225,14 @@ class ModernRequest {
     }
     if (this.#message.method === 'server/discover' && tasks !== undefined)
       return { response: (message) => tasks.advertise(message) };
-    const response = lists.observe(this.#message, this.#origin, era === 'legacy');
-    return response && { response };
+    const keep = lists.observe(this.#message, this.#origin, era === 'legacy');
+    if (this.#message.method !== 'tools/list') return keep && { response: keep };
+    return {
+      response: (message) => {
+        if (!message.isError) tools.learn(message.text, this.#origin);
+        return keep?.(message) ?? message;
+      },
+    };
   }
 
   #forward(era: Era, envelope: Envelope): void {

@@ -24,7 +24,6 @@ import { ask, CallStream, type EventPosition } from './call-stream.ts';
 import type { ResponseForm } from './client-form.ts';
 import { type GroupClient, stateBinding } from './group-client.ts';
 import type { GroupSession, OpenGroupSession } from './group-session.ts';
-import type { GroupTools } from './group-tools.ts';
 import { OpenQuestions } from './rounds/open-questions.ts';
 import {
   type FollowedCall,
@@ -55,7 +54,6 @@ export interface GroupCallParts {
   readonly states: RequestStates;
   /** The outcomes of rounds, for clients that send a round again. */
   readonly values: Values;
-  readonly tools: GroupTools;
   readonly ids: CallIds;
   /** How long a parked call waits for its client, in milliseconds. */
   readonly idleMs: number;
@@ -344,9 +342,8 @@ export class GroupCall {
   }
 
   #finish(response: Message): void {
-    const { request, form, client } = this.#groupRequest;
+    const { request, form } = this.#groupRequest;
     const gatewayFault = readGatewayFault(response);
-    if (request.method === 'tools/list' && !response.isError) this.#parts.tools.learn(response.text, client);
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
     const { clientId, idText } = this.#sent;
     const context = { request, clientId, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };

@@ -10,7 +10,6 @@ import { createMessage, type Message, memberRange, withId } from '../../../core/
 import { type ClientFeature, capabilitiesOf, readClientFeatures } from '../../../core/protocol/methods/askable.ts';
 import { isUnknownToLegacy, methodOf } from '../../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../../core/protocol/modern/envelope.ts';
-import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../../core/protocol/modern/retry.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import { anonymous, isSame } from '../../../core/protocol/principal.ts';
@@ -21,13 +20,13 @@ import type { Values } from '../../../core/store/shared/values.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';
+import type { ListClient } from '../modern/list-cache.ts';
 import { toDiscovery } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../translate/modern-on-legacy/legacy-request.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';
 import { CallIds, GroupCall, type GroupCallParts, type GroupRequest } from './group-call.ts';
 import { type GroupClient, groupTopic, stateBinding } from './group-client.ts';
 import { GroupSession, type GroupSessionHost, type GroupSessionParts, type OpenGroupSession } from './group-session.ts';
-import { GroupTools, type ToolListOwner } from './group-tools.ts';
 import { type ParkedCall, parseFollowedCall } from './rounds/parked-call.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
@@ -85,13 +84,7 @@ export class Groups {
     this.#options = options;
     const { server, states, values, requestIdleMs, changes, maxListeners } = options;
     const reasonOf = (cause: unknown): Reason => this.#reasonOf(cause);
-    const tools = new GroupTools((owner, cursor) =>
-      this.#listTools(owner, cursor).catch((cause: unknown) => {
-        reasonOf(cause); // the call itself reports the failure to the client
-        return undefined;
-      }),
-    );
-    this.#parts = { server, states, values, tools, ids: new CallIds(), idleMs: requestIdleMs, reasonOf };
+    this.#parts = { server, states, values, ids: new CallIds(), idleMs: requestIdleMs, reasonOf };
     this.#listeners = new GroupSubscriptions(changes, maxListeners);
   }
 
@@ -100,13 +93,17 @@ export class Groups {
     this.#listeners.close();
   }
 
-  /** Checks the mirrored parameters of a `tools/call` of the modern era. */
-  checkParams(
-    call: Message,
-    headers: RequestHeaders,
-    { principal, forwarded }: GroupCaller,
-  ): ReturnType<GroupTools['check']> {
-    return this.#parts.tools.check(call, headers, { owner: this.#ownerFor(principal), forwarded });
+  /** True if users have sessions of their own. */
+  get distinguishesUsers(): boolean {
+    return this.#options.isolation() !== 'shared';
+  }
+
+  /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
+  listTools(cursor: string | undefined, caller: ListClient): Promise<Buffer | undefined> {
+    return this.#listTools(cursor, caller).catch((cause: unknown) => {
+      this.#reasonOf(cause); // the call that needs the list reports the failure to the client
+      return undefined;
+    });
   }
 
   /** Serves a request of the modern era, whose envelope and headers were checked. */
@@ -251,8 +248,8 @@ export class Groups {
   }
 
   /** Gets a page of the server's tools, in the session of the group that declares no capabilities. */
-  async #listTools({ owner, forwarded }: ToolListOwner, cursor: string | undefined): Promise<Buffer | undefined> {
-    const client = await this.#clientOf({ principal: owner, forwarded }, noFeatures);
+  async #listTools(cursor: string | undefined, { principal, forwarded }: ListClient): Promise<Buffer | undefined> {
+    const client = await this.#clientOf({ principal, forwarded }, noFeatures);
     const session = this.#firstSessionOf(client);
     try {
       const open = await session.open(forwarded);

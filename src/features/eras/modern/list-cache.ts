@@ -22,10 +22,10 @@ import { BoundedMap } from '../../../core/util/bounded-map.ts';
 
 /** Options of the cache of one server. */
 export interface ListCacheOptions {
-  /** False to keep no lists. */
-  readonly isOn: boolean;
   /** How long lists of a legacy server may be kept, in milliseconds; 0 to keep none. A modern server says so itself. */
   readonly legacyTtlMs: number;
+  /** The lists of the server may have changed. */
+  readonly onChanged?: () => void;
 }
 
 /** The client of a request. */
@@ -68,7 +68,7 @@ export class ListCache {
 
   /** Finds the kept answer to a request, with the time that is left of it. */
   find(request: Message, client: ListClient): Message | undefined {
-    if (!this.#isOn || !isKept(request)) return undefined;
+    if (!isKept(request)) return undefined;
     const key = keyOf(request, client);
     const kept = key === undefined ? undefined : this.#kept.get(key);
     if (kept === undefined || key === undefined) return undefined;
@@ -83,7 +83,7 @@ export class ListCache {
    * returns what the client gets. Undefined for other requests.
    */
   observe(request: Message, client: ListClient, isLegacy: boolean): ((response: Message) => Message) | undefined {
-    if (!this.#isOn || !isKept(request)) return undefined;
+    if (!isKept(request)) return undefined;
     if (isLegacy && this.#options.legacyTtlMs === 0) return undefined;
     const key = keyOf(request, client);
     if (key === undefined) return undefined;
@@ -100,6 +100,7 @@ export class ListCache {
   clear(): void {
     this.#generation += 1;
     this.#kept.clear();
+    this.#options.onChanged?.();
   }
 
   /**
@@ -107,12 +108,8 @@ export class ListCache {
    * @param isLegacy true for backends of legacy sessions, which are watched only if their lists are kept
    */
   watch(isLegacy = false): readonly CreateInterceptor[] {
-    if (!this.#isOn || (isLegacy && this.#options.legacyTtlMs === 0)) return [];
+    if (isLegacy && this.#options.legacyTtlMs === 0) return [];
     return [() => new ListWatch(this)];
-  }
-
-  get #isOn(): boolean {
-    return this.#options.isOn;
   }
 
   #keep(key: string, response: Message): void {

@@ -4,9 +4,8 @@ import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
-import { type Message, memberValue } from '../../../core/protocol/message/message.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
-import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
 import type { Principal } from '../../../core/protocol/principal.ts';
 import { anonymous, isSameUser } from '../../../core/protocol/principal.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
@@ -15,13 +14,13 @@ import type { Isolation } from '../../../core/server/isolation.ts';
 import type { Changes } from '../../../core/store/shared/changes.ts';
 import type { Values } from '../../../core/store/shared/values.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import type { ListClient } from './list-cache.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
 import type { SharedProcessLimits } from './process/shared-process-limits.ts';
 import { TaskDirectory } from './process/task-directory.ts';
 import type { TaskRequester } from './process/task-owners.ts';
 import type { Tenant, TenantHost } from './process/tenant.ts';
 import { Tenants } from './process/tenants.ts';
-import { type ParamFault, ToolHeaders } from './process/tool-headers.ts';
 import { type EraEvidence, ServerEra, type ServerEraOptions } from './server-era.ts';
 import { SessionAccess } from './session-access.ts';
 
@@ -60,8 +59,6 @@ export class ModernServer {
   readonly #options: ModernServerOptions;
   readonly #isolation: Isolation;
   readonly #tenants: Tenants;
-  /** The known tools where each request has a process of its own; all those processes have the same tools. */
-  readonly #commonTools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
   /** What is known of the era. */
   readonly serverEra: ServerEra;
   #revisions: readonly string[] = modernRevisions;
@@ -139,15 +136,24 @@ export class ModernServer {
     return this.serverEra.find(headers, evidence, isProbe);
   }
 
-  /** Checks the mirrored parameters of a `tools/call`. */
-  checkParams(call: Message, headers: RequestHeaders, origin: ClientOrigin): ParamFault | Promise<ParamFault> {
-    const { principal, forwarded } = origin;
-    if (this.#isolation === 'request') {
-      return this.#commonTools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
+  /** True if users have processes of their own. The processes of single requests all have the same tools. */
+  get distinguishesUsers(): boolean {
+    return this.#isolation === 'principal';
+  }
+
+  /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
+  async listTools(cursor: string | undefined, { principal, forwarded }: ListClient): Promise<Buffer | undefined> {
+    const isPerRequest = this.#isolation === 'request';
+    const tenant = isPerRequest
+      ? this.#tenants.createDedicated(anonymous, false)
+      : this.#tenants.findOrCreate(principal, false);
+    // The call that needs the list reports why there is no process.
+    if (typeof tenant === 'string') return undefined;
+    try {
+      return await tenant.listTools(cursor, forwarded);
+    } finally {
+      if (isPerRequest) detach('shared_process', this.#tenants.end(tenant));
     }
-    const tenant = this.#tenants.findOrCreate(principal, false);
-    // `request` reports why there is no process.
-    return typeof tenant === 'string' ? undefined : tenant.checkParams(call, headers, forwarded);
   }
 
   /** Sends a client's request to the server. */
@@ -220,7 +226,7 @@ export class ModernServer {
   ): CancelRequest {
     const isPerRequest = this.#isolation === 'request';
     const tenant = isPerRequest
-      ? this.#tenants.createDedicated(principal, false, this.#commonTools)
+      ? this.#tenants.createDedicated(principal, false)
       : this.#tenants.findOrCreate(principal, false);
     if (typeof tenant === 'string') {
       answer.fault(tenant);
@@ -258,15 +264,5 @@ export class ModernServer {
       cancel(reason);
       end();
     };
-  }
-
-  async #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
-    const tenant = this.#tenants.createDedicated(anonymous, false, this.#commonTools);
-    if (typeof tenant === 'string') return undefined;
-    try {
-      return await tenant.listTools(cursor, headers);
-    } finally {
-      detach('shared_process', this.#tenants.end(tenant));
-    }
   }
 }

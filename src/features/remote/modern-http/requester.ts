@@ -1,5 +1,5 @@
 import { MirroredParametersByClient } from '../../../core/backend/mirrored-parameters.ts';
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { type ForwardedHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { createFaultResponse } from '../../../core/protocol/message/gateway-fault.ts';
@@ -78,7 +78,8 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     return sendOwnRequest(method, params, forwarded, true);
   };
 
-  const tools = new MirroredParametersByClient({
+  const tools = new MirroredParametersByClient<ForwardedHeaders>({
+    keyOf: readForwardedCredentials,
     async list(cursor, forwarded) {
       const outcome = await sendOwnRequest('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
       return outcome.ok ? outcome.response.text : undefined;
@@ -93,7 +94,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
   ) => {
     const tool = memberValue(request, 'params', 'name');
     if (typeof tool !== 'string') return post;
-    const params = await tools.forClient(forwarded)[by](tool, forwarded);
+    const params = await tools.of(forwarded)[by](tool, forwarded);
     return params === undefined ? post : { ...post, headers: { ...post.headers, ...paramHeadersOf(params, request) } };
   };
 
@@ -108,7 +109,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
   const list = async (post: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
     const outcome = await postModernRequest(post, parts);
     if (!outcome.ok) return outcome;
-    tools.forClient(forwarded).learn(outcome.response.text);
+    tools.of(forwarded).learn(outcome.response.text);
     const offered = await offeredTools(outcome.response.text);
     if (offered === 'unreadable')
       return { ...outcome, response: createFaultResponse('list_unreadable', outcome.response.id ?? null) };

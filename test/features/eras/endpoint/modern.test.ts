@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Answer } from '../../../../src/core/call/answer.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
+import type { Message } from '../../../../src/core/protocol/message/message.ts';
 import type { Era } from '../../../../src/core/protocol/revisions.ts';
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
 import { ModernEndpoint } from '../../../../src/features/eras/endpoint/modern.ts';
+import type { ToolHeaders } from '../../../../src/features/eras/endpoint/tool-headers.ts';
 import { ListCache } from '../../../../src/features/eras/modern/list-cache.ts';
 import type { ModernServer } from '../../../../src/features/eras/modern/modern-server.ts';
 import type { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';
@@ -46,16 +49,17 @@ function post(
     era,
     revisions: [version],
     findEra: vi.fn(findEra ?? (async () => 'modern' as const)),
-    checkParams: vi.fn(checkParams),
     request: vi.fn(),
     notify: vi.fn(),
     reportUnplaced: vi.fn(),
   };
-  const groups = { checkParams: vi.fn(checkParams), request: vi.fn(), notify: vi.fn(async () => true) };
+  const tools = { check: vi.fn(checkParams), learn: vi.fn() };
+  const groups = { request: vi.fn(), notify: vi.fn(async () => true) };
   const endpoint = new ModernEndpoint({
     modern: modern as unknown as ModernServer,
     groups: groups as unknown as Groups,
-    lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
+    lists: new ListCache({ legacyTtlMs: 0 }),
+    tools: tools as unknown as ToolHeaders,
     commitAfterMs: 60_000,
     slowReaderMs: 1_000,
     calls,
@@ -64,7 +68,7 @@ function post(
   context.sender = { identity: alice, principal: alice.principal, forwarded: {} };
   const reply = createFakeReply(accepts);
   endpoint.post(context, posted, reply);
-  return { modern, groups, reply, calls, response };
+  return { modern, groups, tools, reply, calls, response };
 }
 
 const unanswered = { modern: { request: [], notify: [] }, groups: { request: [], notify: [] } };
@@ -128,11 +132,22 @@ describe('a modern request', () => {
   });
 
   it.each(['modern', 'legacy'] as const)('goes to a server of the %s era', (era) => {
-    const { modern, groups, reply } = post(message('tools/list'), headersOf('tools/list'), { era });
+    const { modern, groups, tools, reply } = post(message('tools/list'), headersOf('tools/list'), { era });
     const [used, other] = era === 'modern' ? [modern, groups] : [groups, modern];
     expect(used.request).toHaveBeenCalledTimes(1);
     expect(other.request).not.toHaveBeenCalled();
-    expect([used.checkParams.mock.calls, reply.given]).toEqual([[], undefined]);
+    expect([tools.check.mock.calls, reply.given]).toEqual([[], undefined]);
+  });
+
+  it('for tools teaches their parameters, unless the server refuses it', () => {
+    const { modern, tools } = post(message('tools/list'), headersOf('tools/list'));
+    const [request, , answer] = modern.request.mock.calls[0] as [Message, unknown, Answer];
+    answer.response(asMessage({ jsonrpc: '2.0', id: request.id, result: { tools: [{ name: 'x' }] } }), 200);
+    expect(tools.learn.mock.calls.map(([text]) => JSON.parse(text).result)).toEqual([{ tools: [{ name: 'x' }] }]);
+    const refused = post(message('tools/list'), headersOf('tools/list'));
+    const [, , other] = refused.modern.request.mock.calls[0] as [Message, unknown, Answer];
+    other.response(asMessage({ jsonrpc: '2.0', id: request.id, error: { code: 1, message: '' } }), 200);
+    expect(refused.tools.learn).not.toHaveBeenCalled();
   });
 
   it('waits until the era of its server is known', async () => {

@@ -14,7 +14,7 @@ const answer = (ttlMs: number, more: object = {}) =>
     id: 1,
     result: { resultType: 'complete', ttlMs, cacheScope: 'private', tools: [], ...more },
   });
-const cacheOf = (legacyTtlMs = 0, isOn = true) => new ListCache({ isOn, legacyTtlMs });
+const cacheOf = (legacyTtlMs = 0, onChanged: () => void = () => undefined) => new ListCache({ legacyTtlMs, onChanged });
 
 /** A cache with the list of ada. */
 function filled(response = answer(60_000), cache = cacheOf()): ListCache {
@@ -59,11 +59,10 @@ test.each([
   ['a list over 1 MiB', answer(60_000, { tools: ['x'.repeat(1024 * 1024)] })],
 ])('%s is not kept', (_, response) => expect(found(filled(response))).toBeUndefined());
 
-test('a request with answers or unknown parameters, and any list of a cache that is off, is not kept', () => {
+test('a request with answers or unknown parameters is not kept', () => {
   const cache = cacheOf();
   expect(cache.observe(list({ requestState: 's' }), user('ada'), false)).toBeUndefined();
   expect(cache.observe(asMessage(modernBody('tools/call')), user('ada'), false)).toBeUndefined();
-  expect(cacheOf(60_000, false).observe(list(), user('ada'), true)).toBeUndefined();
   expect(cache.observe(list(), user('ada'), true)).toBeUndefined(); // a legacy server gives no time
 });
 
@@ -76,7 +75,11 @@ test('the list of a legacy server gets the time that the operator allows', () =>
 
 test('a change of a list and the end of a process drop all lists, and those that were on their way', async () => {
   const server = createFakeServer();
-  const cache = filled();
+  let changes = 0;
+  const count = (): void => {
+    changes += 1;
+  };
+  const cache = filled(answer(60_000), cacheOf(0, count));
   const { end } = openBackend(linkBackends(server.open, cache.watch()));
   const late = cache.observe(list(), user('bob'), false);
   server.backend.says({ jsonrpc: '2.0', method: 'notifications/prompts/list_changed' });
@@ -87,6 +90,7 @@ test('a change of a list and the end of a process drop all lists, and those that
   server.backend.ends();
   await end();
   expect(found(cache)).toBeUndefined();
+  expect(changes).toBe(2);
 });
 
 test('[P8] the number of lists and their bytes are limited', () => {

@@ -27,7 +27,6 @@ export interface Shared {
   readonly shared: SharedServer;
   readonly observed: Inbox<readonly [string, ...unknown[]]>;
   readonly dropped: (ModernDropReason | undefined)[];
-  readonly tools: string[];
   /** Sends a request of a client of its own. */
   send(request: object | string, logLevel?: LogLevel, origin?: RequestOrigin): Client;
   /** The id that the newest backend knows the n-th request by; the first is the gateway's `server/discover`. */
@@ -72,7 +71,6 @@ export function sharedOf(
 ): Shared {
   const observed = createInbox<readonly [string, ...unknown[]]>();
   const dropped: (ModernDropReason | undefined)[] = [];
-  const tools: string[] = [];
   const shared = new SharedServer({
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote: false },
@@ -89,11 +87,9 @@ export function sharedOf(
     onReady: (revisions) => observed.push(['revisions', revisions]),
     onLost: () => observed.push(['lost']),
     onNotModern: () => observed.push(['notModern']),
-    onTools: (response) => void tools.push(response.toString()),
-    onToolsChanged: () => void tools.push('changed'),
   });
   return {
-    ...{ server, shared, observed, dropped, tools },
+    ...{ server, shared, observed, dropped },
     send(request, logLevel, origin) {
       const client = createClient();
       const leave = shared.request(readRequest(request), logLevel, client.answer, origin);

@@ -34,8 +34,6 @@ export interface ProcessAttributionOptions {
   declares(capability: string): boolean;
   /** The server has answered a request, with this text. */
   onAnswered(call: SharedCall, text: Buffer): void;
-  /** The server has announced that its list of tools changed. */
-  onToolsChanged(): void;
   /** True if a subscriber may learn of the task in a notification. */
   maySeeTask(call: SharedCall, notification: Message): boolean;
   onDropped(what: ModernDropReason, text: Buffer, answer?: BadAnswer): void;
@@ -145,7 +143,6 @@ export class ProcessAttribution {
    * subscriber gets it that asked for changes of its kind.
    */
   #deliverToAll(change: Message): void {
-    if (change.method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
     const subscribers = this.#options.calls
       .all()
       .filter(({ isListen, isAcknowledged, filter }) => isListen && isAcknowledged && matchesFilter(change, filter));
@@ -155,7 +152,6 @@ export class ProcessAttribution {
 
   #deliverToSubscriber(notification: Message, call: SharedCall | undefined, isTold: boolean): void {
     const { method, text } = notification;
-    if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
     if (call?.isListen !== true) return this.#drop('late', text);
     if (method === acknowledged) {
       // A new process acknowledges again what the client knows already. Changes before that may be missed, so they are

@@ -70,10 +70,6 @@ export interface SharedServerOptions {
   onLost(): void;
   /** A process did not answer like a modern server. */
   onNotModern(): void;
-  /** A list of tools, or a page of one, has passed for the client with these headers. */
-  onTools(response: Buffer, headers: ForwardedHeaders): void;
-  /** The server has announced that its list of tools changed. */
-  onToolsChanged(): void;
 }
 
 const listen = 'subscriptions/listen';
@@ -113,7 +109,6 @@ export class SharedServer {
       calls: this.#calls,
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
       onAnswered: (call, text) => this.#handleAnswer(call, text),
-      onToolsChanged: options.onToolsChanged,
       maySeeTask: ({ requester }, notification) =>
         requester === undefined || this.tasks.ownsNamedTask(notification, requester),
       onDropped: (what, text, answer) => this.#drop(what, text, 1, answer),
@@ -321,11 +316,10 @@ export class SharedServer {
     this.#sendHeld(Number.POSITIVE_INFINITY);
   }
 
-  #handleAnswer({ method, headers, requester, isListen }: SharedCall, text: Buffer): void {
+  #handleAnswer({ requester, isListen }: SharedCall, text: Buffer): void {
     if (requester !== undefined && !isListen)
       this.tasks.recordTask(text, requester, this.#options.limits.requestTotalMs);
     this.#process.noteAnswer();
-    if (method === 'tools/list') this.#options.onTools(text, headers);
   }
 
   #handleUnanswered(ids: RequestIds, reason: Reason, isFinal = false): void {

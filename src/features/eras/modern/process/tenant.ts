@@ -2,11 +2,10 @@ import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
-import { type Message, memberValue } from '../../../../core/protocol/message/message.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
 import { revisionToRetry } from '../../../../core/protocol/modern/discovery.ts';
 import { ownRequest } from '../../../../core/protocol/modern/envelope.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
-import type { RequestHeaders } from '../../../../core/protocol/modern/mirrored-headers.ts';
 import type { SessionPermit } from '../../../../core/quota/session-permit.ts';
 import type { Server } from '../../../../core/server/server.ts';
 import type { SharedServerEvent } from '../../../../core/server/shared-server-events.ts';
@@ -18,7 +17,6 @@ import type { CancelRequest, RequestOrigin } from './shared-calls.ts';
 import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { SharedServer } from './shared-server.ts';
 import type { TaskDirectory } from './task-directory.ts';
-import { type ParamFault, ToolHeaders } from './tool-headers.ts';
 
 /** The parts that all tenants of a server share. */
 export interface TenantHost {
@@ -49,15 +47,13 @@ export interface TenantParts {
   readonly permit: SessionPermit | undefined;
   /** Settles when the tenant that this one replaces has ended. */
   readonly after?: Promise<unknown> | undefined;
-  /** The known tools; absent if the tenant keeps its own. */
-  readonly tools?: ToolHeaders | undefined;
 }
 
 /** A call waits no longer than this for the gateway's own `tools/list`. */
 const listTimeoutMs = 10_000;
 
 /**
- * The clients that share one process of a modern server, with that process, its subscriptions, its tools and its tasks
+ * The clients that share one process of a modern server, with that process, its subscriptions and its tasks
  * (docs/decisions/0164). Nothing of it reaches clients of another tenant.
  */
 export class Tenant {
@@ -68,19 +64,14 @@ export class Tenant {
   readonly #host: TenantHost;
   readonly #permit: SessionPermit | undefined;
   readonly #shared: SharedServer;
-  readonly #tools: ToolHeaders;
   /** Undefined where there is only one instance, or where all instances reach the same server. */
   readonly #changes: SharedChanges | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(host: TenantHost, { changes, topic, permit, after, tools }: TenantParts) {
+  constructor(host: TenantHost, { changes, topic, permit, after }: TenantParts) {
     const { server, version, limits, emit, isOfOneUser } = host;
     this.#host = host;
     this.#permit = permit;
-    this.#tools = tools ?? new ToolHeaders({ list: (cursor, headers) => this.listTools(cursor, headers) });
-    const forgetTools = (): void => {
-      if (tools === undefined) this.#tools.forget();
-    };
     this.#shared = new SharedServer({
       server: permit === undefined ? server : countStarts(server, permit),
       version,
@@ -90,13 +81,10 @@ export class Tenant {
       after,
       onReady: (revisions) => {
         host.onReady(revisions);
-        forgetTools();
         this.#changes?.processReady();
       },
       onLost: () => this.#changes?.processLost(),
       onNotModern: host.onNotModern,
-      onTools: (response, headers) => this.#tools.learn(response, headers),
-      onToolsChanged: forgetTools,
     });
     if (changes === undefined) return;
     this.#changes = new SharedChanges({
@@ -159,11 +147,6 @@ export class Tenant {
   /** Passes on a client's notification. Returns the reason if it was not taken. */
   notify(notification: Message, forwarded?: ForwardedHeaders): Reason | undefined {
     return this.#shared.notify(notification, forwarded);
-  }
-
-  /** Checks the mirrored parameters of a `tools/call`. */
-  checkParams(call: Message, headers: RequestHeaders, forwarded?: ForwardedHeaders): ParamFault | Promise<ParamFault> {
-    return this.#tools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
   }
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */

@@ -5,7 +5,6 @@ import type { Isolation } from '../../../../core/server/isolation.ts';
 import type { Changes } from '../../../../core/store/shared/changes.ts';
 import { principalKey } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';
-import type { ToolHeaders } from './tool-headers.ts';
 
 export interface TenantsOptions {
   readonly host: TenantHost;
@@ -86,10 +85,9 @@ export class Tenants {
 
   /**
    * Creates a tenant for a single request or session, which ends it; or returns the reason why there may be none.
-   * @param tools the tools that tenants of this kind share
    */
-  createDedicated(principal: Principal, isOfSession: boolean, tools?: ToolHeaders): Tenant | Reason {
-    return this.#create(principal, isOfSession, undefined, tools);
+  createDedicated(principal: Principal, isOfSession: boolean): Tenant | Reason {
+    return this.#create(principal, isOfSession);
   }
 
   /** Ends a tenant that `apart` made. Resolves when its process is gone. */
@@ -109,7 +107,7 @@ export class Tenants {
     this.#all.clear();
   }
 
-  #create(principal: Principal, isOfSession: boolean, key?: string, tools?: ToolHeaders): Tenant | Reason {
+  #create(principal: Principal, isOfSession: boolean, key?: string): Tenant | Reason {
     const { host, room, changes } = this.#options;
     if (this.#isDraining && !isOfSession) return 'draining';
     const { isRemote, sharesProcess, name, digest } = host.server;
@@ -120,7 +118,6 @@ export class Tenants {
     const tenant = new Tenant(host, {
       topic: `modern ${digest} ${name} ${key}`,
       permit,
-      tools,
       changes: key === undefined ? undefined : changes,
       after: key === undefined ? undefined : this.#ending.get(key),
     });

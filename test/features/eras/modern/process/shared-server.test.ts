@@ -200,22 +200,6 @@ describe('a shared modern process', () => {
     expect(statuses).toEqual([404, 400, 400, 200, 200]);
     await shared.drain(0);
   });
-
-  it('reports passing lists of tools, and their changes', async () => {
-    const { send, shared, tools, server, observed } = createShared({
-      onSend: ({ id, method }, backend) => {
-        if (method === 'tools/list') backend.says({ jsonrpc: '2.0', id, result: { tools: [] } });
-      },
-    });
-    await send(call(1, 'tools/list')).got.next();
-    const { got } = send(listenCall('l'));
-    await observed.next(([what]) => what === 'shared-server-ready');
-    const { id } = server.backend.sent.items.at(-1);
-    server.backend.says(ack(id), changed(id));
-    expect(got.items).toHaveLength(2);
-    expect(tools).toEqual([expect.stringContaining('"tools":[]'), 'changed']);
-    await shared.drain(0);
-  });
 });
 
 describe('a log message of a shared modern process', () => {

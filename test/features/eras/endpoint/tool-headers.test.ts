@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ToolHeaders } from '../../../../../src/features/eras/modern/process/tool-headers.ts';
-import { call, readRequest } from '../shared-fixture.ts';
+import type { ForwardedHeaders } from '../../../../src/core/protocol/http/forwarded-headers.ts';
+import { anonymous, type Principal } from '../../../../src/core/protocol/principal.ts';
+import type { Era } from '../../../../src/core/protocol/revisions.ts';
+import { beginTurn } from '../../../../src/core/util/timing/work-meter.ts';
+import { ToolHeaders } from '../../../../src/features/eras/endpoint/tool-headers.ts';
+import { call, readRequest } from '../modern/shared-fixture.ts';
+
+beforeEach(beginTurn);
 
 const tool = (name: string, header?: string) => ({
   name,
@@ -10,16 +16,27 @@ const list = (tools: unknown, nextCursor?: string) =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools, ...(nextCursor && { nextCursor }) } }));
 const callOf = (name: unknown) => readRequest(call(1, 'tools/call', { name, arguments: { a: 'x' } }));
 
+const someone = { principal: anonymous };
+const withToken = (authorization: string) => ({
+  principal: anonymous,
+  forwarded: { authorization } as ForwardedHeaders,
+});
+
 /** Knowledge of a server with these pages; counts how often it was asked. */
-function knowing(pages: readonly (Buffer | undefined)[]) {
+function knowing(pages: readonly (Buffer | undefined)[], era: Era = 'modern', distinguishesUsers = false) {
   const asked: (string | undefined)[] = [];
+  const askedFor: Principal[] = [];
   const tools = new ToolHeaders({
-    list: async (cursor) => {
+    ...{ era, distinguishesUsers },
+    listTools: async (cursor, { principal }) => {
       asked.push(cursor);
+      askedFor.push(principal);
       return pages[cursor === undefined ? 0 : Number(cursor)];
     },
   });
-  return { tools, asked, check: (name: unknown, headers = {}) => tools.check(callOf(name), name, headers) };
+  const check = (name: unknown, headers = {}, client = someone) => tools.check(callOf(name), headers, client);
+  const learn = (page: Buffer, client = someone) => tools.learn(page, client);
+  return { tools, asked, askedFor, check, learn };
 }
 
 describe('the check of mirrored tool parameters', () => {
@@ -36,16 +53,16 @@ describe('the check of mirrored tool parameters', () => {
   });
 
   it('[R2.16] learns tools from passing lists', () => {
-    const { tools, check, asked } = knowing([]);
-    tools.learn(list([tool('one', 'A')]));
+    const { learn, check, asked } = knowing([]);
+    learn(list([tool('one', 'A')]));
     expect(check('one')).toEqual({ header: 'Mcp-Param-A' });
     expect(check('one', { 'mcp-param-a': 'x' })).toBeUndefined();
     expect(asked).toEqual([]);
   });
 
   it('[R9.08] fetches the list again before a stale list would refuse a call', async () => {
-    const { tools, check, asked } = knowing([list([tool('one', 'B')])]);
-    tools.learn(list([tool('one', 'A')]));
+    const { learn, check, asked } = knowing([list([tool('one', 'B')])]);
+    learn(list([tool('one', 'A')]));
     vi.advanceTimersByTime(1_000);
     expect(await check('one', { 'mcp-param-b': 'x' })).toBeUndefined();
     expect(await check('one', { 'mcp-param-a': 'x' })).toEqual({ header: 'Mcp-Param-B' });
@@ -53,9 +70,9 @@ describe('the check of mirrored tool parameters', () => {
   });
 
   it('[R3.05] [P8] knows the tools of each client separately, and forgets the oldest of too many clients', async () => {
-    const { tools, asked } = knowing([list([])]);
-    const check = (token: string) => tools.check(callOf('one'), 'one', {}, { authorization: token });
-    tools.learn(list([tool('one', 'A')]), { authorization: '0' });
+    const { tools, asked, learn } = knowing([list([])]);
+    const check = (token: string) => tools.check(callOf('one'), {}, withToken(token));
+    learn(list([tool('one', 'A')]), withToken('0'));
     expect(check('0')).toEqual({ header: 'Mcp-Param-A' });
     for (let n = 1; n < 100; n++) expect(await check(`${n}`)).toBeUndefined();
     expect(asked).toHaveLength(99);
@@ -66,8 +83,8 @@ describe('the check of mirrored tool parameters', () => {
   });
 
   it('forgets the tools when their list changes', async () => {
-    const { tools, check, asked } = knowing([list([tool('one')])]);
-    tools.learn(list([tool('one', 'A')]));
+    const { tools, learn, check, asked } = knowing([list([tool('one')])]);
+    learn(list([tool('one', 'A')]));
     tools.forget();
     expect(await check('one')).toBeUndefined();
     expect(asked).toHaveLength(1);
@@ -117,9 +134,49 @@ describe('the check of mirrored tool parameters', () => {
   });
 
   it('[P8] reads a long list that passes through in several turns, for which a call waits', async () => {
-    const { tools, check, asked } = knowing([]);
-    tools.learn(list(Array.from({ length: 6_000 }, (_, n) => tool(`t${n}`, 'A'))));
+    const { learn, check, asked } = knowing([]);
+    learn(list(Array.from({ length: 6_000 }, (_, n) => tool(`t${n}`, 'A'))));
     expect(await check('t5999')).toEqual({ header: 'Mcp-Param-A' });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('where users may get other tools than each other', () => {
+  const [ada, bob] = ['ada', 'bob'].map((subject) => ({ principal: { issuer: 'i', subject, client: 'c' } }));
+
+  it.each(['modern', 'legacy'] as const)('[R3.05] [P11] each is judged by the own list: %s', async (era) => {
+    const { check, learn, asked, askedFor } = knowing([list([tool('one', 'A')])], era, true);
+    learn(list([tool('one', 'A')]), ada as typeof someone);
+    expect(check('one', {}, ada)).toEqual({ header: 'Mcp-Param-A' });
+    expect(await check('one', { 'mcp-param-a': 'y' }, bob)).toEqual({ header: 'Mcp-Param-A' });
+    expect([asked.length, askedFor]).toEqual([1, [bob?.principal]]);
+  });
+});
+
+describe('[J-04] the check at a legacy server', () => {
+  it('fetches no tools if neither a call nor a list mirrors a parameter', () => {
+    const { check, learn, asked } = knowing([list([tool('one', 'A')])], 'legacy');
+    learn(list([tool('one')]));
+    expect(check('one')).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('fetches the tools of each client whose call mirrors a parameter', async () => {
+    const { check, asked } = knowing([list([tool('one', 'A')])], 'legacy');
+    expect(await check('one', { 'mcp-param-a': 'y' }, withToken('ada'))).toEqual({ header: 'Mcp-Param-A' });
+    expect(check('one', { 'mcp-param-a': 'x' }, withToken('ada'))).toBeUndefined();
+    expect(check('one', {}, withToken('bob'))).toBeUndefined();
+    expect(asked).toHaveLength(1);
+    expect(await check('one', { 'mcp-param-a': 'y' }, withToken('bob'))).toEqual({ header: 'Mcp-Param-A' });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('learns tools from passing lists, and forgets them with the lists', () => {
+    const { check, learn, asked } = knowing([], 'legacy');
+    learn(list([tool('one', 'A')]));
+    expect(check('one')).toEqual({ header: 'Mcp-Param-A' });
+    learn(list([tool('one')]));
+    expect(check('one')).toBeUndefined();
     expect(asked).toEqual([]);
   });
 });
