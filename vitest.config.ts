@@ -115,6 +115,8 @@ const projects: TestProjectInlineConfiguration[] = [
         'test/soak/{machine,stage}.test.ts',
       ],
       exclude: [...configDefaults.exclude, ...long],
+      // The clients of the SDKs take half a second to load, and what these tests change is in processes of their own.
+      isolate: false,
       ...patient,
     },
   },
