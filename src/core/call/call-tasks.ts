@@ -52,7 +52,7 @@ export interface CallTasks {
   /** True if this call becomes a task when its answer does not come in time. */
   mayMake(call: Message): boolean;
   /** Sends a call that may become a task. */
-  call(call: Message, answer: Answer, asker: TaskAsker, sender: CallSender): Promise<void>;
+  call(call: Message, answer: Answer, asker: TaskAsker, sender: CallSender): Promise<void> | undefined;
   /** The tasks that a subscription names; undefined if none of them is one of the gateway. */
   tasksOf(request: Message): ListedTasks | undefined;
   /**

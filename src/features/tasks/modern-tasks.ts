@@ -33,6 +33,9 @@ const maxPolls = (40 * pollWindowMs) / pollIntervalMs;
 /** The tasks whose polls are counted (P8). The count of another one begins again. */
 const maxPolledTasks = 10_000;
 
+/** The longest declaration of a client that is kept, to be compared with the next (P8). */
+const maxComparedBytes = 4_096;
+
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
 
 /**
@@ -43,6 +46,8 @@ export class ModernTasks implements CallTasks {
   readonly #options: ModernTasksOptions;
   /** The server has tasks of its own: it decides which calls become one. */
   #hasOwn = false;
+  /** What the client of the newest call has declared. */
+  #lastDeclared = { capabilities: Buffer.alloc(0), hasTasks: false };
   /** How often tasks were asked about lately. */
   readonly #polls = new BoundedMap<string, { since: number; count: number }>(maxPolledTasks);
 
@@ -170,7 +175,17 @@ export class ModernTasks implements CallTasks {
 
   /** True if this call becomes a task when its answer does not come in time. */
   mayMake(call: Message): boolean {
-    return call.method === 'tools/call' && !this.#isLeftToServer && declaresTasks(call);
+    return call.method === 'tools/call' && !this.#isLeftToServer && this.#declares(call);
+  }
+
+  /** As `declaresTasks`. A client declares the same with each call, so this mostly compares it with what it was. */
+  #declares(call: Message): boolean {
+    const capabilities = declaredCapabilities(call);
+    if (capabilities === undefined) return false;
+    if (capabilities.length > maxComparedBytes) return declaresTasks(call);
+    if (!this.#lastDeclared.capabilities.equals(capabilities))
+      this.#lastDeclared = { capabilities: Buffer.from(capabilities), hasTasks: declaresTasks(call) };
+    return this.#lastDeclared.hasTasks;
   }
 
   /** True if the server decides which calls become tasks. */
@@ -179,14 +194,17 @@ export class ModernTasks implements CallTasks {
   }
 
   /** Sends a call that may become a task. */
-  async call(call: Message, answer: Answer, origin: TaskAsker, given: CallSender): Promise<void> {
+  call(call: Message, answer: Answer, origin: TaskAsker, given: CallSender): Promise<void> | undefined {
     const { afterMs } = this.#options;
     const sender = this.#senderOf(given);
-    if (afterMs > 0) {
-      // The answer of a short call forgets this, with all that it holds.
-      answer.whenLong(afterMs, () => detach('request', this.#begin(call, answer, origin, sender)));
-      return sender.send(call, answer);
-    }
+    if (afterMs === 0) return this.#callAsTask(call, answer, origin, sender);
+    // The answer of a short call forgets this, with all that it holds.
+    answer.whenLong(afterMs, () => detach('request', this.#begin(call, answer, origin, sender)));
+    sender.send(call, answer);
+    return undefined;
+  }
+
+  async #callAsTask(call: Message, answer: Answer, origin: TaskAsker, sender: CallSender): Promise<void> {
     await this.#begin(call, answer, origin, sender);
     if (!answer.isOver) sender.send(call, answer);
   }

@@ -167,7 +167,7 @@ class ModernRequest {
   }
 
   /** Ends this request alone if a later step of it fails. */
-  #settle(step: Promise<void>): void {
+  #settle(step: Promise<void> | undefined): void {
     detach('request', step, () => this.#answer.isOver || this.#answer.fault('internal'));
   }
 
