@@ -23,7 +23,7 @@ const long = [
   'test/fault/{floods,slow-readers}.test.ts',
   'test/hardening/{container,hostile-servers,operator-secrets,stalls,tables-many}.test.ts',
   'test/model/ownership-full.test.ts',
-  'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,package-versions,provider-logins,remote-restart,scale,session-per-call-rate,views-cross}.test.ts',
+  'test/integration/{cross,exchange-many-users,groups-many,haproxy,large-answers-many,metrics-many,package-cold,package-versions,provider-logins,remote-restart,session-per-call-rate,views-cross}.test.ts',
   'test/page/{cluster,many-streams,snippets}.test.ts',
   'test/page/events/*.test.ts',
   'test/page/actions/every-size.test.ts',

@@ -1,34 +1,31 @@
-// node bench/profile.mjs [--target ours] [--scenario echo-16x1-100-string] [--top 25] [--seconds 4] [--rooms]
+// node bench/profile.mjs [--target ours] [--scenario echo-16x1-100-string] [--seconds 4] [--rooms]
 // Runs a target with --cpu-prof and prints its self time by function. The profile stays in bench/results. bench.mjs --list names targets and
 // scenarios. --rooms: by folder of src, with and without what the folder calls in Node.js.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { makesSense } from './cells.mjs';
 import { startBehind } from './lib/behind.mjs';
-import { choose } from './lib/choose.mjs';
-import { readCommand, UsageError } from './lib/command.mjs';
+import { choose, readCommand, UsageError } from './lib/command.mjs';
 import { runJob } from './lib/load-process.mjs';
-import { installPeers } from './lib/peers.mjs';
 import { resultsFolder } from './lib/results.mjs';
 import { roomsOf } from './lib/rooms.mjs';
+import { jobOf } from './lib/rounds.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { scenarios } from './scenarios.mjs';
 import { targets } from './targets.mjs';
 
-const { values } = readCommand(import.meta, {
+const values = readCommand(import.meta, {
   target: { type: 'string' },
   scenario: { type: 'string' },
-  top: { type: 'number' },
   seconds: { type: 'number', isFraction: true },
   rooms: { type: 'boolean' },
 });
 const runMs = (values.seconds ?? 4) * 1000;
-const target = oneOf(targets, values.target ?? 'ours', 'target');
-const scenario = oneOf(scenarios, values.scenario ?? 'echo-16x1-100-string', 'scenario');
+const [target] = choose(targets, values.target ?? 'ours', 'target');
+const [scenario] = choose(scenarios, values.scenario ?? 'echo-16x1-100-string', 'scenario');
 if (target.instances > 1) throw new UsageError(`${target.name} is several processes; a profile is of one`);
 if (!makesSense(target, scenario) || scenario.kind === 'start')
   throw new UsageError(`${scenario.name} says nothing about ${target.name}; see node bench/bench.mjs --list`);
-if (target.isPeer) installPeers();
 
 const folder = path.join(resultsFolder, 'profile');
 rmSync(folder, { recursive: true, force: true });
@@ -43,28 +40,20 @@ const file = path.join(resultsFolder, `${target.name}-${scenario.name}.cpuprofil
 renameSync(path.join(folder, name), file);
 const rate = (result.events || result.answers) / result.seconds;
 const profile = JSON.parse(readFileSync(file, 'utf8'));
-const lines = values.rooms ? tableOf(roomsOf(profile, runMs)) : shares(profile).slice(0, values.top ?? 25);
+const lines = values.rooms ? tableOf(roomsOf(profile, runMs)) : shares(profile).slice(0, 25);
 process.stdout.write(
   `${target.name}, ${scenario.name}: ${rate.toFixed(0)}/s with the profiler on\n${lines.join('\n')}\n`,
 );
-
-function oneOf(table, name, what) {
-  const [one, ...others] = choose(table, name, what);
-  if (others.length > 0) throw new UsageError(`A profile is of one ${what}, and ${name} is several`);
-  return one;
-}
 
 /** What the load came to. */
 async function runProfiled() {
   const started = await startTarget(target.name, target, {
     places: behind.places,
-    token: behind.token,
     logFile: path.join(resultsFolder, 'profile.log'),
     nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
   });
-  const token = target.usesToken ? behind.token : undefined;
   try {
-    return await runJob({ ...scenario, runMs, ports: started.ports, pids: started.pids, token });
+    return await runJob(jobOf({ ...scenario, runMs }, target, started, behind));
   } finally {
     await stopTarget(started);
   }

@@ -25,13 +25,6 @@ const modern = (clients, inflight, size) =>
     { ...scenario, era: 'modern' },
   ]);
 
-/** The same of clients that can be asked something: behind a server of the legacy era their calls take turns. */
-const declaring = (...of) =>
-  modern(...of).map(([name, scenario]) => [
-    name.replace('modern', 'modern-declaring'),
-    { ...scenario, declares: { elicitation: {}, sampling: {}, roots: {} } },
-  ]);
-
 /** The same of clients that declare tasks. */
 const tasks = (...of) =>
   modern(...of).map(([name, scenario]) => [
@@ -69,11 +62,11 @@ const paced = (size) => [
 
 /** Clients that open a session for each call and never delete it, as many do. All sessions together stay below the usual limit. */
 const sessionPerCall = {
-  ...{ kind: 'session-calls', clients: 16, bytes: 100, payload: 'words', isFresh: true },
+  ...{ kind: 'session-calls', clients: 16, bytes: 100, payload: 'words' },
   ...{ warmCount: 160, maxCount: 640, runMs: 20_000, limitMs: 40_000 },
 };
 
-const idle = { kind: 'idle', isFresh: true, settleMs: 2_000, watchMs: 1_000, limitMs: 120_000 };
+const idle = { kind: 'idle', settleMs: 2_000, watchMs: 1_000, limitMs: 120_000 };
 
 const all = [
   ...['100', '64k'].flatMap((size) => [echo(1, 1, size), echo(16, 1, size), echo(16, 8, size)].flat()),
@@ -83,7 +76,6 @@ const all = [
   ...modern(16, 8, '100'),
   ...modern(16, 1, '64k'),
   ...modern(1, 1, '1m'),
-  ...declaring(16, 8, '100'),
   ...tasks(16, 1, '100').slice(0, 1),
   stream(1),
   stream(16),
@@ -100,10 +92,10 @@ const all = [
     'hibernated',
     { ...idle, steps: [1, 1_000, 2_000, 3_500, 5_000], settleMs: 5_000, hibernates: true, limitMs: 300_000 },
   ],
-  ['start', { kind: 'start', isFresh: true, count: 3 }],
+  ['start', { kind: 'start', count: 3 }],
 ];
 
-/** All scenarios by name. `era: 'modern'`: of clients of 2026-07-28, who have no session. `isFresh`: on a process that has done nothing before. */
+/** All scenarios by name. `era: 'modern'`: of clients of 2026-07-28, who have no session. */
 export const scenarios = Object.fromEntries(all.map(([name, scenario]) => [name, { name, ...scenario }]));
 
 const quickNames = [
@@ -121,10 +113,13 @@ const quickNames = [
   'idle',
 ];
 
-/** The same, small enough for a smoke run. */
-export const quickScenarios = Object.fromEntries(
-  quickNames.map((name) => [name, { ...scenarios[name], ...quickTimes, ...quickOf(scenarios[name]) }]),
-);
+/** Some of each kind, small enough for a smoke run. */
+export const quickScenarios = Object.fromEntries(quickNames.map((name) => [name, shortened(scenarios[name])]));
+
+/** A scenario that is small enough for a smoke run. */
+export function shortened(scenario) {
+  return { ...scenario, ...quickTimes, ...quickOf(scenario) };
+}
 
 /** What ours is compared with others in. */
 export function comparedScenarios(isQuick) {
@@ -135,8 +130,7 @@ export function comparedScenarios(isQuick) {
     { ...sessions, steps: [1, 100], settleMs: 1_500 },
     { ...start, count: 1 }, // each round has one
   ];
-  const small = (scenario) => ({ ...scenario, ...quickTimes, ...quickOf(scenario) });
-  return Object.fromEntries(all.map((scenario) => [scenario.name, isQuick ? small(scenario) : scenario]));
+  return isQuick ? all.map(shortened) : all;
 }
 
 function quickOf({ kind }) {

@@ -1,27 +1,36 @@
-// node bench/worst.mjs [--seconds N] [--rounds N] [--seed N] [--out NAME]
+// node bench/worst.mjs [--seconds N] [--rounds N] [--out NAME]
 //
 // Searches for the input that costs the gateway most CPU per byte to read: texts of 64 KiB, made of short parts that are repeated, are
 // changed at random, and the most expensive ones are changed again, for so many seconds (30). Then measures the worst inputs found beside
 // many small tokens, in rounds (5), and the longest step of the event loop with 1 MiB of each. Prints them, and appends the rounds to
-// bench/results/NAME.jsonl (measured), from which report.mjs --bars reads them. --seed repeats a search, as far as its times repeat.
+// bench/results/NAME.jsonl (measured), from which bench.mjs --report --bars reads them.
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildSync } from 'esbuild';
 import { readCommand } from './lib/command.mjs';
-import { cpuMsOf, longestStepMs } from './lib/cpu-time.mjs';
 import { describeMachine } from './lib/machine.mjs';
+import { createRandom } from './lib/random.mjs';
 import { openResults } from './lib/results.mjs';
-import { importSource } from './lib/source.mjs';
+import { print } from './lib/rounds.mjs';
 import { createPayload } from './load/payloads.mjs';
-import { median } from './report/measures.mjs';
 
-const { values } = readCommand(import.meta, {
+const values = readCommand(import.meta, {
   seconds: { type: 'number', isFraction: true },
   rounds: { type: 'number', most: 50 },
-  seed: { type: 'number', least: 0 },
   out: { type: 'string' },
 });
 
-const { createStandIn, maxServerDepth, readBody, SteppedScan } = await importSource(
-  "export { createStandIn } from './src/core/protocol/message/broken/stand-in.ts'; export * from './src/core/protocol/message/message.ts'; export { SteppedScan } from './src/core/protocol/json.ts';",
-);
+/** The gateway's own readers, built as the program has them. */
+const outfile = path.join(tmpdir(), `gangway-source-${process.pid}.mjs`);
+const contents = `export { createStandIn } from './src/core/protocol/message/broken/stand-in.ts';
+export * from './src/core/protocol/message/message.ts';
+export { SteppedScan } from './src/core/protocol/json.ts';`;
+const stdin = { contents, resolveDir: path.join(path.dirname(fileURLToPath(import.meta.url)), '..') };
+buildSync({ stdin, outfile, bundle: true, platform: 'node', format: 'esm', target: 'node20' });
+const { createStandIn, maxServerDepth, readBody, SteppedScan } = await import(outfile);
+rmSync(outfile);
 
 const kib = 1024;
 const mib = 1024 * kib;
@@ -33,7 +42,7 @@ const readsOfSearch = 5;
 const readsOfRound = 40;
 const readsOfStep = 5;
 
-const random = createRandom(values.seed ?? 1);
+const random = createRandom(1);
 const oneOf = (list) => list[Math.floor(random() * list.length)];
 
 /** Where the repeated part stands in a message: each has texts before and after it. */
@@ -52,60 +61,30 @@ const frames = [
 ];
 /** Parts of JSON that readers treat each in their own way; also what is no JSON. */
 const pieces = [
-  ...['"', '\\', '\\n', '\\"', '\\\\', '\\u0041', '\\ud83d\\ude80', 'é', '日', '🚀', 'a', 'xxxxxxxx', 'x'.repeat(31)],
-  ...[
-    '[',
-    ']',
-    '{',
-    '}',
-    '[]',
-    '{}',
-    '""',
-    '"a"',
-    '"":',
-    '"a":',
-    ':',
-    ',',
-    '0,',
-    '1',
-    '-1.5e9,',
-    '12345678',
-    'true,',
-    'null,',
-  ],
-  ...[' ', '\n', '\t', '\r', '    ', '{"jsonrpc":"2.0","method":"a"},', '[[0]],', '{"a":{"b":0}},', '"\\n",', '"a":0,'],
+  ...`" \\ \\n \\" \\\\ \\u0041 \\ud83d\\ude80 é 日 🚀 a xxxxxxxx ${'x'.repeat(31)}`.split(' '),
+  ...'[ ] { } [] {} "" "a" "": "a": : , 0, 1 -1.5e9, 12345678 true, null,'.split(' '),
+  ...'{"jsonrpc":"2.0","method":"a"}, [[0]], {"a":{"b":0}}, "\\n", "a":0,'.split(' '),
+  ...[' ', '\n', '\t', '\r', '    '],
 ];
 const onePart = () => Array.from({ length: 1 + Math.floor(random() * 6) }, () => oneOf(pieces));
-const oneInput = () => ({ frame: oneOf(frames), parts: [onePart(), ...(random() < 0.3 ? [onePart()] : [])] });
+const oneInput = () => ({ frame: oneOf(frames), part: onePart() });
 
 /** Another input that differs from this one in one place. */
-function changed({ frame, parts }) {
-  const at = Math.floor(random() * parts.length);
-  const part = [...parts[at]];
-  const place = Math.floor(random() * (part.length + 1));
+function changed({ frame, part }) {
+  const place = Math.floor(random() * part.length);
   const kind = random();
-  if (kind < 0.15) return { frame: oneOf(frames), parts };
-  if (kind < 0.45) part.splice(place, 0, oneOf(pieces));
-  else if (kind < 0.75) part[Math.min(place, part.length - 1)] = oneOf(pieces);
-  else if (part.length > 1) part.splice(Math.min(place, part.length - 1), 1);
-  return { frame, parts: parts.with ? parts.with(at, part) : parts.map((other, i) => (i === at ? part : other)) };
+  if (kind < 0.15) return { frame: oneOf(frames), part };
+  if (kind < 0.45) return { frame, part: part.toSpliced(place, 0, oneOf(pieces)) };
+  return { frame, part: kind < 0.75 || part.length === 1 ? part.with(place, oneOf(pieces)) : part.toSpliced(place, 1) };
 }
 
 /** The text of an input with about this many bytes. Keys that would be equal are numbered: equal keys are refused early. */
-function textOf({ frame: [before, after], parts }, bytes) {
-  const once = parts.map((part) => part.join(''));
-  const share = (bytes - before.length - after.length) / once.length;
-  const filled = once.map((part) => {
-    const unit = Buffer.byteLength(part);
-    if (!part.includes('":')) return part.repeat(Math.max(1, Math.floor(share / unit)));
-    const all = [];
-    for (let length = 0, i = 0; length < share; i += 1) {
-      all.push(part.replace('":', `${i.toString(36)}":`));
-      length += unit + 3;
-    }
-    return all.join('');
-  });
-  return Buffer.from(`${before}${filled.join('')}${after}`);
+function textOf({ frame: [before, after], part }, bytes) {
+  const once = part.join('');
+  const units = [];
+  for (let length = before.length + after.length; length < bytes; length += Buffer.byteLength(units.at(-1)))
+    units.push(once.replace('":', `${units.length.toString(36)}":`));
+  return Buffer.from(`${before}${units.join('')}${after}`);
 }
 
 /** Microseconds of processor time for each KiB of a text: the least of some reads, since other programs only add to it. */
@@ -119,13 +98,25 @@ function cpuPerKib(text, reads) {
   return least / (text.length / kib);
 }
 
-/** A sequence of numbers from 0 to 1 that depends on the seed alone. */
-function createRandom(seed) {
-  let state = (seed * 2_654_435_761 + 42) % 2 ** 31;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
+/** The processor time of some work in milliseconds, without that of other programs. */
+function cpuMsOf(work) {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+/** The longest time that the event loop serves nobody else while a text is read. What replaces a message that breaks a limit is found in one step. */
+function longestStepMs(text) {
+  const scan = new SteppedScan(text.subarray(0), maxServerDepth, () => undefined);
+  let longest = cpuMsOf(() => createStandIn(text));
+  for (let isOver = false; !isOver; ) {
+    const stepMs = cpuMsOf(() => {
+      isOver = scan.step() !== undefined;
+    });
+    longest = Math.max(longest, stepMs);
+  }
+  return longest;
 }
 
 const payload = createPayload('tokens', searchBytes);
@@ -146,39 +137,25 @@ while (performance.now() < until) {
   kept = [...kept, { input, key, cpu }].sort((a, b) => b.cpu - a.cpu).slice(0, keptCount);
 }
 
-const worst = kept.slice(0, reportedCount).map((found) => ({ ...found, cpus: [], steps: [] }));
-const tokensCpus = [];
+const worst = kept.slice(0, reportedCount);
+print(`${tried} inputs tried. The worst begin with`);
+for (const { key, cpu } of worst)
+  print(`${cpu.toFixed(2).padStart(8)} µs per KiB  ${JSON.stringify(key.slice(0, 90))}`);
+
+const worstOf = (cost) => Math.max(...worst.map(({ input }) => cost(input)));
 const results = openResults(values.out ?? 'measured');
-results.keep({ ...describeMachine({ name: 'no' }), asked: values });
+results.keep(describeMachine({ name: 'no' }, []));
 for (let round = 1; round <= (values.rounds ?? 5); round += 1) {
   const tokensCpu = cpuPerKib(tokens, readsOfRound);
-  tokensCpus.push(tokensCpu);
-  for (const { input, cpus, steps } of worst) {
-    cpus.push(cpuPerKib(textOf(input, searchBytes), readsOfRound));
+  const worstCpu = worstOf((input) => cpuPerKib(textOf(input, searchBytes), readsOfRound));
+  const stepMs = worstOf((input) => {
     const large = textOf(input, mib);
-    steps.push(
-      Math.min(
-        ...Array.from({ length: readsOfStep }, () =>
-          Math.max(
-            longestStepMs(new SteppedScan(large.subarray(0), maxServerDepth, () => undefined)),
-            // What a message that breaks a limit is replaced by is found in one step.
-            cpuMsOf(() => createStandIn(large)),
-          ),
-        ),
-      ),
-    );
-  }
-  const worstCpu = Math.max(...worst.map(({ cpus }) => cpus.at(-1)));
-  const stepMs = Math.max(...worst.map(({ steps }) => steps.at(-1)));
+    return Math.min(...Array.from({ length: readsOfStep }, () => longestStepMs(large)));
+  });
   results.keep({ round, scenario: 'worst-input', target: 'ours', kind: 'worst', tokensCpu, worstCpu, stepMs });
+  const ratio = (worstCpu / tokensCpu).toFixed(2);
+  print(
+    `round ${round}: ${ratio} times the ${tokensCpu.toFixed(2)} µs per KiB of many small tokens, longest step ${stepMs.toFixed(1)} ms`,
+  );
 }
-
-const tokensCpu = median(tokensCpus);
-const lines = worst.map(({ key, cpus, steps }) => {
-  const cpu = median(cpus);
-  const columns = [cpu.toFixed(2), (cpu / tokensCpu).toFixed(2), median(steps).toFixed(1)];
-  return `${columns.map((column) => column.padStart(8)).join(' ')}  ${JSON.stringify(key.slice(0, 90))}`;
-});
-process.stdout.write(
-  `${tried} inputs tried; many small tokens: ${tokensCpu.toFixed(2)} µs per KiB\n  µs/KiB    ratio  step, ms  begins with\n${lines.join('\n')}\n\nresults: ${results.file}\n`,
-);
+print(`results: ${results.file}`);

@@ -58,11 +58,7 @@ const external = Object.keys({ ...dependencies, ...optionalDependencies }).filte
 const { metafile } = await build({
   ...options,
   splitting: true,
-  // The store would be a chunk anyway; bench/scale.mjs needs its name.
-  entryPoints: {
-    start: 'src/start.ts',
-    'redis-store': 'src/features/redis/redis-store.ts',
-  },
+  entryPoints: ['src/start.ts'],
   external,
   plugins: [builtins],
 });

@@ -1,12 +1,9 @@
-// node remote.mjs sse|http
-// A minimal, fast MCP server that runs by itself: HTTP+SSE of 2024-11-05, or Streamable HTTP with JSON answers. Prints its URL.
+// A minimal, fast MCP server that runs by itself: Streamable HTTP with JSON answers. Prints its URL.
 // HTTP on raw sockets, since node:http would cost more than the gateway. It reads what relays send and nothing else: each body has
-// a Content-Length. What it streams is the GET of HTTP+SSE, and calls that bring progress.
+// a Content-Length. What it streams is calls that bring progress.
 import net from 'node:net';
 import { handle } from './tools.mjs';
 
-const isSse = process.argv[2] === 'sse';
-const streams = new Map();
 let lastSession = 0;
 
 const reply = (status, body = '', more = '') =>
@@ -15,24 +12,12 @@ const json = 'Content-Type: application/json\r\n';
 /** Events that are written together. */
 const heldBytes = 4_096;
 const chunkedHead = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
-const streamHead = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\r\n';
 
 /** Answers one request. */
-function serve(socket, { method, path, body }) {
-  if (method === 'GET' && !isSse) return void socket.write(reply('405 Method Not Allowed'));
-  if (method === 'GET') {
-    const id = `${++lastSession}`;
-    streams.set(id, socket);
-    socket.on('close', () => streams.delete(id));
-    return void socket.write(`${streamHead}event: endpoint\ndata: /messages/${id}\n\n`);
-  }
+function serve(socket, method, body) {
+  if (method === 'GET') return void socket.write(reply('405 Method Not Allowed'));
   if (method !== 'POST') return void socket.write(reply('200 OK'));
   const message = JSON.parse(body);
-  if (isSse) {
-    socket.write(reply('202 Accepted'));
-    const stream = streams.get(path.slice('/messages/'.length));
-    return handle(message, (text) => stream?.write(`event: message\ndata: ${text}\n\n`));
-  }
   if (message.id === undefined || message.method === undefined) return void socket.write(reply('202 Accepted'));
   const session = message.method === 'initialize' ? `Mcp-Session-Id: ${++lastSession}\r\n` : '';
   if (message.params?.name === 'progress') return handle(message, createStream(socket));
@@ -66,13 +51,13 @@ const server = net.createServer({ noDelay: true }, (socket) => {
       const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
       const end = headEnd + 4 + length;
       if (held.length < end) return;
-      const [method, path] = head.split(' ', 2);
+      const [method] = head.split(' ', 1);
       const body = Buffer.from(held.slice(headEnd + 4, end), 'latin1').toString();
       held = held.slice(end);
-      serve(socket, { method, path, body });
+      serve(socket, method, body);
     }
   });
 });
 server.listen(0, '127.0.0.1', () => {
-  process.stdout.write(`http://127.0.0.1:${server.address().port}${isSse ? '/sse' : '/mcp'}\n`);
+  process.stdout.write(`http://127.0.0.1:${server.address().port}/mcp\n`);
 });

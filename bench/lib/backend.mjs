@@ -14,9 +14,7 @@ export const nodeBackend = { name: 'Node.js', command: [process.execPath, path.j
 /** What the server is called in results, and its command line. */
 export function prepareBackend() {
   const isBuilt = existsSync(program) && statSync(program).mtimeMs >= statSync(source).mtimeMs;
-  if (isBuilt || build()) return { name: 'C', command: [program] };
-  return nodeBackend;
+  const build = ['-O2', '-Wall', '-Wextra', '-o', program, source];
+  const hasProgram = isBuilt || spawnSync('gcc', build, { timeout: 60_000 }).status === 0;
+  return hasProgram ? { name: 'C', command: [program] } : nodeBackend;
 }
-
-const build = () =>
-  spawnSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, source], { timeout: 60_000 }).status === 0;

@@ -1,19 +1,22 @@
-// What stands behind the targets of a run: the STDIO server's command, a Redis, an issuer of tokens and servers that run by themselves, each only if a
-// target needs it.
+// What stands behind the targets of a run: the STDIO server's command, a Redis, and a server that runs by itself, each only if a target needs it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ourProgram } from '../targets.mjs';
 import { nodeBackend, prepareBackend } from './backend.mjs';
 import { requireBuild } from './command.mjs';
-import { startIssuer } from './issuer.mjs';
 import { startRedis } from './redis.mjs';
-import { startRemotes } from './remote.mjs';
+
+const remoteProgram = path.join(path.dirname(fileURLToPath(import.meta.url)), '../backend/remote.mjs');
 
 /** Starts what these targets need. */
 export async function startBehind(targets) {
   if (targets.some(({ isOurs }) => isOurs)) requireBuild(ourProgram);
+  for (const { prepare } of targets) prepare?.();
   const backend = prepareBackend();
   const redis = targets.some(({ usesRedis }) => usesRedis) ? await startRedis() : undefined;
-  const issuer = targets.some(({ usesToken }) => usesToken) ? await startIssuer() : undefined;
-  const remotes = await startRemotes(targets.flatMap(({ transport }) => (transport === 'stdio' ? [] : [transport])));
+  const remote = targets.some(({ isRemote }) => isRemote) ? await startRemote() : undefined;
   return {
     backend,
     /** What `argv` of a target gets. */
@@ -21,15 +24,26 @@ export async function startBehind(targets) {
       command: backend.command,
       nodeCommand: nodeBackend.command,
       redisPort: `${redis?.port}`,
-      issuer: issuer?.url,
-      urls: remotes.urls,
+      url: remote?.url,
     },
-    /** What clients of a target with `usesToken` show. */
-    token: issuer?.token,
+    redisPid: redis?.pid,
     async stop() {
-      issuer?.stop();
-      await remotes.stop();
+      await remote?.stop();
       await redis?.stop();
+    },
+  };
+}
+
+/** A Streamable HTTP server, with its URL. */
+async function startRemote() {
+  const child = spawn(process.execPath, [remoteProgram], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(child.stdout, 'data');
+  return {
+    url: `${line}`.trim(),
+    async stop() {
+      const exited = once(child, 'exit');
+      child.kill();
+      await exited;
     },
   };
 }

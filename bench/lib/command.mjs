@@ -12,13 +12,13 @@ export class UsageError extends Error {}
  * @param program its `import.meta`
  * @param options those of `parseArgs`; `type: 'number'` with what `numberOf` wants
  */
-export function readCommand({ filename }, options = {}, { allowPositionals = false } = {}) {
+export function readCommand({ filename }, options) {
   process.on('uncaughtException', (error) => {
     process.stderr.write(`${error instanceof UsageError ? error.message : inspect(error)}\n`);
     process.exit(1);
   });
   const help = helpOf(filename);
-  const { values, positionals } = parse(options, allowPositionals, `See ${help.split(/ \[|\n/, 1)[0]} --help`);
+  const values = parse(options, `See ${help.split(/ \[|\n/, 1)[0]} --help`);
   if (values.help) {
     process.stdout.write(`${help}\n`);
     process.exit(0);
@@ -26,7 +26,7 @@ export function readCommand({ filename }, options = {}, { allowPositionals = fal
   for (const [name, { type, ...limits }] of Object.entries(options)) {
     if (type === 'number' && values[name] !== undefined) values[name] = numberOf(`--${name}`, values[name], limits);
   }
-  return { values, positionals };
+  return values;
 }
 
 /** The number that a text is: whole, from `least` to `most`; or, if it may be a fraction, any above 0. */
@@ -45,11 +45,10 @@ export function requireBuild(program) {
   if (!existsSync(program)) throw new UsageError(`There is no ${program}; build it first: npm run build`);
 }
 
-/** Throws unless these programs of Redis are on the PATH. */
-export function requireRedis(...programs) {
-  const missing = programs.find((program) => spawnSync(program, ['--version']).error !== undefined);
-  if (missing !== undefined)
-    throw new UsageError(`${missing} does not start; install it (Debian: apt-get install redis)`);
+/** Throws unless Redis is on the PATH. */
+export function requireRedis() {
+  if (spawnSync('redis-server', ['--version']).error !== undefined)
+    throw new UsageError('redis-server does not start; install it (Debian: apt-get install redis)');
 }
 
 const helpOf = (filename) =>
@@ -58,21 +57,33 @@ const helpOf = (filename) =>
     .trimEnd()
     .replaceAll(/^\/\/ ?/gm, '');
 
-function parse(options, allowPositionals, hint) {
+function parse(options, hint) {
   const texts = Object.entries(options).map(([name, { type }]) => [
     name,
     { type: type === 'number' ? 'string' : type },
   ]);
   const all = { ...Object.fromEntries(texts), help: { type: 'boolean', short: 'h' } };
   try {
-    return parseArgs({ args: withNegatives(process.argv.slice(2)), options: all, allowPositionals });
+    return parseArgs({ options: all }).values;
   } catch (error) {
     throw new UsageError(`${error.message.replaceAll('\n', ' ').replace(/\.?$/, '.')} ${hint}`);
   }
 }
 
-/** `--rounds -1` has a number that is too small, and no option `-1`. */
-const withNegatives = (words) =>
-  words
-    .map((word, i) => (/^-\d/.test(words[i + 1] ?? '') ? `${word}=${words[i + 1]}` : word))
-    .filter((_, i) => !/^-\d/.test(words[i]));
+/** Of more names than this a message says where they are listed. */
+const maxTold = 12;
+
+/** The entries of a table that were asked for; a name followed by `*` stands for all that begin with it. `what` one is, in a word. */
+export function choose(table, asked, what) {
+  const names = asked.split(',').flatMap((name) => {
+    const found = Object.keys(table).filter((key) =>
+      name.endsWith('*') ? key.startsWith(name.slice(0, -1)) : key === name,
+    );
+    if (found.length === 0) throw new UsageError(`There is no ${what} ${name}; ${toldOf(Object.keys(table))}`);
+    return found;
+  });
+  return [...new Set(names)].map((name) => ({ name, ...table[name] }));
+}
+
+const toldOf = (names) =>
+  names.length > maxTold ? 'see node bench/bench.mjs --list' : `there are ${names.join(', ')}`;

@@ -3,7 +3,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from './command.mjs';
@@ -23,7 +23,8 @@ const ofNpm = (name, program, words, more) => ({
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined;
   },
   install: 'npm ci --prefix bench --ignore-scripts',
-  argv: (at, { command }) => [path.join(modules, name, program), ...words({ ...at, command })],
+  prepare: installPeers,
+  words: (at) => [path.join(modules, name, program), ...words(at)],
   ...more,
 });
 
@@ -38,7 +39,7 @@ const ofPyPi = (name, { package: packageName, version }, words, more) => ({
     return packages.map((entry) => info.exec(entry)?.[1]).find(Boolean);
   },
   install: `python3 -m venv $BENCH_PEERS/${name} && $BENCH_PEERS/${name}/bin/pip install ${packageName}==${version}`,
-  argv: (at, { command }) => words({ ...at, command }),
+  words,
   ...more,
 });
 
@@ -47,7 +48,7 @@ const ofSource = (name, { version, install }, words, more) => ({
   program: path.join(folder, name),
   version: () => (existsSync(path.join(folder, name)) ? version : undefined),
   install,
-  argv: (at, { command }) => words({ ...at, command }),
+  words,
   ...more,
 });
 
@@ -83,25 +84,6 @@ command = ${JSON.stringify(program)}
 args = ${JSON.stringify(args)}
 `;
 
-/** Its other listeners get a free port each: `adminPort` is one. */
-const agentgatewayConfig = ({ port, adminPort }, { command: [cmd, ...args] }) => ({
-  config: {
-    ...{
-      enableIpv6: false,
-      adminAddr: `127.0.0.1:${adminPort}`,
-      statsAddr: '127.0.0.1:0',
-      readinessAddr: '127.0.0.1:0',
-    },
-    logging: { level: 'error' },
-  },
-  binds: [
-    {
-      port: Number(port),
-      listeners: [{ routes: [{ backends: [{ mcp: { targets: [{ name: 'server', stdio: { cmd, args } }] } }] }] }],
-    },
-  ],
-});
-
 /** The translator of ContextForge starts only with secrets, which it does not use. */
 const contextforgeSecrets = () =>
   Object.fromEntries(
@@ -110,16 +92,6 @@ const contextforgeSecrets = () =>
       'DEFAULT_USER_PASSWORD',
     ].map((name) => [name, `${randomBytes(24).toString('base64')}aA1!`]),
   );
-
-/** Preloaded into a program that listens on all addresses: on loopback only. */
-const loopbackOnly = () => {
-  const library = path.join(bench, 'targets/loopback-only.so');
-  const source = path.join(bench, 'targets/loopback-only.c');
-  const isBuilt = existsSync(library) && statSync(library).mtimeMs >= statSync(source).mtimeMs;
-  if (!isBuilt && spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source]).status !== 0)
-    throw new UsageError('gcc is needed for a peer that listens on all addresses');
-  return { LD_PRELOAD: library };
-};
 
 const all = {
   supergateway: ofNpm(
@@ -187,19 +159,6 @@ const all = {
       files: (at, places) => ({ 'proxy.toml': joshConfig(at, places) }),
     },
   ),
-  agentgateway: ofSource(
-    'agentgateway',
-    {
-      version: '75b4e6c (2026-08-21)',
-      install:
-        'git clone https://github.com/agentgateway/agentgateway && cd agentgateway && git checkout 75b4e6c && cargo build --release -p agentgateway-app && cp target/release/agentgateway $BENCH_PEERS/',
-    },
-    ({ folder: own }) => ['-f', path.join(own, 'config.yaml')],
-    {
-      ...{ title: 'agentgateway', language: 'Rust', variables: loopbackOnly },
-      files: (at, places) => ({ 'config.yaml': JSON.stringify(agentgatewayConfig(at, places)) }),
-    },
-  ),
 };
 
 /**
@@ -207,7 +166,10 @@ const all = {
  * command that installs it.
  */
 export const peers = Object.fromEntries(
-  Object.entries(all).map(([name, peer]) => [name, { isPeer: true, transport: 'stdio', title: name, ...peer }]),
+  Object.entries(all).map(([name, { words, ...peer }]) => [
+    name,
+    { isPeer: true, title: name, argv: (at, { command }) => words({ ...at, command }), ...peer },
+  ]),
 );
 
 /** Installs what bench/package-lock.json pins, without running any install script. Throws if that fails. */
@@ -221,7 +183,3 @@ export function installPeers() {
   if (status !== 0)
     throw new UsageError(`npm ci in bench failed (${error?.message ?? status}): peers come from the registry of npm`);
 }
-
-/** The installed versions by name, of those that are installed. */
-export const peerVersions = () =>
-  Object.fromEntries(Object.entries(peers).flatMap(([name, { version }]) => (version() ? [[name, version()]] : [])));

@@ -1,62 +1,35 @@
 // Files of results: one JSON line for each cell, runs one behind the other. A run begins with the line of its machine.
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from './command.mjs';
 
 export const resultsFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../results');
 
-export const resultsFile = (name) => path.join(resultsFolder, `${name}.jsonl`);
+/** The file that `--out` names, by a word or by its path. */
+const resultsFile = (out) => (out.endsWith('.jsonl') ? out : path.join(resultsFolder, `${out}.jsonl`));
 
-/** The file of results that a word names: by its path, or as `--out` did. */
-export function findResults(word) {
-  const places = [word, resultsFile(word)];
-  const found = places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile());
-  if (found !== undefined) return found;
-  const file = /\/|\.jsonl$/.test(word) ? word : path.relative('', places[1]);
-  throw new UsageError(`There is no ${file}; measure first: node bench/bench.mjs, or curves.mjs`);
+/** The same, if anything was measured. */
+export function findResults(out) {
+  const file = resultsFile(out);
+  if (!existsSync(file))
+    throw new UsageError(`There is no ${path.relative('', file)}; measure first: node bench/bench.mjs`);
+  return file;
 }
 
-/** The rows of files, in their order. */
-export const readRows = (files) =>
-  files.flatMap((file) =>
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line, i) => (line === '' ? [] : [rowOf(line, `line ${i + 1} of ${file}`)])),
-  );
+/** The rows of a file, in their order. */
+export const readRows = (file) =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
 
-function rowOf(line, where) {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    throw new UsageError(`There is no JSON in ${where}: is that a file of results? (${error.message.split('\n', 1)})`);
-  }
-}
-
-/** The rows of the last run in a file, the first of which is that of its machine; none if there is no run. */
-export function lastRunIn(file) {
-  const rows = existsSync(file) ? readRows([file]) : [];
-  const begin = rows.findLastIndex(({ machine }) => machine !== undefined);
-  return begin === -1 ? [] : rows.slice(begin);
-}
-
-/**
- * A file that a run is appended to.
- * @param isNew nothing that is in it is kept
- * @param isResumed goes on with the last run in it
- */
-export function openResults(name, { isNew = false, isResumed = false } = {}) {
+/** A file that a run is appended to. `isNew`: nothing that is in it is kept. */
+export function openResults(name, { isNew = false } = {}) {
   mkdirSync(resultsFolder, { recursive: true });
   const file = resultsFile(name);
   if (isNew) rmSync(file, { force: true });
-  const done = new Set((isResumed ? lastRunIn(file) : []).map(keyOf));
-  return {
-    file,
-    /** True if there is no run to go on with. */
-    isFirst: done.size === 0,
-    has: (round, scenario, target) => done.has(keyOf({ round, scenario: scenario.name, target: target.name })),
-    keep: (row) => appendFileSync(file, `${JSON.stringify(row)}\n`),
-  };
+  return { file, keep: (row) => appendFileSync(file, `${JSON.stringify(row)}\n`) };
 }
 
 const keyOf = ({ round, scenario, target }) => `${round}/${scenario}/${target}`;

@@ -1,13 +1,12 @@
 // Starts a target and ends it, by its pids, with everything it started.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpSession } from './mcp-session.mjs';
 import { descendants, isAlive } from './proc.mjs';
-import { freePort, within } from './wait.mjs';
+import { freePort, listens, within } from './wait.mjs';
 
 const startLimitMs = 60_000;
 const stopLimitMs = 10_000;
@@ -21,16 +20,10 @@ const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environme
  * @param again what an earlier start returned: with its ports and its folder
  * @param logFile gets what it writes to stderr
  * @param places what stands behind it; see `startBehind`
- * @param token what its clients show, if they have to
  * @param nodeOptions arguments of Node.js before those of the target
- * @param environmentOf variables of each instance, beside those of this process
  */
-export async function startTarget(
-  name,
-  target,
-  { places, token, logFile, again, nodeOptions = [], environmentOf = () => ({}) },
-) {
-  const { argv, usesToken, program = process.execPath, instances = 1 } = target;
+export async function startTarget(name, target, { places, logFile, again, nodeOptions = [] }) {
+  const { argv, token, program = process.execPath, instances = 1 } = target;
   const listeners = again?.listeners ?? [];
   while (listeners.length < instances) {
     listeners.push({ port: `${await freePort()}`, adminPort: `${await freePort()}` });
@@ -43,8 +36,7 @@ export async function startTarget(
     for (const [file, text] of Object.entries(target.files?.(at, places) ?? {}))
       writeFileSync(path.join(folder, file), text);
     const words = [...nodeOptions, ...(target.nodeOptions ?? []), ...argv(at, places)];
-    const variables = { ...environmentOf(), ...target.variables?.() };
-    return launch(program, words, { logFile, variables, ...(target.isPeer && { cwd: folder }) }); // some leave files where they are
+    return launch(program, words, { logFile, variables: target.variables?.(), ...(target.isPeer && { cwd: folder }) }); // some leave files where they are
   });
   const ports = listeners.map(({ port }) => Number(port));
   const pids = processes.map(({ pid }) => pid);
@@ -52,18 +44,16 @@ export async function startTarget(
   // Of several instances, each has to know the others: one session after the other is opened by way of two of them.
   for (let answered = 0; answered < instances; ) {
     if (started.listenMs === undefined && (await listens(ports[0]))) started.listenMs = performance.now() - startedAt;
-    if (await answers(started, usesToken ? token : undefined)) {
+    if (await answers(started, token)) {
       answered += 1;
       continue;
     }
     answered = 0;
-    if (processes.some(({ exit }) => exit !== undefined)) {
+    const isOver = processes.some(({ exit }) => exit !== undefined);
+    if (isOver || performance.now() - startedAt > startLimitMs) {
       await stopTarget(started);
-      throw new Error(`${name} ended at its start; see ${logFile}`);
-    }
-    if (performance.now() - startedAt > startLimitMs) {
-      await stopTarget(started);
-      throw new Error(`${name} did not answer within ${startLimitMs} ms; see ${logFile}`);
+      const what = isOver ? 'ended at its start' : `did not answer within ${startLimitMs} ms`;
+      throw new Error(`${name} ${what}; see ${logFile}`);
     }
     await sleep(2);
   }
@@ -100,14 +90,6 @@ export async function stopTarget({ pids, processes, folder }) {
   rmSync(folder, { recursive: true, force: true });
   return { exits: processes.map(({ exit }) => exit), isForced, orphans: orphans.length };
 }
-
-/** Whether a connection is taken. */
-const listens = (port) =>
-  new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' });
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
 
 /** One try of a first session. */
 async function answers({ ports, path: endpoint }, token) {

@@ -1,37 +1,15 @@
-// A client over Streamable HTTP for trials of gateways: it says of each exchange what came, and never throws. McpSession is for load.
-import { protocolVersion } from './mcp-session.mjs';
+// A client for trials of gateways: it says of each exchange what came, and its exchanges never throw.
+import { linesOf, McpSession } from './mcp-session.mjs';
 
-const accept = { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json' };
-
-export class TrialClient {
-  #url;
+export class TrialClient extends McpSession {
   #nextId = 1;
-  /** Of its session, if the gateway gave one. */
-  id;
 
-  constructor(port, path = '/mcp') {
-    this.#url = `http://127.0.0.1:${port}${path}`;
-  }
-
-  /** The same session at another gateway, or with another id. */
-  at(port, id = this.id) {
-    const client = new TrialClient(port, new URL(this.#url).pathname);
-    client.id = id;
-    return client;
-  }
-
-  /** Opens a session. Resolves with the outcome of `initialize`. */
-  async open() {
-    const outcome = await this.request('initialize', {
-      ...{ protocolVersion, capabilities: { elicitation: {} } },
-      clientInfo: { name: 'trial', version: '1' },
-    });
-    await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    return outcome;
+  constructor(ports, { path } = {}) {
+    super(ports, { path, capabilities: { elicitation: {} } });
   }
 
   /** A call of a tool; `id` is also its progress token. */
-  call(name, args = {}, { id = this.#nextId++, ...options } = {}) {
+  tool(name, args = {}, { id = this.#nextId++, ...options } = {}) {
     const params = { name, arguments: args, _meta: { progressToken: id } };
     return this.request('tools/call', params, { id, ...options });
   }
@@ -40,91 +18,74 @@ export class TrialClient {
    * One request. Resolves with its `answer`, the `messages` before it, the `eventIds`, the HTTP `status`, and what went wrong as `fault`.
    * @param cutAfter the connection is cut after so many messages
    */
-  async request(method, params = {}, { id = this.#nextId++, limitMs = 10_000, cutAfter, headers } = {}) {
-    const limit = AbortSignal.timeout(limitMs);
-    const outcome = { messages: [], eventIds: [] };
-    try {
-      const response = await this.#post({ jsonrpc: '2.0', id, method, params }, { headers, signal: limit });
-      outcome.status = response.status;
-      this.id ??= response.headers.get('mcp-session-id') ?? undefined;
-      await this.#read(response, outcome, { id, cutAfter });
-    } catch (error) {
-      outcome.fault = limit.aborted ? `no answer within ${limitMs / 1000} s` : 'the connection broke';
-      outcome.error = error;
-    }
-    return outcome;
+  request(method, params, { id = this.#nextId++, limitMs = 10_000, cutAfter, headers = {} } = {}) {
+    const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const send = (connection, listener) => this.post(connection, [text], listener, linesOf(headers));
+    return this.#observe(send, { awaits: id, limitMs, cutAfter }).isOver;
   }
 
   /**
    * Opens the GET stream, or goes on with one after `lastEventId`. Returns at once; `isOver` resolves with what came until the answer to
    * `awaits`, or the limit.
    */
-  listen({ lastEventId, awaits, limitMs = 5_000 } = {}) {
-    const stop = new AbortController();
+  stream({ lastEventId, awaits, limitMs = 5_000 } = {}) {
+    const more = lastEventId === undefined ? '' : linesOf({ 'Last-Event-ID': lastEventId });
+    return this.#observe((connection, listener) => this.get(connection, listener, more), { awaits, limitMs });
+  }
+
+  #observe(send, { awaits, limitMs, cutAfter }) {
     const outcome = { messages: [], eventIds: [] };
-    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(limitMs)]);
-    const run = async () => {
-      try {
-        const more = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId };
-        const headers = { Accept: 'text/event-stream', ...this.#sessionHeaders(), ...more };
-        const response = await fetch(this.#url, { headers, signal });
-        outcome.status = response.status;
-        await this.#read(response, outcome, { id: awaits });
-      } catch (error) {
-        outcome.error = error;
-      }
-      return outcome;
-    };
-    return { outcome, isOver: run(), stop: () => stop.abort() };
+    const connection = this.connect();
+    let isStopped = false;
+    let stop;
+    const isOver = new Promise((resolve) => {
+      stop = (fault) => {
+        isStopped = true;
+        clearTimeout(timer);
+        connection.destroy();
+        resolve(Object.assign(outcome, fault && { fault }));
+      };
+      const timer = setTimeout(() => stop(`no answer within ${limitMs / 1000} s`), limitMs);
+      const take = (text) => {
+        if (isStopped) return;
+        const message = parsed(text);
+        if (message === undefined) return stop('what came is no JSON');
+        const isAnswer = message.id === awaits || (message.id === null && message.error !== undefined);
+        if (awaits !== undefined && isAnswer && message.method === undefined) {
+          outcome.answer = message;
+          return stop();
+        }
+        outcome.messages.push(message);
+        if (message.method === 'elicitation/create') this.#accept(message.id);
+        if (outcome.messages.length === cutAfter) stop();
+      };
+      send(connection, {
+        onHead: (_, status) => {
+          outcome.status = status;
+        },
+        onEventId: (id) => isStopped || outcome.eventIds.push(id),
+        onMessage: take,
+        onDone(error, status, text) {
+          if (status >= 300 && text.startsWith('{')) take(text);
+          stop(error && 'the connection broke');
+        },
+      });
+    });
+    return { outcome, isOver, stop };
   }
 
-  async #read(response, outcome, { id, cutAfter }) {
-    for await (const { data, eventId } of eventsOf(response)) {
-      if (eventId !== undefined) outcome.eventIds.push(eventId);
-      if (data === '') continue;
-      const message = JSON.parse(data);
-      const isAnswer = message.id === id || (message.id === null && message.error !== undefined);
-      if (id !== undefined && isAnswer && message.method === undefined) {
-        outcome.answer = message;
-        return;
-      }
-      outcome.messages.push(message);
-      if (message.method === 'elicitation/create')
-        void this.#send({ jsonrpc: '2.0', id: message.id, result: { action: 'accept', content: {} } });
-      if (outcome.messages.length === cutAfter) return; // the end of the loop closes the connection
-    }
-  }
-
-  #post(message, { headers, signal = AbortSignal.timeout(10_000) } = {}) {
-    const all = { ...accept, ...this.#sessionHeaders(), ...headers };
-    return fetch(this.#url, { method: 'POST', headers: all, body: JSON.stringify(message), signal });
-  }
-
-  /** Posts what has no answer. */
-  async #send(message) {
-    const response = await this.#post(message).catch(() => undefined);
-    await response?.body?.cancel();
-  }
-
-  #sessionHeaders() {
-    return this.id === undefined ? {} : { 'Mcp-Session-Id': this.id, 'Mcp-Protocol-Version': protocolVersion };
+  /** Answers a question of the server. */
+  #accept(id) {
+    const text = JSON.stringify({ jsonrpc: '2.0', id, result: { action: 'accept', content: {} } });
+    const connection = this.connect();
+    this.post(connection, [text], { onMessage: () => undefined, onDone: () => connection.destroy() });
   }
 }
 
-/** The events of a response; a body that is no stream is one. */
-async function* eventsOf(response) {
-  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-    const text = await response.text();
-    if (text.startsWith('{')) yield { data: text };
-    return;
-  }
-  let held = '';
-  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-    const events = (held + text).replaceAll('\r', '').split('\n\n');
-    held = events.pop();
-    for (const event of events) {
-      const field = (name) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(event)?.[1];
-      yield { data: field('data') ?? '', eventId: field('id') };
-    }
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -16,12 +16,22 @@ export async function openSessions(ports, count, { onMessage, token, path, by } 
       }),
     );
   }
-  return by === undefined ? sessions : sessions.map((session) => session.by(by));
+  return by === undefined ? sessions : sessions.map((session) => session.at(by));
 }
 
-/** Clients of 2026-07-28, who have no session to open: what their calls of a tool say of themselves stands in headers. */
-export const statelessClients = (ports, count, tool) =>
-  Array.from({ length: count }, () => McpSession.without(ports, { 'Mcp-Method': 'tools/call', 'Mcp-Name': tool }));
+/**
+ * The clients of a job that calls a tool, and `close`, which says how many could not be ended. Those of 2026-07-28 have no session to open: what
+ * their calls say of themselves stands in headers.
+ */
+export async function openClients({ ports, sessions: count, era, token, path, by }, tool, onMessage) {
+  if (era === 'modern') {
+    const headers = { 'Mcp-Method': 'tools/call', 'Mcp-Name': tool };
+    const clients = Array.from({ length: count }, () => McpSession.without(ports, headers));
+    return { sessions: clients, close: async () => 0 };
+  }
+  const sessions = await openSessions(ports, count, { onMessage, token, path, by });
+  return { sessions, close: () => closeSessions(sessions) };
+}
 
 /** How many could not be ended as they should. */
 export async function closeSessions(sessions) {

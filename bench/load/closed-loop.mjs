@@ -10,23 +10,22 @@ const defaultDrainMs = 6_000;
  * Warms up, then measures. `slots`: functions that make one call and call back when it is over.
  * @returns rates and costs of the measured time, and all faults, also those outside of it
  */
-export async function runClosedLoop({ pids, warmMs, runMs, drainMs = defaultDrainMs }, makeSlots) {
+export async function runClosedLoop(job, makeSlots) {
+  const { warmMs, runMs, drainMs = defaultDrainMs } = job;
   const tally = new Tally();
   const slots = makeSlots(tally);
   let isStopping = false;
-  let issued = 0;
   let busy = slots.length;
   const idle = new Promise((resolve) => {
     const turn = (slot) => {
       if (!isStopping && tally.faultCount < maxFaults) {
-        issued += 1;
         slot(() => turn(slot));
       } else if (--busy === 0) resolve();
     };
     for (const slot of slots) turn(slot);
   });
   await Promise.race([sleep(warmMs), idle]);
-  const read = startMeter(pids);
+  const read = startMeter(job);
   tally.isRecording = true;
   await Promise.race([sleep(runMs), idle]);
   tally.isRecording = false;
@@ -35,5 +34,5 @@ export async function runClosedLoop({ pids, warmMs, runMs, drainMs = defaultDrai
   await Promise.race([idle, sleep(drainMs)]);
   for (let i = 0; i < busy; i++) tally.fault('no answer');
   const { answers, events, latency, faults } = tally;
-  return { answers, events, latency, faults, issued, ...used };
+  return { answers, events, latency, faults, ...used };
 }

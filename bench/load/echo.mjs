@@ -1,8 +1,8 @@
 // Echo calls. Every answer is checked: its id, its tag, and each byte of its payload. `inflight` calls of each session at all times; or, with
 // `callers`, so many of all of them, each of the next session.
-import { closeSessions, openSessions, statelessClients } from './client-sessions.mjs';
+import { envelopeOf } from '../lib/mcp-session.mjs';
+import { openClients } from './client-sessions.mjs';
 import { runClosedLoop } from './closed-loop.mjs';
-import { envelopeOf } from './envelope.mjs';
 import { createPayload } from './payloads.mjs';
 
 export async function echo(job) {
@@ -16,13 +16,8 @@ export async function echo(job) {
  */
 export async function openEcho(job) {
   const payload = createPayload(job.payload, job.bytes);
-  const isModern = job.era === 'modern';
-  const { ports, path, token, by } = job;
-  const listening = job.listens && { onMessage: () => undefined };
-  const sessions = isModern
-    ? statelessClients(ports, job.sessions, 'echo')
-    : await openSessions(ports, job.sessions, { token, path, by, ...listening });
-  const params = isModern ? `"_meta":{${envelopeOf(job.declares)}},` : '';
+  const { sessions, close } = await openClients(job, 'echo', job.listens && (() => undefined));
+  const params = job.era === 'modern' ? `"_meta":{${envelopeOf(job.declares)}},` : '';
   let turn = 0;
   const anySession = () => sessions[turn++ % sessions.length];
   const callers = job.callers ?? sessions.length * job.inflight;
@@ -32,7 +27,7 @@ export async function openEcho(job) {
       const next = job.callers === undefined ? () => session : anySession;
       return createSlot(next, { name: `s${slot}`, payload, params, tally });
     });
-  return { makeSlots, close: async () => (isModern ? 0 : closeSessions(sessions)) };
+  return { makeSlots, close };
 }
 
 let nextId = 1;

@@ -1,5 +1,6 @@
 // Echo calls at a rate that leaves the target idle for a part of the time: what a call takes when nobody waits in a queue.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom } from '../lib/random.mjs';
 import { runClosedLoop } from './closed-loop.mjs';
 import { openEcho } from './echo.mjs';
 import { startMeter } from './meter.mjs';
@@ -24,14 +25,16 @@ export async function paced(job) {
  * Starts calls at random times, `rate` a second on average. A latency counts from the time at which the call was due, also if the
  * load generator or the target was late. The event loop turns all the time, since its timers are too coarse.
  */
-async function runPaced({ pids, runMs }, rate, makeSlots) {
+async function runPaced(job, rate, makeSlots) {
   const tally = new Tally();
   const free = makeSlots(tally);
   const slotCount = free.length;
   const due = [];
-  const gapMs = createGaps(1_000 / rate);
-  const read = startMeter(pids);
-  const until = performance.now() + runMs;
+  const random = createRandom();
+  // Between calls of many independent clients.
+  const gapMs = () => (-Math.log(1 - random()) * 1_000) / rate;
+  const read = startMeter(job);
+  const until = performance.now() + job.runMs;
   let next = performance.now() + gapMs();
   tally.isRecording = true;
   const start = (slot, dueAt) =>
@@ -56,13 +59,4 @@ async function runPaced({ pids, runMs }, rate, makeSlots) {
   if (free.length < slotCount) tally.fault('no answer');
   const { answers, latency, faults } = tally;
   return { answers, latency, faults, ...used };
-}
-
-/** Times between calls of many independent clients (exponential, with this mean), the same in each process. */
-function createGaps(meanMs) {
-  let state = 42;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return -Math.log(1 - state / 2 ** 31) * meanMs;
-  };
 }

@@ -1,5 +1,6 @@
 // The payloads of echo calls. All are written as JSON.stringify writes them, so that a gateway that parses and serializes
 // again returns the same bytes.
+import { createRandom } from '../lib/random.mjs';
 
 const plain = 'the quick brown fox jumps over the lazy dog and 0123456789 others ';
 /** Each escape costs a look; `\u0001` is the longest that JSON.stringify writes. */
@@ -16,28 +17,12 @@ const lines = [
   '}',
   '',
 ];
-const foreign = [
-  'Größe',
-  'Übermaß',
-  'ёлка',
-  'μῆνιν',
-  '日本語の文章',
-  '数据',
-  'naïve',
-  '🚀',
-  'plain',
-  'words',
-  '…',
-  '“quoted”',
-];
+const foreign = 'Größe Übermaß ёлка μῆνιν 日本語の文章 数据 naïve 🚀 plain words … “quoted”'.split(' ');
 
-/** A sequence that is the same in each process: every run carries the same bytes. */
+/** Every run carries the same bytes. */
 function createChooser() {
-  let state = 42;
-  return (values) => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return values[Math.floor((state / 2 ** 31) * values.length)];
-  };
+  const random = createRandom();
+  return (values) => values[Math.floor(random() * values.length)];
 }
 
 /** Texts that are made of parts, which are added until the text is long enough: `(choose, index)` returns one part. */

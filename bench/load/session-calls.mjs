@@ -12,10 +12,11 @@ const maxFaults = 20;
 const probeCount = 160;
 
 /** `maxCount` sessions after `warmCount` others, `clients` at a time. The sessions stay, so the target is not used again. */
-export async function sessionCalls({ ports, pids, token, clients, payload: kind, bytes, warmCount, maxCount, runMs }) {
+export async function sessionCalls(job) {
+  const { ports, token, clients, warmCount, maxCount, runMs } = job;
   const tally = new Tally();
   const secondCalls = new Tally();
-  const payload = createPayload(kind, bytes);
+  const payload = createPayload(job.payload, job.bytes);
   const until = performance.now() + runMs;
   let opened = 0;
 
@@ -49,7 +50,7 @@ export async function sessionCalls({ ports, pids, token, clients, payload: kind,
   };
 
   await openUpTo(warmCount);
-  const read = startMeter(pids);
+  const read = startMeter(job);
   tally.isRecording = true;
   await openUpTo(warmCount + maxCount);
   const used = read();

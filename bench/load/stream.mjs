@@ -1,20 +1,17 @@
 // Calls that bring many progress events. Each event must come once, in order, with the answer of its own call.
-import { closeSessions, openSessions, statelessClients } from './client-sessions.mjs';
+import { envelopeOf } from '../lib/mcp-session.mjs';
+import { openClients } from './client-sessions.mjs';
 import { runClosedLoop } from './closed-loop.mjs';
-import { envelopeOf } from './envelope.mjs';
 
 export async function stream(job) {
   let onGetMessage;
-  const isModern = job.era === 'modern';
-  const sessions = isModern
-    ? statelessClients(job.ports, job.sessions, 'progress')
-    : await openSessions(job.ports, job.sessions, { onMessage: (text) => onGetMessage?.(text), by: job.by });
-  const meta = isModern ? `${envelopeOf()},` : '';
+  const { sessions, close } = await openClients(job, 'progress', (text) => onGetMessage?.(text));
+  const meta = job.era === 'modern' ? `${envelopeOf()},` : '';
   const result = await runClosedLoop(job, (tally) => {
     onGetMessage = () => tally.fault('an event on the GET stream');
     return sessions.map((session) => createSlot(session, { events: job.events, meta, tally }));
   });
-  return { ...result, notClosed: isModern ? 0 : await closeSessions(sessions) };
+  return { ...result, notClosed: await close() };
 }
 
 let nextId = 1;

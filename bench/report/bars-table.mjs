@@ -1,5 +1,5 @@
 // The bars as a table: what was measured last, whether it is enough, and how to measure it again.
-import { bars, barsOfTests } from '../bars.mjs';
+import { bars } from '../bars.mjs';
 import { newestCells } from '../lib/results.mjs';
 import { scenarios as allScenarios } from '../scenarios.mjs';
 import { median, number } from './measures.mjs';
@@ -11,12 +11,7 @@ const leastRounds = 5;
 export function barsTable(rows) {
   const { cells, beside } = newestCells(rows);
   const lines = bars.map((bar) => lineOf(bar, resultOf(bar, cells, beside)));
-  return [
-    '| Quantity | Bar | Measured | Met | Command |',
-    '|:--|:--|--:|:--|:--|',
-    ...lines,
-    ...barsOfTests.map(({ what, bar, command }) => `| ${what} | ${bar} | | see tests | \`${command}\` |`),
-  ].join('\n');
+  return ['| Quantity | Bar | Measured | Met | Command |', '|:--|:--|--:|:--|:--|', ...lines].join('\n');
 }
 
 /** The worst of a bar's scenarios; undefined if one of them was not measured. */

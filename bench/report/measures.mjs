@@ -1,6 +1,7 @@
 // What is read from a cell; undefined where it has none of it.
 
 const positive = (value) => (Number.isFinite(value) && value > 0 ? value : undefined);
+const micro = 1e6;
 
 export const callsPerSecond = (row) => positive(row.answers / row.seconds);
 export const eventsPerSecond = (row) => positive(row.events / row.seconds);
@@ -8,14 +9,11 @@ export const medianMs = (row) => positive(row.latency?.p50);
 /** The median of a session with one call, as a multiple of that of a further call in it. */
 export const sessionPerCallRatio = ({ latency, callLatency }) => positive(latency?.p50 / callLatency?.p50);
 export const p99Ms = (row) => positive(row.latency?.p99);
-/** CPU seconds of the gateway's processes per 10,000 calls, or events. */
-export const cpuOfCalls = (row) => positive((row.gatewayCpu / row.answers) * 1e4);
-export const cpuOfEvents = (row) => positive((row.gatewayCpu / row.events) * 1e4);
-/** Calls per CPU second of the gateway's processes: what one core that does nothing else would reach. */
-export const callsPerCore = (row) => positive(row.answers / row.gatewayCpu);
-/** Median and 99th percentile of the latency, in microseconds. */
-export const medianUs = (row) => positive(row.latency?.p50 * 1e3);
-export const p99Us = (row) => positive(row.latency?.p99 * 1e3);
+/** Microseconds of processor time of the gateway's processes, or of Redis, for each call or event. */
+export const cpuOfCalls = (row) => positive((row.gatewayCpu / row.answers) * micro);
+export const cpuOfEvents = (row) => positive((row.gatewayCpu / row.events) * micro);
+export const redisCpuOfCalls = (row) => positive((row.redisCpu / row.answers) * micro);
+export const redisCpuOfEvents = (row) => positive((row.redisCpu / row.events) * micro);
 export const listenMs = (row) => positive(row.listenMs);
 export const startMs = (row) => positive(row.startMs);
 /** Of the gateway's processes, resident, at the end of a measurement. */
@@ -25,10 +23,11 @@ export const memoryMib = (row) => positive(row.residentKib / 1024);
 export const worstCpuRatio = ({ worstCpu, tokensCpu }) => positive(worstCpu / tokensCpu);
 export const worstStepMs = ({ stepMs }) => positive(stepMs);
 
-const growth = (from, to) => (to.residentKib - from.residentKib) / (to.sessions - from.sessions);
+const growth = (from, to, what = 'residentKib') => (to[what] - from[what]) / (to.sessions - from.sessions);
 
-/** KiB by which the gateway grows with each session, from the fewest to the most. */
+/** KiB by which the gateway, or Redis, grows with each session, from the fewest to the most. */
 export const kibPerSession = ({ steps }) => steps && positive(growth(steps[0], steps.at(-1)));
+export const redisKibPerSession = ({ steps }) => steps && positive(growth(steps[0], steps.at(-1), 'redisKib'));
 /** The same from 200 sessions to 1,000: what one session more takes, without what is there once. */
 export const kibAtMargin = ({ steps }) => {
   const [from, to] = [200, 1_000].map((count) => steps?.find(({ sessions }) => sessions === count));
@@ -37,9 +36,6 @@ export const kibAtMargin = ({ steps }) => {
 /** The same between the last two steps, as a multiple of that between all others: 1 for growth that is linear. */
 export const bend = ({ steps }) =>
   steps && positive(growth(steps.at(-2), steps.at(-1)) / growth(steps[0], steps.at(-2)));
-/** MiB with so many sessions. */
-export const mibWith = (sessions) => (row) =>
-  positive(row.steps?.find((step) => step.sessions === sessions)?.residentKib / 1024);
 
 export function median(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);

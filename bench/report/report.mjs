@@ -1,56 +1,53 @@
-// Results as markdown tables: the median over the rounds, and in brackets the median of the ratios to the reference
-// within one round; in tables of added time, the median of the differences.
-import { maxBusyShare, maxStealShare } from '../lib/quiet.mjs';
+// Results as markdown tables: the median over the rounds, and in brackets the median of the ratios to the reference within one round.
+
+import { unquietness } from '../lib/machine.mjs';
 import { newestCells } from '../lib/results.mjs';
 import { referenceOf } from '../targets.mjs';
-import { families } from './families.mjs';
 import * as of from './measures.mjs';
 
 const { median, number } = of;
 
-const tables = [
-  { title: 'Calls per second', kind: 'echo', value: of.callsPerSecond },
-  { title: 'Median latency, ms', kind: 'echo', value: of.medianMs },
-  { title: '99th percentile, ms', kind: 'echo', value: of.p99Ms },
-  { title: 'Gateway CPU seconds per 10,000 calls', kind: 'echo', value: of.cpuOfCalls },
-  { title: 'Calls per second per core of the gateway', kind: 'echo', value: of.callsPerCore },
-  { title: 'Gateway memory during these calls, MiB', kind: 'echo', value: of.memoryMib },
-  { title: 'Median latency at half load, µs (added)', kind: 'paced', value: of.medianUs, isAdded: true },
-  { title: '99th percentile at half load, µs (added)', kind: 'paced', value: of.p99Us, isAdded: true },
-  { title: 'Calls per second at half load', kind: 'paced', value: of.callsPerSecond },
-  { title: 'Progress events per second (1,000 events in each call)', kind: 'stream', value: of.eventsPerSecond },
-  { title: 'Gateway CPU seconds per 10,000 progress events', kind: 'stream', value: of.cpuOfEvents },
-  { title: 'Gateway memory during these events, MiB', kind: 'stream', value: of.memoryMib },
-  { title: 'Sessions opened per second', kind: 'sessions', value: of.callsPerSecond, without: ['bursts-4'] },
-  { title: 'Session handshake, median, ms', kind: 'sessions', value: of.medianMs },
-  { title: 'Session handshake, 99th percentile, ms', kind: 'sessions', value: of.p99Ms },
-  { title: 'Sessions with one call and no DELETE per second', kind: 'session-calls', value: of.callsPerSecond },
-  { title: 'Duration of such a session, median, ms', kind: 'session-calls', value: of.medianMs },
-  { title: 'Duration of such a session, 99th percentile, ms', kind: 'session-calls', value: of.p99Ms },
-  { title: 'Gateway CPU seconds per 10,000 such sessions', kind: 'session-calls', value: of.cpuOfCalls },
-  { title: 'Gateway memory after such sessions, MiB', kind: 'session-calls', value: of.memoryMib },
-  { title: 'Time from process start to the first answer, ms', kind: 'start', value: of.startMs },
+const titles = {
+  echo: 'Calls',
+  paced: 'Calls at half load',
+  stream: 'Calls with progress events',
+  sessions: 'Sessions opened',
+  'session-calls': 'Sessions with one call and no DELETE',
+  idle: 'Idle sessions, each with a GET stream',
+  start: 'Start',
+};
+
+/** The columns of all tables; a table has those that something was measured for. */
+const columns = [
+  { title: 'Per second', value: of.callsPerSecond },
+  { title: 'Events per second', value: of.eventsPerSecond },
+  { title: 'Median, ms', value: of.medianMs },
+  { title: '99th percentile, ms', value: of.p99Ms },
+  { title: 'Gateway CPU, µs', value: of.cpuOfCalls },
+  { title: 'Gateway CPU per event, µs', value: of.cpuOfEvents },
+  { title: 'Redis CPU, µs', value: of.redisCpuOfCalls },
+  { title: 'Redis CPU per event, µs', value: of.redisCpuOfEvents },
+  { title: 'Gateway memory, MiB', value: of.memoryMib },
+  { title: 'Gateway memory per session, KiB', value: of.kibPerSession },
+  { title: 'from 200 to 1,000 sessions', value: of.kibAtMargin },
+  { title: 'Redis memory per session, KiB', value: of.redisKibPerSession },
+  { title: 'Listens after, ms', value: of.listenMs },
+  { title: 'First answer after, ms', value: of.startMs },
 ];
 
 /** @param rows of one or more runs, in order; a run begins with the row of its machine */
 export function reportOf(rows) {
-  const { cells: all, beside } = newestCells(rows);
-  const cells = all.filter(({ failed }) => failed === undefined);
-  const sections = families.map(({ title, isPlain, names }) => {
-    const ofFamily = cells.filter(({ target }) => names.includes(target));
-    // What ideals are measured with for the sake of other families says nothing here.
-    const told = new Set(ofFamily.filter(({ target }) => target.startsWith('ours')).map(({ scenario }) => scenario));
-    const own = ofFamily.filter(({ scenario }) => isPlain || told.has(scenario));
-    const text = join([
-      ...tables.map((table) => byScenario(own, names, table, beside)),
-      ...['idle', 'hibernated'].map((scenario) => memoryTable(own, names, scenario, beside)),
-    ]);
-    return text === '' ? '' : `<details>\n<summary>${title}</summary>\n\n${text}\n\n</details>`;
-  });
-  return join([describe(rows, cells), ...sections, faultTable(all)]);
+  const { cells, beside } = newestCells(rows);
+  const measured = cells.filter(({ failed }) => failed === undefined);
+  const tables = Object.entries(titles).map(([kind, title]) =>
+    tableOf(
+      title,
+      measured.filter((cell) => cell.kind === kind),
+      beside,
+    ),
+  );
+  return [describe(rows, measured), ...tables, faultTable(cells)].filter((text) => text !== '').join('\n\n');
 }
-
-const join = (texts) => texts.filter((text) => text !== '').join('\n\n');
 
 /** What a result depends on: machines, versions, how many rounds, and whether the machine was quiet. */
 export function describe(rows, cells) {
@@ -59,14 +56,12 @@ export function describe(rows, cells) {
   const { machine, backend, peers } = runs.at(-1);
   const each = (values) => [...new Set(values)].join(', ');
   const versions = Object.entries(peers).filter(([, version]) => version !== undefined);
-  const counts = new Map();
-  for (const { kind, scenario, target } of cells) {
-    if (kind !== undefined) counts.set(`${scenario}/${target}`, (counts.get(`${scenario}/${target}`) ?? 0) + 1);
-  }
-  const rounds = [...counts.values()];
+  const rounds = [...groupBy(cells, ({ scenario, target }) => `${scenario}/${target}`).values()].map(
+    (own) => own.length,
+  );
   const looks = rows.filter(({ busyShare }) => busyShare !== undefined);
   const most = (key) => Math.max(0, ...looks.map((look) => look[key]));
-  const busy = looks.filter(({ busyShare, stealShare }) => busyShare > maxBusyShare || stealShare > maxStealShare);
+  const busy = looks.filter((look) => unquietness(look) !== undefined);
   return [
     [
       `${each(runs.map(({ at }) => at.slice(0, 10)))}, ${machine.cpus} x ${machine.cpu}, ${machine.gib} GiB, Linux ${machine.kernel}`,
@@ -81,79 +76,67 @@ export function describe(rows, cells) {
   ].join('');
 }
 
-function byScenario(cells, names, { title, kind, value, isAdded, without = [] }, beside) {
-  const own = cells.filter((row) => row.kind === kind && !without.includes(row.scenario));
-  const rows = [...new Set(own.map(({ scenario }) => scenario))].map((scenario) => ({
-    label: scenario,
-    cells: own.filter((cell) => cell.scenario === scenario),
-    value,
-    isAdded,
-  }));
-  return grid(title, names, rows, beside);
+/** Everything that was not right in a cell, with how often it was. */
+const faultEntries = ({ failed, faults = {}, notClosed, answers, events }) => [
+  ...(failed === undefined ? [] : [[failed, 1]]),
+  ...Object.entries(faults),
+  ...(notClosed > 0 ? [['sessions not closed', notClosed]] : []),
+  ...(answers === 0 && !(events > 0) ? [['no answers', 1]] : []),
+];
+
+/** The same as one text; empty if all was right. */
+export const faultsOf = (row) =>
+  faultEntries(row)
+    .map(([what, times]) => `${times} x ${what}`)
+    .join('; ');
+
+/** One cell as one line, for who watches a run. */
+export function lineOf(row) {
+  const values = columns
+    .filter(({ value }) => value(row) !== undefined)
+    .map(({ title, value }) => `${title} ${number(value(row))}`);
+  return [row.scenario.padEnd(24), row.target.padEnd(14), ...values, faultsOf(row)].join('  ');
 }
 
-function memoryTable(cells, names, scenario, beside) {
-  const own = cells.filter((row) => row.scenario === scenario);
-  const counts = [...new Set(own.flatMap(({ steps }) => steps.map(({ sessions }) => sessions)))].sort((a, b) => a - b);
-  const rows = [
-    ...counts.map((count) => ({
-      label: `${count.toLocaleString('en')} ${count === 1 ? 'session' : 'sessions'}, MiB`,
-      cells: own,
-      value: of.mibWith(count),
-    })),
-    { label: 'KiB per session', cells: own, value: of.kibPerSession },
-    { label: 'KiB per session from 200 to 1,000', cells: own, value: of.kibAtMargin },
-  ];
-  const title =
-    scenario === 'idle' ? 'idle sessions, each with a GET stream' : 'hibernating sessions, each with a GET stream';
-  return own.length === 0 ? '' : grid(`Gateway memory with ${title} (without child processes)`, names, rows, beside);
+/** A table with a row for each scenario and target. */
+function tableOf(title, cells, beside) {
+  if (cells.length === 0) return '';
+  const used = columns.filter(({ value }) => cells.some((cell) => value(cell) !== undefined));
+  const lines = [...groupBy(cells, ({ scenario, target }) => `${scenario} | ${target}`)].map(
+    ([name, own]) => `| ${name} | ${used.map(({ value }) => cellText(own, value, beside)).join(' | ')} |`,
+  );
+  const head = `| ${title} | Target | ${used.map((column) => column.title).join(' | ')} |`;
+  return [head, `|:--|:--|${'--:|'.repeat(used.length)}`, ...lines].join('\n');
 }
 
-/** A table with a row for each of `rows` and a column for each target that has something in one. */
-function grid(title, names, rows, beside) {
-  const used = names.filter((name) => rows.some(({ cells }) => cells.some(({ target }) => target === name)));
-  if (used.length === 0) return '';
-  const isMeasured = ({ cells, value }) => cells.some((cell) => value(cell) !== undefined);
-  const lines = rows
-    .filter(isMeasured)
-    .map((row) => `| ${row.label} | ${used.map((name) => cellText(row, name, beside)).join(' | ')} |`);
-  return [`**${title}**`, '', `| | ${used.join(' | ')} |`, `|:--|${'--:|'.repeat(used.length)}`, ...lines].join('\n');
-}
-
-function cellText({ cells, value, isAdded }, target, beside) {
-  const own = cells.filter((cell) => cell.target === target);
+function cellText(own, value, beside) {
   const middle = median(own.map(value));
   if (middle === undefined) return '–';
-  const compared = median(
+  const ratio = median(
     own.map((cell) => {
-      const reference = referenceOf(target, cell.kind);
-      if (reference === target) return undefined;
-      const other = value(beside(cell, reference) ?? {});
-      return isAdded ? value(cell) - other : value(cell) / other;
+      const reference = referenceOf(cell.target, cell.kind);
+      return reference === cell.target ? undefined : value(cell) / value(beside(cell, reference) ?? {});
     }),
   );
-  if (compared === undefined) return number(middle);
-  return `${number(middle)} (${isAdded ? signed(compared) : compared.toFixed(2)})`;
+  return ratio === undefined ? number(middle) : `${number(middle)} (${ratio.toFixed(2)})`;
 }
 
-const signed = (value) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(0)}`;
+export function groupBy(values, keyOf) {
+  const groups = new Map();
+  for (const value of values) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value]);
+  return groups;
+}
 
 /** Everything that was not right, summed over the rounds. */
 function faultTable(rows) {
   const times = new Map();
   for (const row of rows) {
-    const faults = {
-      ...row.faults,
-      ...(row.failed && { [row.failed]: 1 }),
-      ...(row.notClosed > 0 && { 'sessions not closed': row.notClosed }),
-    };
-    for (const [what, count] of Object.entries(faults)) {
+    for (const [what, count] of faultEntries(row)) {
       const key = `| ${row.target} | ${row.scenario} | ${what.replace(/[|\s]+/g, ' ').slice(0, 100)} |`;
       times.set(key, (times.get(key) ?? 0) + count);
     }
   }
   const lines = [...times].map(([key, count]) => `${key} ${count} |`);
-  return lines.length === 0
-    ? ''
-    : ['**Deviations**', '', '| Target | Scenario | Deviation | Count |', '|:--|:--|:--|--:|', ...lines].join('\n');
+  const head = ['**Deviations**', '', '| Target | Scenario | Deviation | Count |', '|:--|:--|:--|--:|'];
+  return lines.length === 0 ? '' : [...head, ...lines].join('\n');
 }

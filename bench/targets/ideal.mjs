@@ -1,23 +1,13 @@
 // The least that any gateway must do, as the measure for all: node:http in, a child's pipe out, text passed through.
 // No checks, no back-pressure, no event ids, no logs: not a gateway to use.
-// node ideal.mjs --port N [--redis PORT [--batch]] [--collect] -- <command> [args]
-// --redis: each message of the server is in a Redis Stream before the client sees it; the XADDs of one chunk go together.
-// --batch: one XADD for all the messages of a chunk.
-// --shared: one process for all sessions. It is initialized once, and each later `initialize` is answered without it.
-// --collect: a minor garbage collection after every 16 MiB of messages (node --expose-gc), so that large messages cause no full ones.
+// node ideal.mjs PORT REDIS_PORT COMMAND [ARGS]
+// With a Redis (0: none), all the messages of a chunk are one entry of a Redis Stream before the client sees them.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 
-const split = process.argv.indexOf('--');
-const port = Number(process.argv[process.argv.indexOf('--port') + 1]);
-const [command, ...args] = process.argv.slice(split + 1);
-const redisAt = process.argv.slice(0, split).indexOf('--redis');
-const isBatch = process.argv.slice(0, split).includes('--batch');
-const redis = redisAt === -1 ? undefined : await connectRedis(Number(process.argv[redisAt + 1]));
-
-const collectBytes = process.argv.slice(0, split).includes('--collect') ? 16 * 2 ** 20 : Number.POSITIVE_INFINITY;
-let bytesSince = 0;
+const [port, redisPort, command, ...args] = process.argv.slice(2);
+const redis = redisPort === '0' ? undefined : await connectRedis();
 
 const lineFeed = Buffer.from('\n');
 const [idKey, tokenKey] = ['"id":', '"progressToken":'];
@@ -28,11 +18,6 @@ const sessions = new Map();
 /** The one process of all clients without a session (2026-07-28), and the numbers under which it knows their calls. */
 let shared;
 let lastNumber = 0;
-
-const sharesProcess = process.argv.slice(0, split).includes('--shared');
-/** With --shared: the answer to the first `initialize`, and those who wait for it. */
-let opened;
-const opening = [];
 
 /** What routing needs, as raw JSON text, by a look at both ends of a message. */
 function look(text) {
@@ -71,18 +56,16 @@ function openSession() {
   return session;
 }
 
-async function connectRedis(redisPort) {
+async function connectRedis() {
   const { Redis } = await import('ioredis');
-  return new Redis({ port: redisPort, host: '127.0.0.1' });
+  return new Redis({ port: Number(redisPort), host: '127.0.0.1' });
 }
 
 /** Delivers the lines of one chunk once Redis has them; chunks in their order. */
 function store(session, lines) {
-  const key = `ideal:${session.id}`;
-  const pipeline = redis.pipeline();
-  const entries = isBatch ? [Buffer.concat(lines.flatMap((line) => [line, lineFeed]))] : lines;
-  for (const entry of entries) pipeline.xadd(key, 'MAXLEN', '~', 1000, '*', 'd', entry);
-  session.stored = Promise.all([pipeline.exec(), session.stored]).then(() => deliver(session, lines));
+  const entry = Buffer.concat(lines.flatMap((line) => [line, lineFeed]));
+  const added = redis.xadd(`ideal:${session.id}`, 'MAXLEN', '~', 1000, '*', 'd', entry);
+  session.stored = Promise.all([added, session.stored]).then(() => deliver(session, lines));
 }
 
 /** Brings the lines of one chunk to their responses; consecutive events of one response are one write. */
@@ -94,7 +77,6 @@ function deliver(session, lines) {
     parts = [];
   };
   for (const line of lines) {
-    countBytes(line);
     const { id, method, token } = look(line);
     const isResponse = method === undefined;
     const call = isResponse ? session.calls.get(id) : session.tokens.get(token);
@@ -143,48 +125,7 @@ function postShared(text, response) {
   send(shared.child, isQuiet ? numbered : replace(numbered, tokenKey, token, number));
 }
 
-/** A message of a session that shares the process of all. */
-function postOfShared(id, text, response) {
-  const { id: idText, method } = look(text);
-  if (method === 'initialize') {
-    const headers = { 'content-type': 'application/json', 'mcp-session-id': randomUUID() };
-    const answer = (line) => {
-      const own = replace(line, idKey, opened.idText, idText);
-      response.writeHead(200, { ...headers, 'content-length': own.length }).end(own);
-    };
-    sessions.set(headers['mcp-session-id'], undefined);
-    if (opened?.line !== undefined) return answer(opened.line);
-    opening.push(answer);
-    if (opened !== undefined) return;
-    opened = { idText };
-    shared = openSession();
-    shared.calls.set(idText, {
-      response: { headersSent: false, writeHead: () => ({ end: finishOpening }) },
-      id: idText,
-      number: idText,
-    });
-    send(shared.child, text);
-  } else if (!sessions.has(id)) response.writeHead(404).end();
-  else if (idText === undefined) response.writeHead(202).end();
-  else postShared(text, response);
-}
-
-/** The process has answered its only `initialize`. */
-function finishOpening(line) {
-  opened.line = line;
-  send(shared.child, Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
-  for (const answer of opening.splice(0)) answer(line);
-}
-
-function countBytes(text) {
-  bytesSince += text.length;
-  if (bytesSince < collectBytes) return;
-  bytesSince = 0;
-  globalThis.gc({ type: 'minor' });
-}
-
 function send(child, text) {
-  countBytes(text);
   child.stdin.cork();
   child.stdin.write(text);
   child.stdin.write(lineFeed);
@@ -218,8 +159,7 @@ const server = http.createServer((request, response) => {
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
       const text = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
-      if (sharesProcess) postOfShared(request.headers['mcp-session-id'], text, response);
-      else if (request.headers['mcp-method'] === undefined) post(session, text, response);
+      if (request.headers['mcp-method'] === undefined) post(session, text, response);
       else postShared(text, response);
     });
   } else if (session === undefined) response.writeHead(404).end();
@@ -231,9 +171,9 @@ const server = http.createServer((request, response) => {
     response.writeHead(200).end();
   }
 });
-server.listen(port, '127.0.0.1');
+server.listen(Number(port), '127.0.0.1');
 process.on('SIGTERM', () => {
-  for (const session of sessions.values()) if (session !== undefined) endSession(session);
+  for (const session of sessions.values()) endSession(session);
   shared?.child.kill();
   process.exit(0);
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -47,33 +47,6 @@ describe('peers.mjs --quick, where no peer is installed', () => {
     expect(Object.keys(others)).toHaveLength(6);
     for (const cell of Object.values(others)) expect(cell).toMatch(/^[\d,.]+$/);
     for (const cell of [p50, p99]) expect(cell).toMatch(/^(−?[\d,.]+|–)$/);
-  });
-
-  test('has medians of a quiet machine with what is added to the ideal, and the best round of a busy one', async () => {
-    const rounds = [1, 2, 3].flatMap((round) => [
-      ...['ours-files', 'ideal'].map((target) => {
-        const ms = round + (target === 'ideal' ? 0 : 0.5);
-        return { round, target, scenario: 'paced', kind: 'paced', latency: { p50: ms, p99: 2 * ms } };
-      }),
-      { round, target: 'ours-files', scenario: 'echo', kind: 'echo', answers: 100 * round, seconds: 1 },
-    ]);
-    const machine = {
-      machine: { cpus: 2, cpu: 'test', gib: 4, kernel: '6' },
-      node: 'v24.0.0',
-      backend: 'C',
-      peers: {},
-    };
-    const tablesAt = async (busyShare: number): Promise<Readonly<Record<string, string>>> => {
-      const look = { round: 1, load: 0, busyShare, stealShare: 0 };
-      const rows = [{ ...machine, at: '2026-11-29T00:00:00Z' }, look, ...rounds];
-      const kept = join(folder, `${busyShare}.jsonl`);
-      writeFileSync(kept, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-      return figuresOf(await run('--report', '--out', kept), 'mcp-gangway');
-    };
-    const [quiet, busy] = [await tablesAt(0), await tablesAt(0.5)];
-    expect(quiet).toMatchObject({ 'Calls per second': '200', 'Added median, µs': '500' });
-    expect(quiet['Added 99th percentile, µs']).toBe('1,000');
-    expect(busy).toMatchObject({ 'Calls per second': '300', 'Added median, µs': '–' });
   });
 
   test('tries all that the page says, and ours does it', () => {

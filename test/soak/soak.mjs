@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readCommand, requireBuild, requireRedis, UsageError } from '../../bench/lib/command.mjs';
 
-const { values } = readCommand(import.meta, {
+const values = readCommand(import.meta, {
   minutes: { type: 'number', isFraction: true },
   seed: { type: 'number', least: 0 },
   load: { type: 'number', isFraction: true },
@@ -29,7 +29,7 @@ if (values.write !== undefined && !(values.write.endsWith('.md') && existsSync(d
   throw new UsageError(`--write is a file .md in a folder that is there, and not "${values.write}"`);
 if (!['single', 'sentinel', undefined].includes(values.redis)) throw new UsageError('--redis is single or sentinel');
 if ((values.clients ?? 12) % 12 !== 0) throw new UsageError('--clients is a multiple of 12');
-requireRedis('redis-server');
+requireRedis();
 requireBuild('dist/main.js');
 const env = { ...process.env };
 for (const [name, value] of Object.entries(values)) env[`SOAK_${name.toUpperCase()}`] = value;
