@@ -135,7 +135,7 @@ export function comparedScenarios(isQuick) {
 
 function quickOf({ kind }) {
   if (kind === 'sessions') return { maxCount: 12 };
-  if (kind === 'session-calls') return { warmCount: 16, maxCount: 32 };
+  if (kind === 'session-calls') return { warmCount: 16, maxCount: 32, runMs: 8_000 };
   if (kind === 'idle') return { steps: [1, 5], settleMs: 200, watchMs: 200 };
   return {};
 }
