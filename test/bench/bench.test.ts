@@ -59,7 +59,8 @@ describe('bench.mjs --quick', () => {
       ...['sessions-4', 'session-per-call', 'paced-16x4-100-words'],
     ])
       expect(rowOf(output, `| ${scenario} | ours |`)).toMatch(/\| [\d.,]+ \(\d+\.\d\d\) \|/);
-    expect(rowOf(output, '| idle | ours |')).toMatch(/\| [\d.,]+ \(\d+\.\d\d\) \|$/);
+    // With five sessions, the memory of the ideal can shrink.
+    expect(rowOf(output, '| idle | ours |')).toMatch(/\| [\d.,]+( \(\d+\.\d\d\))? \|$/);
   });
 
   test('leaves results that the report and the bars can read', async () => {
