@@ -211,8 +211,10 @@ export class Streams {
     if (read === 'store_unavailable') this.#sendAway(reply, id);
     else if (read === 'internal') reply.answer(faultAnswer(read, null));
     if (typeof read === 'string') return 'failed';
-    // The store lost this event with its owner. If the call goes on, its client gets the following events.
-    const isEarlier = id.epoch < this.#session.epoch && this.#ids.has(id.stream);
+    // The store lost this event with its owner. If the call goes on, its client gets the following events. The GET
+    // stream goes on in any case.
+    const isListener = id.stream === getStream && this.#session.earlier !== undefined;
+    const isEarlier = id.epoch < this.#session.epoch && (isListener || this.#ids.has(id.stream));
     if (read.outcome === 'in_future' && !isEarlier) {
       reply.answer(faultAnswer('bad_event_id', null));
       return 'unknown';
@@ -221,10 +223,12 @@ export class Streams {
       // A stream without events.
       const isBeginning = this.#isBeginning(id);
       if (isBeginning) this.listen(reply, id);
+      else if (isListener && isEarlier) return this.#listenAfterLoss(reply, id);
       else if (isKnown) this.#reportLoss(reply, id);
       else reply.answer(faultAnswer('unknown_event_id', null));
       return isBeginning ? 'resumed' : isKnown ? 'history_lost' : 'unknown';
     }
+    if (read.outcome === 'in_future' && isListener) return this.#listenAfterLoss(reply, id);
     const isBroken = read.outcome === 'ok' && read.broken;
     const hasEnded = read.outcome === 'ok' && read.ended;
     if (isBroken && hasEnded && !isKnown) {
@@ -243,6 +247,19 @@ export class Streams {
     if (this.#session.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.retryMs));
     this.#attach(id.stream, sink, this.#isBeginning(id) ? undefined : at, isCurrent ? read : undefined);
     return isBroken ? 'history_lost' : 'resumed';
+  }
+
+  /**
+   * The store lost the newest events of the GET stream with their owner. The client may lack some of them, too. It is
+   * told so, and listens on.
+   */
+  #listenAfterLoss(reply: Reply, id: EventId): ResumeOutcome {
+    this.#cursors.get(getStream)?.close();
+    const sink = reply.stream();
+    if (this.#session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.retryMs));
+    this.#reportGap(id, sink);
+    this.#attach(getStream, sink, id);
+    return 'history_lost';
   }
 
   /**

@@ -28,6 +28,8 @@ export interface StreamsFixtureOptions {
   readonly earlier?: { readonly newestStream: number; readonly ids: ReadonlyMap<number, readonly RequestId[]> };
   /** How many numbers an earlier owner stored on the GET stream. */
   readonly earlierEvents?: number;
+  /** True if this owner took the session over from another one. */
+  readonly isTaken?: boolean;
   /** How far an earlier owner delivered the GET stream. */
   readonly getCursor?: LogPosition;
   /** The log of the streams, if it is not the fixture's. */
@@ -51,6 +53,7 @@ export async function createStreamsFixture({
   maxLag = { events: never, bytes: never },
   earlier,
   earlierEvents = 0,
+  isTaken = earlierEvents > 0,
   getCursor,
   log: ownLog,
 }: StreamsFixtureOptions = {}) {
@@ -58,10 +61,10 @@ export async function createStreamsFixture({
   const store = createMemoryStore({ ...wide, ...limits });
   await store.sessions.create(key, aRecord());
   let epoch = firstEpoch;
-  if (earlierEvents > 0) {
+  if (isTaken) {
     const earlierWriter = createLogWriter(store, key);
     const numbers = Array.from({ length: earlierEvents }, (_, index) => ({ stream: getStream, text: `${index + 1}` }));
-    await earlierWriter.append(...numbers);
+    if (numbers.length > 0) await earlierWriter.append(...numbers);
     const taken = await store.sessions.takeOver(key, { owner: aRecord().owner, epoch }, 'instance-2');
     if (taken.outcome !== 'taken') throw new Error(taken.outcome);
     epoch = taken.record.epoch;
@@ -145,6 +148,8 @@ export async function createStreamsFixture({
   const fixture = {
     store,
     streams,
+    /** Of this owner. */
+    epoch,
     pressure,
     failures,
     /** The types of the reported events. */

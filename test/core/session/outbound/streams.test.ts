@@ -80,6 +80,27 @@ describe('a GET stream', () => {
     },
   );
 
+  it.each([
+    ['all but the first', 1],
+    ['all', 0],
+  ])('[P4] tells of a gap and goes on, if the store lost %s of its events with their owner', async (_, left) => {
+    const earlier = { newestStream: 0, ids: new Map() };
+    const { resume, emit, epoch: own } = await createStreamsFixture({ earlier, earlierEvents: left, isTaken: true });
+    expect(own).toBeGreaterThan(epoch);
+    const listener = resume(formatEventId(getStream, { epoch, seq: 9 }));
+    await turn();
+    expect(listener.given).toMatchObject({ kind: 'stream' });
+    expect(listener.sink.events.items.slice(1)).toEqual([gap]);
+    emit(getStream, 2);
+    await turn();
+    expect(listener.sink.messages.slice(1)).toEqual([left + 1, left + 2]);
+    // A client that has no event of the new owner yet is not refused.
+    const again = resume(listener.sink.ids[0] ?? '');
+    await turn();
+    expect(again.sink.messages).toEqual([left + 1, left + 2]);
+    expect(listener.sink.state).toBe('ended');
+  });
+
   it('is taken over by the newest connection, which gets the remaining events', async () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
