@@ -58,13 +58,19 @@ const linkCut = [...lostWay, 'already gone', 'broken', 'outcome_unknown', 'owner
 /** While an instance hears nobody. */
 const cutOff = [...linkCut, 'takeover_paused', ...storeAway];
 
+/**
+ * An instance without a lease counts as lost, and so does the stream of an HTTP+SSE client there. Its client learns of that
+ * when the stream ends, and its POSTs are refused until then (docs/decisions/0195).
+ */
+const streamParted = ['unknown_token'];
+
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   kill: ['takeover_paused', 'already gone', 'broken', 'outcome_unknown'],
   drain: ['already gone', 'broken', 'outcome_unknown', 'draining'],
-  freeze: cutOff,
+  freeze: [...cutOff, ...streamParted],
   stall: [...storeAway],
-  partition: cutOff,
+  partition: [...cutOff, ...streamParted],
   'redis restart': redisAway,
   'redis empty': redisAway,
   'redis pause': redisAway,
@@ -123,6 +129,8 @@ export interface Ledger {
    * lost.
    */
   mayHaveEnded(from: number): boolean;
+  /** True if Redis and an owner were lost at the same time since then, which docs/redis-failures.md excepts. */
+  mayHaveLostBoth(from: number): boolean;
   /** True if Redis may have lost data since then that it had confirmed. */
   mayHaveLostData(from: number): boolean;
 }
@@ -183,6 +191,17 @@ export function createLedger({ hasSentinel = false } = {}): Ledger {
       excused.set(`${kind}, ${outcome}`, (excused.get(`${kind}, ${outcome}`) ?? 0) + 1);
   };
 
+  const nearSince = (from: number): Fault[] => nearOf(from, performance.now());
+  const ownersNear = (from: number): Fault[] => nearSince(from).filter(({ kind }) => takeovers.includes(kind));
+  const hasLostBoth = (from: number): boolean => {
+    const owners = ownersNear(from);
+    return nearSince(from).some(({ kind, beganAt, endedAt }) => {
+      const isNear = (other: Fault): boolean =>
+        other.beganAt <= endedAt + noticedMs && other.endedAt + afterMs >= beganAt;
+      return ofLosses.includes(kind) && owners.some(isNear);
+    });
+  };
+
   return {
     faults,
     failures,
@@ -218,17 +237,8 @@ export function createLedger({ hasSentinel = false } = {}): Ledger {
       pending = pending.filter((deed) => !isDue(deed));
       for (const deed of due) judgeOne(deed);
     },
-    mayHaveEnded(from) {
-      const near = nearOf(from, performance.now());
-      const owners = near.filter(({ kind }) => takeovers.includes(kind));
-      // Redis and the owner at the same time: docs/redis-failures.md excepts this.
-      const isEmptied = near.some(({ kind, beganAt, endedAt }) => {
-        const isNear = (other: Fault): boolean =>
-          other.beganAt <= endedAt + noticedMs && other.endedAt + afterMs >= beganAt;
-        return ofLosses.includes(kind) && owners.some(isNear);
-      });
-      return isEmptied || owners.length > maxTakeovers;
-    },
-    mayHaveLostData: (from) => nearOf(from, performance.now()).some(({ kind }) => ofLosses.includes(kind)),
+    mayHaveEnded: (from) => hasLostBoth(from) || ownersNear(from).length > maxTakeovers,
+    mayHaveLostBoth: hasLostBoth,
+    mayHaveLostData: (from) => nearSince(from).some(({ kind }) => ofLosses.includes(kind)),
   };
 }

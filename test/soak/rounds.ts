@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom, type Random } from '../resume/random.ts';
 import { outcomesOf, violationsOf } from '../support/log-checker.ts';
+import type { LogAllowances } from '../support/log-faults.ts';
 import { lostReports } from '../support/lost-reports.ts';
 import { lostTicks } from '../support/lost-ticks.ts';
 import { type Plan, startNetProxy } from '../support/net-proxy.ts';
@@ -83,7 +84,8 @@ export async function runRound(number: number, tools: RoundTools): Promise<Round
   isCutting = false;
   const transcripts = all.flat();
   const isDataLost = ledger.mayHaveLostData(beganAt);
-  await check(number, tools, transcripts, { beganAt, isDataLost });
+  const isOwnerLost = ledger.mayHaveLostBoth(beganAt);
+  await check(number, tools, transcripts, { beganAt, isDataLost, isOwnerLost });
   for (const traffic of traffics) {
     await withDeadline(traffic.endSessions(), { deadlineMs: 30_000, what: 'sessions to end' }).catch((error: Error) =>
       ledger.fail(`round ${number}: ${error.message}`),
@@ -124,7 +126,7 @@ async function check(
   number: number,
   { stage, ledger }: RoundTools,
   transcripts: readonly SessionTranscript[],
-  { beganAt, isDataLost }: { readonly beganAt: number; readonly isDataLost: boolean },
+  { beganAt, ...allowances }: LogAllowances & { readonly beganAt: number },
 ): Promise<void> {
   const [logs, executions] = [await readLogs(stage.cluster.redis), await executionsIn(stage.notes)];
   const own = executions.filter((mark) => mark.startsWith(`mark=r${number}`));
@@ -132,7 +134,7 @@ async function check(
     transcripts.length === 0
       ? []
       : [
-          ...violationsOf({ transcripts, logs, executions: own, isDataLost }),
+          ...violationsOf({ transcripts, logs, executions: own, ...allowances }),
           ...transcripts.flatMap((transcript) => lostTicks(transcript, logs)),
           ...transcripts.flatMap((transcript) =>
             lostReports(transcript, { hasOwnProcess: trackOf(transcript) !== 'stdio' }),

@@ -109,6 +109,10 @@ describe('the checker of clusters passes', () => {
       ),
     ],
     ['what the store lost, where it did', evidence(session(good), [marker(14), ...log.slice(4)], { isDataLost: true })],
+    [
+      'what the store lost together with the owner',
+      evidence(session(good), [...log.slice(0, 1), ...log.slice(4)], { isDataLost: true, isOwnerLost: true }),
+    ],
     ['a true refusal of a call that ran', ran(json(502, refusal('a', 'outcome_unknown')))],
     ['a refusal of a call that did not run', evidence(session([json(404, refusal('a', 'unknown_session'))]))],
     ['a call that ended within its deadline', evidence(session(good, { calls: [call('a', { deadlineMs: 100 })] }))],
@@ -145,6 +149,11 @@ describe('the checker of clusters finds', () => {
     ],
     ['a session without a log', 'not_in_log', evidence(session(good), [])],
     ['what the store lost, where it should not', 'not_in_log', evidence(session(good), [marker(14), ...log.slice(4)])],
+    [
+      'what the store lost while the owner lived',
+      'not_in_log',
+      evidence(session(good), [...log.slice(0, 1), ...log.slice(4)], { isDataLost: true }),
+    ],
     ['two contents of an id', 'two_contents', evidence(session([...good, resumed(12, event(14, progress('a', 9)))]))],
     [
       'another content than in the log',

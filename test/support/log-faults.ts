@@ -11,20 +11,25 @@ export interface LogAllowances {
   readonly repeatable?: ReadonlySet<string>;
   /** The store lost data in this test, so earlier entries may be missing. */
   readonly isDataLost?: boolean;
+  /** An owner was lost at that time, too, so nobody has what it had (docs/redis-failures.md). */
+  readonly isOwnerLost?: boolean;
 }
 
 /** True if an entry may be missing in a log: it was evicted, or lost before the owner registered the session again. */
 export function mayBeMissing(
   place: LogPosition,
   { entries }: SessionLog,
-  { isDataLost = false }: LogAllowances,
+  { isDataLost = false, isOwnerLost = false }: LogAllowances,
 ): boolean {
   const [first] = entries;
   if (first === undefined || compareLogPositions(place, first) < 0) return true;
-  // The marker of a registration has the number of the newest event that the owner had written.
-  return isDataLost && entries.some((entry) => isRegistration(entry) && compareLogPositions(place, entry) <= 0);
+  // The marker of a registration has the number of the newest event that the owner had written. That of a takeover stands for
+  // an owner that did not register again.
+  const isMarker = (entry: LogEntry): boolean => isRegistration(entry) || (isOwnerLost && isTakeover(entry));
+  return isDataLost && entries.some((entry) => isMarker(entry) && compareLogPositions(place, entry) <= 0);
 }
 
+const isTakeover = ({ stream, seq }: LogEntry): boolean => stream === undefined && seq === 0;
 const isRegistration = ({ stream, seq }: LogEntry): boolean => stream === undefined && seq > 0;
 
 /** Finds violations inside a log. */

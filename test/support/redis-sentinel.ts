@@ -18,6 +18,11 @@ export interface RedisSentinel extends AsyncDisposable {
   master(): Promise<RedisServer>;
   /** Kills the master; resolves when the sentinel names the other one, and that is a master. */
   loseMaster(): Promise<void>;
+  /**
+   * The sentinel promotes the replica while the master lives, and the former master does not learn of it: it goes on to take
+   * writes. Returns the former one.
+   */
+  forsakeMaster(): Promise<RedisServer>;
   /** The replica stops to follow the master: a failover loses what is written from now on. */
   partReplica(): Promise<RedisServer>;
   /** A killed server comes back as the replica of the master; resolves when it follows. */
@@ -60,10 +65,10 @@ export async function startRedisSentinel({
   try {
     const master = await startRedis({ args: ['--repl-diskless-sync-delay', '0', ...moreArgs] });
     servers.push(master);
-    const replica = await startRedis({
-      args: ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0', ...moreArgs],
-    });
+    const replica = await startRedis({ args: ['--repl-diskless-sync-delay', '0', ...moreArgs] });
     servers.push(replica);
+    // Not by an option: once promoted, it is to be the master also after a restart.
+    await replica.cli('REPLICAOF', '127.0.0.1', `${master.port}`);
     await waitFor(async () => (await replica.cli('INFO', 'replication')).includes('master_link_status:up'), {
       what: 'the replica to follow',
       deadlineMs: 20_000,
@@ -80,6 +85,10 @@ export async function startRedisSentinel({
       const [, at] = (await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName)) as string[];
       return servers.find((server) => String(server.port) === at) as RedisServer;
     };
+    const untilOtherThan = async (before: RedisServer): Promise<void> => {
+      const isDone = async () => (await named()) !== before && (await (await named()).cli('ROLE')).startsWith('master');
+      await waitFor(isDone, { what: 'another master', deadlineMs: 30_000 });
+    };
     const replicaOf = (master: RedisServer): RedisServer => servers.find((server) => server !== master) as RedisServer;
     return {
       url: `redis+sentinel://127.0.0.1:${port}/${masterName}`,
@@ -88,9 +97,19 @@ export async function startRedisSentinel({
       async loseMaster() {
         const before = await named();
         await before.kill();
-        const isDone = async () =>
-          (await named()) !== before && (await (await named()).cli('ROLE')).startsWith('master');
-        await waitFor(isDone, { what: 'another master', deadlineMs: 30_000 });
+        await untilOtherThan(before);
+      },
+      async forsakeMaster() {
+        const before = await named();
+        await before.cli('ACL', 'SETUSER', 'default', '-slaveof');
+        const isBegun = () =>
+          ask('SENTINEL', 'FAILOVER', masterName).then(
+            () => true,
+            () => false, // it has not asked the replica yet
+          );
+        await waitFor(isBegun, { what: 'a failover', deadlineMs: 30_000 });
+        await untilOtherThan(before);
+        return before;
       },
       async partReplica() {
         const parted = replicaOf(await named());

@@ -58,10 +58,12 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
   } = options;
   const keys = createKeys(prefix);
   const lifetimes = createLifetimes(limits, recordTtlMs, leaseMs);
-  const connect = createConnector(options, Math.min(maxReconnectMs, leaseMs / reconnectsPerLease));
+  const { connect, follow } = createConnector(options, Math.min(maxReconnectMs, leaseMs / reconnectsPerLease));
 
+  const client = connect(commandTimeoutMs);
+  const unfollow = follow(client);
   const commands = createCommands({
-    client: connect(commandTimeoutMs),
+    client,
     commandTimeoutMs,
     // A write, since a replica refuses it but would answer a PING.
     probe: (client) => client.pexpire(keys.storeGeneration, lifetimes.storeGenerationMs),
@@ -86,6 +88,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     onRecovered: health.onRecovered,
     async close() {
       changes.close();
+      unfollow();
       commands.close();
     },
   };

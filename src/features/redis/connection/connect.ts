@@ -2,6 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisTarget } from '../../../config/redis-url.ts';
 import { backoff } from '../../../core/util/timing/backoff.ts';
+import { watchSwitches } from './switch-watch.ts';
 
 /** A client of one server, given by its address or found by sentinels, or of a cluster. */
 export type RedisClient = Redis | Cluster;
@@ -28,8 +29,15 @@ const connectTimeoutMs = 5_000;
 /** How often a cluster's slots are read again. They are also read after each command that could not be delivered. */
 const slotsRefreshMs = 5_000;
 
+/** Makes connections. */
+export interface Connector {
+  connect(commandTimeoutMs: number | undefined): RedisClient;
+  /** Makes a connection follow the sentinels, if there are any, also while its master lives. Returns the end of that. */
+  follow(client: RedisClient): () => void;
+}
+
 /**
- * Returns a function that makes connections. The URL is parsed here, so a wrong one throws at the start.
+ * Returns a maker of connections. The URL is parsed here, so a wrong one throws at the start.
  *
  * No command waits in a queue for a connection, and none is sent twice. When a connection is lost, each command without
  * an answer is rejected. The caller then has to find out whether the command was executed (docs/design.md, D11). A
@@ -37,18 +45,23 @@ const slotsRefreshMs = 5_000;
  *
  * @param maxReconnectMs the longest wait before the next attempt to connect
  */
-export function createConnector(
-  options: ConnectOptions,
-  maxReconnectMs: number,
-): (commandTimeoutMs: number | undefined) => RedisClient {
+export function createConnector(options: ConnectOptions, maxReconnectMs: number): Connector {
   const target = parseRedisUrl(options.url);
   // The delay is capped and spread, so that a hundred gateways do not reconnect at the same moment.
   const pauseAfter = backoff({ firstMs: 50, maxMs: maxReconnectMs, spread: [0.5, 1] });
-  return (commandTimeoutMs) => {
-    const common = commonOptions(target, options.tls, commandTimeoutMs, pauseAfter);
-    if (target.kind === 'cluster') return connectCluster(target, common, pauseAfter);
-    if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, pauseAfter) });
-    return new Redis({ ...common, ...target.hosts[0] });
+  return {
+    connect(commandTimeoutMs) {
+      const common = commonOptions(target, options.tls, commandTimeoutMs, pauseAfter);
+      if (target.kind === 'cluster') return connectCluster(target, common, pauseAfter);
+      if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, pauseAfter) });
+      return new Redis({ ...common, ...target.hosts[0] });
+    },
+    follow(client) {
+      const common = watchOptions(target, options, pauseAfter);
+      const hosts = target.kind === 'sentinel' ? target.hosts : [];
+      const sentinels = hosts.map((host) => new Redis({ ...common, ...host }));
+      return watchSwitches(client, target.masterName, sentinels);
+    },
   };
 }
 
@@ -90,6 +103,23 @@ function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: Con
     ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(tls) }),
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
+  } satisfies RedisOptions;
+}
+
+/** A subscription to a sentinel, which waits for the sentinel for as long as it takes. */
+function watchOptions({ isTls }: RedisTarget, options: ConnectOptions, pauseAfter: PauseAfter) {
+  const { sentinelUsername, sentinelPassword, tls } = options;
+  return {
+    protocol: 2,
+    connectTimeout: connectTimeoutMs,
+    keepAlive: connectTimeoutMs,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: null,
+    retryStrategy: pauseAfter,
+    disableClientInfo: true,
+    ...(isTls && { tls: tlsOptions(tls ?? {}) }),
+    ...(sentinelUsername !== undefined && { username: sentinelUsername }),
+    ...(sentinelPassword !== undefined && { password: sentinelPassword }),
   } satisfies RedisOptions;
 }
 

@@ -41,7 +41,7 @@ async function inspect<T>(
   options: Omit<InspectOptions, 'prefix'>,
   read: (client: RedisClient, nodes: readonly Redis[], infos: Infos) => Promise<T>,
 ): Promise<T> {
-  const client = createConnector(options, maxReconnectMs)(options.commandTimeoutMs);
+  const client = createConnector(options, maxReconnectMs).connect(options.commandTimeoutMs);
   try {
     await waitUntilReady(client);
     const nodes: readonly Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
