@@ -7,7 +7,7 @@ import type { LogAllowances } from '../support/log-faults.ts';
 import { lostReports } from '../support/lost-reports.ts';
 import { lostTicks } from '../support/lost-ticks.ts';
 import { type Plan, startNetProxy } from '../support/net-proxy.ts';
-import { readLogs } from '../support/session-logs.ts';
+import { logNameOf, readLogs } from '../support/session-logs.ts';
 import { executionsIn, startTraffic, type Traffic, type TrafficOptions } from '../support/traffic.ts';
 import type { SessionTranscript } from '../support/transcript.ts';
 import { withDeadline } from '../support/wait-for.ts';
@@ -137,7 +137,10 @@ async function check(
           ...violationsOf({ transcripts, logs, executions: own, ...allowances }),
           ...transcripts.flatMap((transcript) => lostTicks(transcript, logs)),
           ...transcripts.flatMap((transcript) =>
-            lostReports(transcript, { hasOwnProcess: trackOf(transcript) !== 'stdio' }),
+            lostReports(transcript, {
+              hasOwnProcess: trackOf(transcript) !== 'stdio',
+              log: logs.get(logNameOf(transcript.sessionId)),
+            }),
           ),
         ];
   for (const { kind, what } of violations) ledger.fail(`round ${number}: ${kind}: ${what}`);

@@ -45,3 +45,20 @@ it('finds nothing in a session that was told of a gap', () => {
   const gap = { event: 'gap', data: '' };
   expect(whats(sessionWith([gap, progress(2), answer({ counted: 2 })]))).toEqual([]);
 });
+
+it('knows from the log that a call that only reads ran again, before its client had anything of the first run', () => {
+  const transcript = sessionWith([answer({ told: 1 })]);
+  const entry = (stream: number, { data }: { readonly data: string }) => ({
+    epoch: 1,
+    seq: 1,
+    stream,
+    data,
+    last: false,
+  });
+  const list = { data: JSON.stringify({ id: 'list', result: {} }) };
+  const logOf = (...streams: readonly number[]) => ({
+    entries: [entry(2, told(1)), ...streams.map((stream) => entry(stream, list))] as never,
+  });
+  const found = [logOf(2, 3), logOf(2)].map((log) => lostReports(transcript, { hasOwnProcess: true, log }).length);
+  expect(found).toEqual([0, 1]);
+});

@@ -1,3 +1,5 @@
+import { parseEventId } from '../../src/core/protocol/wire/event-id.ts';
+import type { SessionLog } from './session-logs.ts';
 import { isResponseMessage, messageOf, type SessionTranscript } from './transcript.ts';
 import { createViolations, type Violation } from './violation.ts';
 
@@ -13,11 +15,12 @@ interface Announced {
  * such a message may go to nobody (docs/decisions/0149).
  *
  * A client knows that it may lack messages if it was told of a gap, or if the connection of a call ended before its first
- * event id.
+ * event id. It does not know it if a call that only reads ran again with another owner before its first event id:
+ * docs/redis-failures.md says so. With the `log`, such messages are not lost.
  */
 export function lostReports(
   { name, calls, connections }: SessionTranscript,
-  { hasOwnProcess }: { readonly hasOwnProcess: boolean },
+  { hasOwnProcess, log }: { readonly hasOwnProcess: boolean; readonly log?: SessionLog | undefined },
 ): readonly Violation[] {
   const { found, add } = createViolations(`session ${name}`);
   const events = connections.flatMap((connection) => connection.events);
@@ -41,6 +44,11 @@ export function lostReports(
     const text = isResponseMessage(message) ? result?.content?.[0]?.text : undefined;
     if (text !== undefined) announced.set(String(id), JSON.parse(text));
   }
+  const seen = new Set(events.map(({ id }) => (id === undefined ? undefined : parseEventId(id)?.stream)));
+  for (const entry of log === undefined ? [] : onRepeatedStreams(log)) {
+    const { method, params } = messageOf(entry) ?? {};
+    if (method === 'notifications/told' && !seen.has(entry.stream)) note(told, params.mark, params.n);
+  }
   for (const { id, mark } of calls) {
     const { counted = 0, told: tellings = 0 } = announced.get(String(id)) ?? {};
     const check = (what: string, count: number, seen: ReadonlySet<number> = new Set()): void => {
@@ -51,4 +59,17 @@ export function lostReports(
     if (hasOwnProcess && !hasLostStream) check('message', tellings, told.get(mark));
   }
   return found;
+}
+
+/** What a log has on streams whose call was answered on another stream, too. */
+function onRepeatedStreams({ entries }: SessionLog): SessionLog['entries'] {
+  const streamsOf = new Map<string, Set<number>>();
+  for (const entry of entries) {
+    const message = messageOf(entry);
+    if (message === undefined || !isResponseMessage(message) || entry.stream === undefined) continue;
+    const id = JSON.stringify(message.id);
+    streamsOf.set(id, (streamsOf.get(id) ?? new Set()).add(entry.stream));
+  }
+  const repeated = new Set([...streamsOf.values()].flatMap((streams) => (streams.size > 1 ? [...streams] : [])));
+  return entries.filter(({ stream }) => stream !== undefined && repeated.has(stream));
 }
