@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createAuditFile } from '../support/audit-lines.ts';
-import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { users, usersEnv } from '../support/keepers.ts';
 import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
 import {
@@ -107,16 +107,6 @@ describe('a call of a client that declares tasks, to a legacy server without tas
     await updateTask(gateway.url, taskId, { [second]: accept('x') });
     const { result } = await awaitTask(() => gateway.url, taskId);
     expect(result?.content[0]?.text.split(',').sort()).toEqual(['accept', 'decline']);
-  });
-
-  it('is cancelled at the server, once, and stays cancelled', async () => {
-    const { taskId } = await callForTask(gateway.url, 'slow_compute', { seconds: 3 });
-    for (const _ of [1, 2])
-      expect((await cancelTask(gateway.url, taskId)).json.result).toEqual({ resultType: 'complete' });
-    const cancelled = await getTask(gateway.url, taskId);
-    expect(cancelled).toMatchObject({ status: 'cancelled' });
-    expect(cancelled.result).toBeUndefined();
-    expect(cancelled.error).toBeUndefined();
   });
 
   it('tells a subscription of its states up to the end, after the acknowledgement', async () => {
@@ -224,10 +214,7 @@ describe('a task', () => {
     expect((await cancelTask(gateway.url, taskId)).json.result).toBeDefined();
   });
 
-  it('is made of each call with 0, and of none with off', async () => {
-    await using always = await startGateway({ command: slowTools, args: ['--defaults.tasks.after', '0'] });
-    const { taskId } = await callForTask(always.url, 'greet', { name: 'Ada' });
-    expect(await awaitTask(() => always.url, taskId)).toMatchObject({ result: { content: [{ text: 'Hello, Ada!' }] } });
+  it('is made of no call with off', async () => {
     await using never = await startGateway({ command: slowTools, args: ['--defaults.tasks.after', 'off'] });
     expect(await callForTask(never.url, 'slow_compute')).toMatchObject({ resultType: 'complete' });
     expect((await postModern(never.url, 'server/discover')).json.result.capabilities.extensions).toBeUndefined();
@@ -254,20 +241,5 @@ describe('a task', () => {
     const lost = await getTask(second.url, running.taskId);
     expect([lost.status, lost.error?.data?.reason]).toEqual(['failed', 'outcome_unknown']);
     expect(await getTask(second.url, running.taskId)).toEqual(lost);
-  });
-
-  it('of a modern server without tasks is made as well, and a server with tasks makes its own', async () => {
-    await using gateway = await startGateway({ command: modernFixture, args: ['--era', 'modern', ...soon] });
-    const { taskId } = await callForTask(gateway.url, 'progress', { count: 20, gapMs: 25, marker: 'm' });
-    expect(taskId).toMatch(/^gangway-/);
-    expect(await awaitTask(() => gateway.url, taskId)).toMatchObject({ status: 'completed' });
-    await using own = await startGateway({
-      command: [...modernFixture, '--tasks'],
-      args: ['--era', 'modern', ...soon],
-    });
-    await postModern(own.url, 'server/discover');
-    const other = await callForTask(own.url, 'slow_compute', { seconds: 1 });
-    expect(other.taskId).not.toMatch(/^gangway-/);
-    expect(await awaitTask(() => own.url, other.taskId)).toMatchObject({ status: 'completed' });
   });
 });

@@ -13,11 +13,13 @@ import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 // @ts-expect-error: a fixture in JavaScript
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
 // @ts-expect-error: a fixture in JavaScript
+import { createTaskAnswers } from '../fixtures/modern/extension-tasks.mjs';
+// @ts-expect-error: a fixture in JavaScript
 import { createModernServer } from '../fixtures/modern/server.mjs';
 import { createFakeServer, type FakeBackend } from './fake-backend.ts';
 
-/** Which eras a server of this process speaks. */
-export type ServedEras = 'legacy' | 'modern' | 'both';
+/** Which eras a server of this process speaks; the legacy one has tasks of 2025-11-25, and `tasks` is a modern one with the extension. */
+export type ServedEras = 'legacy' | 'modern' | 'both' | 'tasks';
 
 /** The input of a server for each of its backends. */
 const inputs = new WeakMap<FakeBackend, PassThrough>();
@@ -34,10 +36,13 @@ function serve(eras: ServedEras, backend: FakeBackend): PassThrough {
   const stdin = new PassThrough();
   inputs.set(backend, stdin);
   const stdout = { write: (text: string) => setImmediate(() => backend.says(...text.split('\n').slice(0, -1))) };
-  const transport = createLineTransport({ stdin, stdout, intercept: answerRawly });
+  const hasTasks = eras === 'tasks';
+  const answerTasks: (read: object) => boolean = hasTasks ? createTaskAnswers() : () => false;
+  const intercept = (read: object): boolean => answerTasks(read) || answerRawly(read);
+  const transport = createLineTransport({ stdin, stdout, intercept });
+  const legacy = eras === 'both' ? 'serve' : 'reject';
   if (eras === 'legacy') createEverythingServer().connect(transport);
-  else
-    serveStdio((context) => createModernServer(context), { legacy: eras === 'both' ? 'serve' : 'reject', transport });
+  else serveStdio((context) => createModernServer({ ...context, hasTasks }), { legacy, transport });
   return stdin;
 }
 
@@ -47,10 +52,13 @@ export interface InProcessGateway {
   close(): Promise<void>;
 }
 
-/** Starts a gateway in front of a server of these eras. Its clients connect over loopback; nothing else leaves the process. */
-export async function startInProcess(eras: ServedEras): Promise<InProcessGateway> {
+/**
+ * Starts a gateway in front of a server of these eras. Its clients connect over loopback; nothing else leaves the process.
+ * @param defaults of all servers
+ */
+export async function startInProcess(eras: ServedEras, defaults: object = {}): Promise<InProcessGateway> {
   const open = openerOf(eras);
-  const file = JSON.stringify({ servers: { s: { url: 'tcp://127.0.0.1:9', share: 'all' } } });
+  const file = JSON.stringify({ defaults, servers: { s: { url: 'tcp://127.0.0.1:9', share: 'all' } } });
   const argv = ['--config', 'gateway.json', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0'];
   const read = () => readConfiguration({ argv, env: {}, readFile: () => file });
   const configuration = read();
