@@ -42,7 +42,7 @@ const units = [
 /** Those of them that start processes: programs, or Redis. The others fail if they start one. */
 const processes = [
   'test/app/{v8-flags,addresses/public-base-url,commands/completion}.test.ts',
-  'test/across/{large-messages,noise-floods,odd-answers}.test.ts',
+  'test/across/{hostile-texts,odd-answers}.test.ts',
   'test/core/backend/stdio/**/*.test.ts',
   'test/features/{remote/sse/tls,remote/socket/socket-backend,websocket/backend/tls}.test.ts',
   'test/contract/{file,redis*}.test.ts',

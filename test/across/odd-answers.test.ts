@@ -1,23 +1,12 @@
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { WebSocketServer } from 'ws';
+import { createServer, type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
 import { matchAnswers } from '../../src/core/backend/answers/match-answers.ts';
-import type { OpenBackend } from '../../src/core/backend/backend.ts';
 import { linkBackends } from '../../src/core/backend/link/link.ts';
-import { openStdio } from '../../src/core/backend/stdio/stdio-backend.ts';
-import { LineSplitter } from '../../src/core/protocol/wire/lines.ts';
-import { openModernHttp } from '../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../src/features/remote/socket/socket-backend.ts';
-import { openSse } from '../../src/features/remote/sse/sse-backend.ts';
-import { openStreamableHttp } from '../../src/features/remote/streamable-http/streamable-http-backend.ts';
-import { openWebSocket } from '../../src/features/websocket/backend/websocket-backend.ts';
+import { listening } from '../core/backend/local-servers.ts';
 import { openBackend } from '../core/backend/open-backend.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { writingServers } from '../support/writing-servers.ts';
 
 /** The id of the call. The server's answer is a text in Latin-1, so that every byte can be written. */
 const id = 7;
@@ -102,128 +91,12 @@ const answers: readonly (readonly [what: string, written: string, expected: obje
   ],
 ];
 
-async function listening<T extends Server>(server: T): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
-/** A server that answers each request with a text, over lines. */
-const serveLines = (write: (bytes: Buffer) => void, answer: Buffer): ((chunk: Buffer) => void) => {
-  const splitter = new LineSplitter({ maxLineBytes: 1_000_000 });
-  return (chunk) => {
-    for (const line of splitter.push(chunk))
-      if (JSON.parse(line.toString()).method === 'tools/call') write(Buffer.concat([answer, Buffer.from('\n')]));
-  };
-};
-
-/** A server that answers each `tools/call` by HTTP. */
-async function serveHttp(answerCall: (outgoing: ServerResponse) => void, onGet = refuse): Promise<URL> {
-  const server = createHttpServer((incoming, outgoing) => {
-    if (incoming.method !== 'POST') return onGet(incoming, outgoing);
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    incoming.on('end', () => {
-      if (JSON.parse(Buffer.concat(chunks).toString()).method === 'tools/call') answerCall(outgoing);
-      else outgoing.writeHead(202).end();
-    });
-  });
-  const port = await listening(server);
-  onTestFinished(() => server.closeAllConnections());
-  return new URL(`http://127.0.0.1:${port}/`);
-}
-
-const refuse = (_: IncomingMessage, outgoing: ServerResponse): void => void outgoing.writeHead(405).end();
-
-const asEvent = (answer: Buffer): Buffer => {
-  // A mark is before the line of an event, as in a stream of lines.
-  const mark = answer[0] === 0xef ? answer.subarray(0, 3) : Buffer.alloc(0);
-  return Buffer.concat([mark, Buffer.from('data: '), answer.subarray(mark.length), Buffer.from('\n\n')]);
-};
-const sendJson = (answer: Buffer) => (outgoing: ServerResponse) =>
-  void outgoing.writeHead(200, { 'content-type': 'application/json' }).end(answer);
-const sendEvents = (answer: Buffer) => (outgoing: ServerResponse) =>
-  void outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).end(asEvent(answer));
-
-/** Opens a backend whose server answers each call with these bytes. */
-const transports: Readonly<Record<string, (answer: Buffer) => Promise<OpenBackend>>> = {
-  async STDIO(answer) {
-    const program = `
-      let pending = '';
-      process.stdin.on('data', (chunk) => {
-        pending += chunk;
-        const lines = pending.split('\\n');
-        pending = lines.pop();
-        for (const line of lines) if (JSON.parse(line).method === 'tools/call')
-          process.stdout.write(require('node:fs').readFileSync(process.argv[1]));
-      }).on('end', () => process.exit());`;
-    const folder = mkdtempSync(join(tmpdir(), 'odd-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    writeFileSync(`${folder}/answer`, Buffer.concat([answer, Buffer.from('\n')]));
-    return (events) =>
-      openStdio({ command: process.execPath, args: ['-e', program, `${folder}/answer`], env: {} }, events);
-  },
-  async TCP(answer) {
-    const port = await listening(
-      createServer(
-        (socket) =>
-          void socket
-            .on(
-              'data',
-              serveLines((bytes) => void socket.write(bytes), answer),
-            )
-            .on('error', () => undefined),
-      ),
-    );
-    return (events) => openSocket({ address: { host: '127.0.0.1', port } }, events);
-  },
-  async WebSocket(answer) {
-    const server = createHttpServer();
-    new WebSocketServer({ server }).on(
-      'connection',
-      (peer) => void peer.on('message', () => peer.send(answer, { binary: false })),
-    );
-    const url = new URL(`ws://127.0.0.1:${await listening(server)}/`);
-    return (events) => openWebSocket({ url }, events);
-  },
-  async 'HTTP+SSE'(answer) {
-    let stream: ServerResponse | undefined;
-    const url = await serveHttp(
-      (outgoing) => {
-        outgoing.writeHead(202).end();
-        stream?.write(asEvent(answer));
-      },
-      (_, outgoing) => {
-        stream = outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
-        stream.write('event: endpoint\ndata: /x\n\n');
-      },
-    );
-    return (events) => openSse({ url }, events);
-  },
-  async 'Streamable HTTP, JSON'(answer) {
-    const url = await serveHttp(sendJson(answer));
-    return (events) => openStreamableHttp({ url }, events);
-  },
-  async 'Streamable HTTP, events'(answer) {
-    const url = await serveHttp(sendEvents(answer));
-    return (events) => openStreamableHttp({ url }, events);
-  },
-  async '2026-07-28 over HTTP, JSON'(answer) {
-    const url = await serveHttp(sendJson(answer));
-    return (events) => openModernHttp({ url, version: '1' }, events);
-  },
-  async '2026-07-28 over HTTP, events'(answer) {
-    const url = await serveHttp(sendEvents(answer));
-    return (events) => openModernHttp({ url, version: '1' }, events);
-  },
-};
-
 const call = (callId: number | string) => ({ jsonrpc: '2.0', id: callId, method: 'tools/call', params: { name: 'x' } });
 
-describe.each(Object.entries(transports))('[P3] [R6.03] the answer of a server on %s', (_, open) => {
+describe.each(Object.entries(writingServers))('[P3] [R6.03] the answer of a server on %s', (_, open) => {
   it.each(answers)('with %s reaches its call', async (_what, written, expected) => {
     const { send, messages, unanswered } = openBackend(
-      linkBackends(await open(Buffer.from(written, 'latin1')), [matchAnswers]),
+      linkBackends(await open({ texts: [Buffer.from(written, 'latin1')] }), [matchAnswers]),
     );
     send(call(id));
     expect(JSON.parse(await messages.next())).toMatchObject(expected);
