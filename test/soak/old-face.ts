@@ -33,14 +33,11 @@ export const oldFace: Talker = {
         note(`the stream ended, ${status} ${text.slice(0, 100)}`);
         await delay(100);
         if (isOver) return;
-        const { events, listened } = await own.connect();
-        note(`the stream is open, ${listened.status}`);
-        isConnected = await events
-          .next(({ event }) => event === 'endpoint')
-          .then(
-            () => true,
-            () => false, // it has ended already
-          );
+        isConnected = await own.connect().then(
+          () => true,
+          () => false, // it has ended before it named its endpoint
+        );
+        note(isConnected ? 'the stream is open' : 'the stream broke at once');
         if (isOver) own.drop();
       }
     };
