@@ -1,7 +1,5 @@
 import type { BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
-import { keptUris, maxSubscriptions } from '../protocol/kept-uris.ts';
 import type { Message } from '../protocol/message/message.ts';
-import { BoundedMap } from '../util/bounded-map.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 
 /** How many bytes a session may leave unread before it holds up the process that it shares (P8). */
@@ -32,8 +30,6 @@ export class Seat {
   readonly receiver: BackendEvents;
   /** The least severe log level that the session wants; undefined if it has set none. */
   logLevel: string | undefined;
-  /** The resources that the session has subscribed to. */
-  readonly subscriptions = new BoundedMap<string, true>(maxSubscriptions, keptUris);
   readonly #host: SeatHost;
   /** Messages that wait while the session does not read. */
   #held: Message[] = [];

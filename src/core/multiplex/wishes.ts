@@ -5,6 +5,7 @@ import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import { createMessage, type Message } from '../protocol/message/message.ts';
 import { isWanted, readLogLevel, severities } from '../protocol/modern/log-levels.ts';
 import type { Seat } from './seat.ts';
+import { Subscribers } from './subscribers.ts';
 
 /** The start or the end of a resource subscription. */
 export interface SubscriptionRequest {
@@ -24,6 +25,7 @@ export interface WishRequest {
  */
 export class Wishes {
   readonly #seats: ReadonlySet<Seat>;
+  readonly #subscribers = new Subscribers<Seat>();
   /** The level that the server was told; undefined if it was told none. */
   #serverLevel: string | undefined;
 
@@ -52,16 +54,13 @@ export class Wishes {
   /** The server has answered a request for a subscription. */
   noteAnswer(seat: Seat, subscription: SubscriptionRequest | undefined, isError: boolean): void {
     if (subscription === undefined || subscription.isEnd || !isError) return;
-    seat.subscriptions.delete(subscription.uri);
+    this.#subscribers.remove(seat, subscription.uri);
   }
 
   /** The requests to the server after a session has left. */
   requestsAfter(left: Seat): WishRequest[] {
-    const requests: WishRequest[] = [];
-    for (const uri of left.subscriptions.keys()) {
-      if (!this.#isSubscribed(uri)) requests.push({ method: 'resources/unsubscribe', params: { uri } });
-    }
-    left.subscriptions.clear();
+    const unsubscribed = this.#subscribers.leave(left);
+    const requests = unsubscribed.map((uri) => ({ method: 'resources/unsubscribe', params: { uri } }));
     return [...requests, ...this.levelRequests()];
   }
 
@@ -77,25 +76,21 @@ export class Wishes {
   /** The sessions that get the report of a change. A server may report a part of a resource that a client subscribed to. */
   subscribers(uri: unknown): readonly Seat[] {
     if (typeof uri !== 'string') return [];
-    const seats = [...this.#seats];
-    const exact = seats.filter(({ subscriptions }) => subscriptions.has(uri));
-    if (exact.length > 0) return exact;
-    return seats.filter(({ subscriptions }) => [...subscriptions.keys()].some((whole) => uri.startsWith(whole)));
+    const exact = this.#subscribers.of(uri);
+    if (exact.size > 0) return [...exact];
+    const wholes = [...this.#subscribers.wanted].filter((whole) => uri.startsWith(whole));
+    return [...new Set(wholes.flatMap((whole) => [...this.#subscribers.of(whole)]))];
   }
 
   #noteSubscription(seat: Seat, request: Message, { uri, isEnd }: SubscriptionRequest): Message | undefined {
     if (!isEnd) {
-      const refusal = refusalOfSubscription(seat.subscriptions, uri);
+      const refusal = refusalOfSubscription(this.#subscribers.wantedBy(seat), uri);
       if (refusal !== undefined) return createFaultResponse(refusal, request.id as RequestId);
-      seat.subscriptions.set(uri, true);
+      this.#subscribers.add(seat, uri);
       return undefined;
     }
-    seat.subscriptions.delete(uri);
-    return this.#isSubscribed(uri) ? emptyAnswer(request) : undefined;
-  }
-
-  #isSubscribed(uri: string): boolean {
-    return [...this.#seats].some(({ subscriptions }) => subscriptions.has(uri));
+    this.#subscribers.remove(seat, uri);
+    return this.#subscribers.of(uri).size > 0 ? emptyAnswer(request) : undefined;
   }
 
   #mostVerbose(): string | undefined {

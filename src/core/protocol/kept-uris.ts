@@ -1,4 +1,4 @@
-import { type BoundedMap, budgetOfTexts, emptyEntryBytes } from '../util/bounded-map.ts';
+import { budgetOfTexts, emptyEntryBytes } from '../util/bounded-map.ts';
 import type { Reason } from './faults.ts';
 
 /**
@@ -21,7 +21,7 @@ export const isLongUri = (uri: string): boolean => Buffer.byteLength(uri) > maxU
 
 /** The fault for a subscription that a session cannot have in addition to these; undefined if it can. */
 export function refusalOfSubscription(
-  known: Pick<BoundedMap<string, unknown>, 'has' | 'size'>,
+  known: Pick<ReadonlySet<string>, 'has' | 'size'>,
   uri: string,
 ): Reason | undefined {
   if (isLongUri(uri)) return 'uri_too_long';

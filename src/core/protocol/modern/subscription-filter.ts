@@ -105,6 +105,32 @@ export function agreedFilter(filter: SubscriptionFilter, capabilitiesText: strin
   };
 }
 
+const uriPrefix = 'uri ';
+
+/** What a filter asks for, as keys: one for each list, and one for each resource. */
+export const keysOfFilter = (filter: SubscriptionFilter): string[] => [
+  ...listChanges.map(([flag]) => flag).filter((flag) => filter[flag] === true),
+  ...(filter.resourceSubscriptions ?? []).map((uri) => uriPrefix + uri),
+];
+
+/** The filter that asks for these keys. */
+export function filterOfKeys(keys: Iterable<string>): SubscriptionFilter {
+  const wanted = new Set(keys);
+  const flags = listChanges.map(([flag]) => flag).filter((flag) => wanted.has(flag));
+  const uris = [...wanted].filter((key) => key.startsWith(uriPrefix)).map((key) => key.slice(uriPrefix.length));
+  return {
+    ...Object.fromEntries(flags.map((flag) => [flag, true])),
+    ...(uris.length > 0 && { resourceSubscriptions: uris }),
+  };
+}
+
+/** The key that a filter has if it includes this change; URIs are compared literally. Undefined for no change. */
+export function keyOfChange(change: Message): string | undefined {
+  if (change.method !== resourceUpdated) return listChanges.find(([, , method]) => method === change.method)?.[0];
+  const uri = memberValue(change, 'params', 'uri');
+  return typeof uri === 'string' ? uriPrefix + uri : undefined;
+}
+
 /** True if a filter includes a change; URIs are compared literally. */
 export function matchesFilter(change: Message, filter: SubscriptionFilter): boolean {
   if (change.method !== resourceUpdated) {

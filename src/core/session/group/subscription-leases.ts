@@ -1,3 +1,4 @@
+import { Subscribers } from '../../multiplex/subscribers.ts';
 import { maxSubscriptions } from '../../protocol/kept-uris.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { faultAnswer, type Reply } from '../../reply/reply.ts';
@@ -23,8 +24,7 @@ export class SubscriptionLeases {
   readonly #client: ClientState;
   readonly #tellServer: (request: Message) => void;
   readonly #now: () => number;
-  /** The listeners by resource. */
-  readonly #holders = new Map<string, Set<string>>();
+  readonly #subscribers = new Subscribers<string>();
   /** When the leases of each listener expire. One without resources learns in this way that its session is lost. */
   readonly #expiries = new Map<string, number>();
 
@@ -46,7 +46,7 @@ export class SubscriptionLeases {
     const isKnown = this.#expiries.has(holder);
     if (request.method === 'resources/subscribe') {
       const uri = String(memberValue(request, 'params', 'uri'));
-      const isFull = !this.#holders.has(uri) && this.#holders.size >= maxSubscriptions;
+      const isFull = this.#subscribers.of(uri).size === 0 && this.#subscribers.size >= maxSubscriptions;
       if (isFull) reply.answer(faultAnswer('too_many_subscriptions', request.id ?? null));
       if (isFull) return true;
       this.#begin(uri, holder);
@@ -69,8 +69,7 @@ export class SubscriptionLeases {
 
   #begin(uri: string, holder: string): void {
     this.#renew(holder);
-    const holders = this.#holders.get(uri) ?? new Set();
-    this.#holders.set(uri, holders.add(holder));
+    this.#subscribers.add(holder, uri);
   }
 
   #renew(holder: string): void {
@@ -80,9 +79,7 @@ export class SubscriptionLeases {
   /** Ends the leases of a listener. The server is told of each resource that no other listener has. */
   #end(holder: string): void {
     this.#expiries.delete(holder);
-    for (const [uri, holders] of this.#holders) {
-      if (!holders.delete(holder) || holders.size > 0) continue;
-      this.#holders.delete(uri);
+    for (const uri of this.#subscribers.leave(holder)) {
       const isSubscribed = this.#client.subscribed.has(uri);
       // Cleared before the server answers: a new subscriber meanwhile has to ask the server again.
       this.#client.noteUnsubscribing(uri);

@@ -1,6 +1,5 @@
 import { parseOwn } from '../../../../core/protocol/json.ts';
-
-import type { SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
+import { filterOfKeys, type SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
 
 /** The changes of a server that an instance wants to hear of from the processes of the others. */
 export interface FilterAnnouncement {
@@ -42,3 +41,34 @@ export function decodeAnnouncement(bytes: Buffer): PeerAnnouncement {
   const head = parseOwn(bytes.subarray(0, end)) as PeerAnnouncement;
   return head.kind === 'change' ? { ...head, text: bytes.subarray(end + 1) } : head;
 }
+
+/**
+ * How many URIs, and bytes of them, are announced to other instances (P8). The filter is one short text in the store,
+ * and each instance subscribes to it at its process. Only the subscriber's own instance reports changes of further
+ * resources.
+ */
+export const maxAnnouncedUris = 500;
+export const maxAnnouncedBytes = 48 * 1024;
+
+/**
+ * The filter for what the subscribers of an instance want, within the limits.
+ * @param wanted keys of filters
+ */
+export function announcedFilter(wanted: Iterable<string>): {
+  readonly filter: SubscriptionFilter;
+  readonly isTruncated: boolean;
+} {
+  const { resourceSubscriptions: uris = [], ...lists } = filterOfKeys(wanted);
+  const announced: string[] = [];
+  let bytes = 0;
+  for (const uri of uris) {
+    bytes += Buffer.byteLength(JSON.stringify(uri)) + 1;
+    if (announced.length === maxAnnouncedUris || bytes > maxAnnouncedBytes) break;
+    announced.push(uri);
+  }
+  const filter = { ...lists, ...(announced.length > 0 && { resourceSubscriptions: announced }) };
+  return { filter, isTruncated: announced.length < uris.length };
+}
+
+/** True if the filter asks for nothing. */
+export const isEmptyFilter = (filter: SubscriptionFilter): boolean => Object.keys(filter).length === 0;

@@ -1,6 +1,9 @@
-import type { SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
+import {
+  filterOfKeys,
+  keysOfFilter,
+  type SubscriptionFilter,
+} from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { FilterAnnouncement } from './peer-announcements.ts';
-import { unionOfFilters } from './wanted-filters.ts';
 
 /** How often an instance announces its filter. An instance that missed three announcements is forgotten. */
 export const announceEveryMs = 30_000;
@@ -53,7 +56,7 @@ export class ChangePeers {
 
   /** The union of all peers' filters. */
   combinedFilter(): SubscriptionFilter {
-    return unionOfFilters([...this.#peers.values()].map(({ wants }) => wants.filter));
+    return filterOfKeys([...this.#peers.values()].flatMap(({ wants }) => keysOfFilter(wants.filter)));
   }
 
   /** Returns the filters that still have to be acknowledged, and marks them as acknowledged. */

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
+import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
-import type { SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
+import {
+  keyOfChange,
+  keysOfFilter,
+  type SubscriptionFilter,
+} from '../../../../core/protocol/modern/subscription-filter.ts';
 import { retryWhileUnavailable } from '../../../../core/store/retry-unavailable.ts';
 import type { Changes } from '../../../../core/store/shared/changes.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
@@ -10,14 +15,15 @@ import { settlesWithin } from '../../../../core/util/timing/within.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { ChangeThrottle } from './change-throttle.ts';
 import {
+  announcedFilter,
   decodeAnnouncement,
   encodeAnnouncement,
   type FilterAnnouncement,
+  isEmptyFilter,
   type PeerAnnouncement,
 } from './peer-announcements.ts';
 import { announceEveryMs, ChangePeers } from './peers.ts';
 import { Subscription } from './subscription.ts';
-import { isEmptyFilter, WantedFilters } from './wanted-filters.ts';
 
 interface SharedChangesOptions {
   readonly changes: Changes;
@@ -43,8 +49,7 @@ interface SharedChangesOptions {
 export class SharedChanges {
   readonly #options: SharedChangesOptions;
   readonly #name = randomUUID();
-  readonly #subscriptions = new Set<Subscription>();
-  readonly #ownFilters = new WantedFilters();
+  readonly #subscribers = new Subscribers<Subscription>();
   readonly #peers = new ChangePeers();
   readonly #throttle: ChangeThrottle;
   readonly #closing = new AbortController();
@@ -95,11 +100,10 @@ export class SharedChanges {
   ): () => void {
     this.join();
     const subscription = new Subscription(request, answer, () => {
-      this.#subscriptions.delete(subscription);
-      if (this.#ownFilters.remove(subscription.filter)) this.#handleFilterChange();
+      if (this.#subscribers.leave(subscription).length > 0) this.#handleFilterChange();
     });
-    this.#subscriptions.add(subscription);
-    if (this.#ownFilters.add(subscription.filter)) this.#handleFilterChange();
+    const isNew = keysOfFilter(subscription.filter).map((key) => this.#subscribers.add(subscription, key));
+    if (isNew.includes(true)) this.#handleFilterChange();
     let cancel = (): void => undefined;
     const begin = (): void => {
       if (!subscription.isOver) cancel = open(subscription);
@@ -240,7 +244,9 @@ export class SharedChanges {
   }
 
   #notifySubscriptions(change: Message | undefined): void {
-    for (const subscription of [...this.#subscriptions]) subscription.notify(change);
+    const { all } = this.#subscribers;
+    const told = change === undefined ? all : this.#subscribers.of(keyOfChange(change) ?? '');
+    for (const subscription of [...told]) subscription.notify(change);
   }
 
   /** Changes and filters of the others may have been missed. */
@@ -280,7 +286,7 @@ export class SharedChanges {
   }
 
   #filterAnnouncement(): FilterAnnouncement {
-    const { filter, isTruncated } = this.#ownFilters.snapshot();
+    const { filter, isTruncated } = announcedFilter(this.#subscribers.wanted);
     this.#noteTruncated('own', isTruncated);
     const isRunning = this.#feed !== undefined;
     return { kind: 'wants', from: this.#name, filter, version: this.#version, isRunning, asks: this.#asksPeers };

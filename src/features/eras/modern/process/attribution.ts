@@ -18,11 +18,7 @@ import {
   restoreToken,
   subscriptionOf,
 } from '../../../../core/protocol/modern/renumber.ts';
-import {
-  matchesFilter,
-  readFilter,
-  toSubscriptionNotification,
-} from '../../../../core/protocol/modern/subscription-filter.ts';
+import { readFilter, toSubscriptionNotification } from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { ModernDropReason } from '../../../../core/server/shared-server-events.ts';
 import { contain } from '../../../../core/util/boundary.ts';
 import { ReplacedListens } from './replaced-listens.ts';
@@ -143,11 +139,9 @@ export class ProcessAttribution {
    * subscriber gets it that asked for changes of its kind.
    */
   #deliverToAll(change: Message): void {
-    const subscribers = this.#options.calls
-      .all()
-      .filter(({ isListen, isAcknowledged, filter }) => isListen && isAcknowledged && matchesFilter(change, filter));
-    if (subscribers.length === 0) return this.#drop('unattributed', change.text);
-    for (const call of subscribers) this.#send(call, toSubscriptionNotification(change, call.idText));
+    const subscribers = this.#options.calls.subscribersTo(change);
+    if (subscribers.size === 0) return this.#drop('unattributed', change.text);
+    for (const call of [...subscribers]) this.#send(call, toSubscriptionNotification(change, call.idText));
   }
 
   #deliverToSubscriber(notification: Message, call: SharedCall | undefined, isTold: boolean): void {
@@ -161,8 +155,7 @@ export class ProcessAttribution {
         for (const change of missedChanges(readFilter(notification), call.idText)) this.#send(call, change);
         return;
       }
-      call.isAcknowledged = true;
-      call.filter = readFilter(notification);
+      this.#options.calls.acknowledge(call, readFilter(notification));
       this.#listens.noteAcknowledged();
     } else if (!call.isAcknowledged || methodOf(method).isOfRequest) return this.#drop('unacknowledged', text);
     if (method === taskNotification && !this.#options.maySeeTask(call, notification))

@@ -1,5 +1,5 @@
-import { type Message, memberValue } from '../../../../core/protocol/message/message.ts';
-import { isChange, matchesFilter, resourceUpdated } from '../../../../core/protocol/modern/subscription-filter.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
+import { isChange, keyOfChange } from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
 
 /** A subscriber has got a change of a kind under its own number: the server has not replaced its subscription. */
@@ -27,7 +27,7 @@ export class ReplacedListens {
 
   /** A subscription was acknowledged: from now on the server may have replaced all older ones. */
   noteAcknowledged(): void {
-    for (const call of this.#listens) {
+    for (const call of this.#calls.subscriptions) {
       const states = this.#states.get(call);
       for (const [kind, state] of states ?? []) if (state === kept) states?.delete(kind);
     }
@@ -41,10 +41,8 @@ export class ReplacedListens {
   /** The subscribers that get a notification which names the subscription of one of them. */
   subscribersOf(call: SharedCall, notification: Message): readonly SharedCall[] {
     if (!isChange(notification)) return [call];
-    const kind = kindOf(notification);
-    const subscribers = this.#listens.filter(
-      (each) => each !== call && each.isAcknowledged && matchesFilter(notification, each.filter),
-    );
+    const kind = keyOfChange(notification) ?? '';
+    const subscribers = [...this.#calls.subscribersTo(notification)].filter((each) => each !== call);
     if (subscribers.length === 0) return [call];
     const state = this.#states.get(call)?.get(kind);
     if (typeof state === 'number') {
@@ -63,15 +61,8 @@ export class ReplacedListens {
     return [call, ...replaced];
   }
 
-  get #listens(): readonly SharedCall[] {
-    return this.#calls.all().filter(({ isListen }) => isListen);
-  }
-
   #set(call: SharedCall, kind: string, state: typeof kept | number): void {
     const states = this.#states.get(call) ?? new Map<string, typeof kept | number>();
     this.#states.set(call, states.set(kind, state));
   }
 }
-
-const kindOf = (change: Message): string =>
-  change.method === resourceUpdated ? String(memberValue(change, 'params', 'uri')) : (change.method as string);

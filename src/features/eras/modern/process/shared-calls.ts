@@ -3,11 +3,16 @@ import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import { type CallTimeLimits, overdueOf, type TimedCall } from '../../../../core/call/call-limits.ts';
 import { type BookedCall, CallBook } from '../../../../core/multiplex/call-book.ts';
 import { Route, routed } from '../../../../core/multiplex/route.ts';
+import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
-import type { SubscriptionFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
+import {
+  keyOfChange,
+  keysOfFilter,
+  type SubscriptionFilter,
+} from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { UsersOfProcess } from '../../../../core/protocol/principal.ts';
 import type { Revision } from '../../../../core/protocol/revisions.ts';
 import type { TaskRequester } from './task-owners.ts';
@@ -62,8 +67,6 @@ export interface SharedCall extends BookedCall, TimedCall {
   isSent: boolean;
   /** True for a subscription whose client has the acknowledgement. */
   isAcknowledged: boolean;
-  /** The changes that the server has acknowledged for a subscription. */
-  filter: SubscriptionFilter;
   /** True if a process or connection that had the request was lost. */
   isRerun: boolean;
   /** The newest progress value that the client got. */
@@ -73,6 +76,8 @@ export interface SharedCall extends BookedCall, TimedCall {
 /** The requests in flight at one server. */
 export class SharedCalls extends CallBook<SharedCall> {
   readonly #route: Route<SharedCall>;
+  /** The acknowledged subscriptions. */
+  readonly #subscribers = new Subscribers<SharedCall>();
 
   /** @param isOfOneUser see `Route` */
   constructor(isOfOneUser: () => boolean) {
@@ -83,6 +88,28 @@ export class SharedCalls extends CallBook<SharedCall> {
   /** The users whose requests the server had. */
   get users(): UsersOfProcess {
     return this.#route.users;
+  }
+
+  /** The server has acknowledged a subscription: it reports these changes. */
+  acknowledge(call: SharedCall, filter: SubscriptionFilter): void {
+    call.isAcknowledged = true;
+    for (const key of keysOfFilter(filter)) this.#subscribers.add(call, key);
+  }
+
+  /** The acknowledged subscriptions that ask for changes of some kind. */
+  get subscriptions(): Iterable<SharedCall> {
+    return this.#subscribers.all;
+  }
+
+  /** The acknowledged subscriptions to this change. */
+  subscribersTo(change: Message): ReadonlySet<SharedCall> {
+    return this.#subscribers.of(keyOfChange(change) ?? '');
+  }
+
+  override take(id: RequestId | null | undefined): SharedCall | undefined {
+    const call = super.take(id);
+    if (call?.isAcknowledged === true) this.#subscribers.leave(call);
+    return call;
   }
 
   /** True if there are calls and no client waits for any of them. */

@@ -183,7 +183,6 @@ export class SharedServer {
       request,
       isSent: false,
       isAcknowledged: false,
-      filter: {},
       isRerun: false,
       lastProgress: Number.NEGATIVE_INFINITY,
       activeAt: now,
