@@ -1,8 +1,8 @@
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
+import { KnownByClient, KnownItems } from '../../core/backend/known-items.ts';
 import { type ForwardedHeaders, readForwardedCredentials } from '../../core/protocol/http/forwarded-headers.ts';
-import { walkPages } from '../../core/protocol/list-page.ts';
 import { type ListMethod, listOf } from '../../core/protocol/methods/methods.ts';
-import { BoundedMap, budgetOfTexts } from '../../core/util/bounded-map.ts';
+import { budgetOfTexts } from '../../core/util/bounded-map.ts';
 import { actOnEach } from '../../core/util/timing/work-meter.ts';
 import { type FilteredList, type FilterOutcome, filterList } from './edit-tools.ts';
 
@@ -29,17 +29,12 @@ const maxAllBytes = 16 * 1024 * 1024;
 const maxNameBytes = 1_024;
 /** The units of work of a name that is learned. */
 const unitsOfName = 512;
-/** For so many clients, the latest ones, the lists are remembered. For others the server is asked again (P8). */
-const maxClients = 100;
 /** A call of an unknown name makes the gateway read the list at most once in this time (P8). */
 const freshMs = 5_000;
 
 /** The names that one client may call, as far as they are known. */
-interface KnownNames {
-  readonly visible: BoundedMap<string, true>;
-  readAt: number;
-  reading: Promise<boolean> | undefined;
-}
+const namesOfClient = (): KnownItems<true> =>
+  new KnownItems<true>(maxNames, budgetOfTexts(maxNamesBytes, maxNameBytes));
 
 /**
  * Filters the tools or the prompts of one backend. A client can call only what the server lists for it and what the
@@ -49,7 +44,7 @@ export class NameFilter {
   readonly kind: FilteredKind;
   readonly rules: FilterRules;
   /** By the client's own credentials: servers may list other items for other clients. */
-  readonly #known = new BoundedMap<string, KnownNames>(maxClients);
+  readonly #known = new KnownByClient(readForwardedCredentials, namesOfClient);
 
   constructor(kind: FilteredKind, rules: FilterRules) {
     this.kind = kind;
@@ -72,7 +67,7 @@ export class NameFilter {
 
   /** Learns the names of a list. Undefined if that is done already. */
   #learn(filtered: FilteredList, headers: ForwardedHeaders, isFirstPage: boolean): Promise<void> | undefined {
-    const { visible } = this.#of(headers);
+    const visible = this.#known.of(headers).facts;
     // Names that are known stay as they are: to add one costs more than to read its tool.
     if (isFirstPage && filtered.nextCursor === undefined && visible.size > 0) {
       const listed = new Set(filtered.visible.map(({ name }) => name));
@@ -96,9 +91,9 @@ export class NameFilter {
 
   /** True if the client may call the item, by the lists so far. Undefined if the list has to be read first. */
   allows(own: string, headers: ForwardedHeaders): boolean | undefined {
-    const { visible, readAt } = this.#of(headers);
-    if (visible.has(own)) return true;
-    return performance.now() - readAt < freshMs ? false : undefined;
+    const known = this.#known.of(headers);
+    if (known.facts.has(own)) return true;
+    return known.wasReadWithin(freshMs) ? false : undefined;
   }
 
   /** Why the item cannot be called. */
@@ -108,59 +103,28 @@ export class NameFilter {
 
   /** Reads the whole list, once for all calls that wait. Resolves to false if the server does not give it. */
   read(headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
-    const known = this.#of(headers);
-    known.reading ??= this.#readAll(known, headers, readPage).finally(() => {
-      known.reading = undefined;
+    return this.#known.of(headers).read(async (cursor) => {
+      const response = await readPage(cursor);
+      const filtered = response && (await this.filter(response, headers, cursor === undefined));
+      if (filtered === undefined || filtered === 'absent' || filtered === 'unreadable') return 'unread';
+      if (filtered === 'empty') return { names: [], nextCursor: undefined };
+      return { names: filtered.visible.map(({ name }) => name), nextCursor: filtered.nextCursor };
     });
-    return known.reading;
   }
 
   /** The list has changed. */
   forget(): void {
-    for (const known of this.#known.values()) {
-      known.visible.clear();
-      known.readAt = Number.NEGATIVE_INFINITY;
-    }
-  }
-
-  async #readAll(known: KnownNames, headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
-    // Names of earlier lists that no page has.
-    const gone = new Set(known.visible.keys());
-    const end = await walkPages(async (cursor) => {
-      const response = await readPage(cursor);
-      const filtered = response && (await this.filter(response, headers, cursor === undefined));
-      if (filtered === undefined || filtered === 'absent' || filtered === 'unreadable') return 'unread';
-      if (filtered === 'empty') return { nextCursor: undefined };
-      for (const { name } of filtered.visible) gone.delete(name);
-      return filtered;
-    });
-    if (end === 'unread') return false;
-    if (end !== 'many') for (const name of gone) known.visible.delete(name);
-    known.readAt = performance.now();
-    return true;
+    this.#known.forget();
   }
 
   /** Forgets what the clients that came first may call, until the lists of all clients are small enough. */
   #dropOld(): void {
     let bytes = 0;
-    for (const { visible } of this.#known.values()) bytes += visible.bytes;
-    for (const [client, { visible }] of this.#known) {
+    for (const { facts } of this.#known.values()) bytes += facts.bytes;
+    for (const [client, { facts }] of this.#known) {
       if (bytes <= maxAllBytes) return;
       this.#known.delete(client);
-      bytes -= visible.bytes;
+      bytes -= facts.bytes;
     }
-  }
-
-  #of(headers: ForwardedHeaders): KnownNames {
-    const client = readForwardedCredentials(headers);
-    let known = this.#known.get(client);
-    if (known === undefined) {
-      known = { visible: namesOfClient(), readAt: Number.NEGATIVE_INFINITY, reading: undefined };
-      this.#known.set(client, known);
-    }
-    return known;
   }
 }
-
-const namesOfClient = (): BoundedMap<string, true> =>
-  new BoundedMap<string, true>(maxNames, budgetOfTexts(maxNamesBytes, maxNameBytes));

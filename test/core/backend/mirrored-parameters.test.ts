@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MirroredParametersByClient } from '../../../src/core/backend/mirrored-parameters.ts';
+import { MirroredParameters } from '../../../src/core/backend/mirrored-parameters.ts';
 import { noHeaders } from '../../../src/core/protocol/http/forwarded-headers.ts';
 
 const tool = {
@@ -10,16 +10,13 @@ const tool = {
 /** A server whose pages have these cursors, and how often it was asked. */
 function listOf(nextCursors: readonly unknown[], answer: object = { result: { tools: [tool] } }) {
   let asked = 0;
-  const tools = new MirroredParametersByClient({
-    keyOf: () => '',
-    list: async () => {
-      const nextCursor = nextCursors[asked % nextCursors.length];
-      asked += 1;
-      const page = 'result' in answer ? { result: { ...(answer.result as object), nextCursor } } : answer;
-      return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...page }));
-    },
+  const tools = new MirroredParameters(async () => {
+    const nextCursor = nextCursors[asked % nextCursors.length];
+    asked += 1;
+    const page = 'result' in answer ? { result: { ...(answer.result as object), nextCursor } } : answer;
+    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...page }));
   });
-  return { tools: tools.of(noHeaders), asked: () => asked };
+  return { tools, asked: () => asked };
 }
 
 describe('the list that the gateway reads for the headers of a call', () => {

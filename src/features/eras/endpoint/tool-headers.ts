@@ -1,4 +1,5 @@
-import { MirroredParametersByClient, type MirroredToolParameters } from '../../../core/backend/mirrored-parameters.ts';
+import { KnownByClient } from '../../../core/backend/known-items.ts';
+import { MirroredParameters, type MirroredToolParameters } from '../../../core/backend/mirrored-parameters.ts';
 import { noHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../../../core/protocol/message/message.ts';
 import type { RequestHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';
@@ -33,16 +34,14 @@ const paramPrefix = 'mcp-param-';
  */
 export class ToolHeaders {
   readonly #server: ListingServer;
-  readonly #tools: MirroredParametersByClient<ListClient>;
+  readonly #tools: KnownByClient<ListClient, MirroredParameters<ListClient>>;
   /** Requests of one user mostly carry the same object: looking its key up costs less than building it. */
   readonly #userKeys = new WeakMap<Principal, string>();
 
   constructor(server: ListingServer) {
     this.#server = server;
-    this.#tools = new MirroredParametersByClient({
-      keyOf: (client) => this.#keyOf(client),
-      list: (cursor, client) => server.listTools(cursor, client),
-    });
+    const create = () => new MirroredParameters<ListClient>((cursor, client) => server.listTools(cursor, client));
+    this.#tools = new KnownByClient((client) => this.#keyOf(client), create);
   }
 
   /** Learns from a list of tools, or a page of one, that this client gets. */
@@ -59,7 +58,7 @@ export class ToolHeaders {
   /** Checks a call: at once where the tool is known and nothing is wrong, else after asking the server. */
   check(call: Message, headers: RequestHeaders, client: ListClient): ParamFault | Promise<ParamFault> {
     const isUnlikely = this.#server.era === 'legacy' && !hasMirrored(headers);
-    if (isUnlikely && this.#tools.isEmpty) return undefined;
+    if (isUnlikely && this.#tools.size === 0) return undefined;
     const tools = isUnlikely ? this.#tools.known(client) : this.#tools.of(client);
     const tool = memberValue(call, 'params', 'name');
     if (tools === undefined || typeof tool !== 'string') return undefined; // the server refuses it

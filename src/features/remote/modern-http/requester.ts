@@ -1,4 +1,5 @@
-import { MirroredParametersByClient } from '../../../core/backend/mirrored-parameters.ts';
+import { KnownByClient } from '../../../core/backend/known-items.ts';
+import { MirroredParameters } from '../../../core/backend/mirrored-parameters.ts';
 import { type ForwardedHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
@@ -78,13 +79,11 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     return sendOwnRequest(method, params, forwarded, true);
   };
 
-  const tools = new MirroredParametersByClient<ForwardedHeaders>({
-    keyOf: readForwardedCredentials,
-    async list(cursor, forwarded) {
-      const outcome = await sendOwnRequest('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
-      return outcome.ok ? outcome.response.text : undefined;
-    },
-  });
+  const list = async (cursor: string | undefined, forwarded: ForwardedHeaders): Promise<Buffer | undefined> => {
+    const outcome = await sendOwnRequest('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
+    return outcome.ok ? outcome.response.text : undefined;
+  };
+  const tools = new KnownByClient(readForwardedCredentials, () => new MirroredParameters(list));
 
   /** Adds the headers for mirrored parameters, from known tools or from a new list. */
   const withParams = async (
@@ -106,7 +105,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     return hasSameHeaders(renewed, mirrored) ? outcome : postModernRequest(renewed, parts);
   };
 
-  const list = async (post: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
+  const passList = async (post: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
     const outcome = await postModernRequest(post, parts);
     if (!outcome.ok) return outcome;
     tools.of(forwarded).learn(outcome.response.text);
@@ -123,7 +122,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
       const { request, forwarded, ...callbacks } = requested;
       const post: ModernRequestPost = { ...callbacks, ...createPost(request, forwarded) };
       if (request.method === 'tools/call') return call(post, requested);
-      if (request.method === 'tools/list') return list(post, requested);
+      if (request.method === 'tools/list') return passList(post, requested);
       return request.method === 'subscriptions/listen' ? keepSubscription(post, parts) : postModernRequest(post, parts);
     },
     discover: (forwarded) => sendOwnRequest('server/discover', {}, forwarded),
