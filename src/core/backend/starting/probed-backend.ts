@@ -2,16 +2,8 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detachedMessage, type Message } from '../../protocol/message/message.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { detach } from '../../util/boundary.ts';
-import type {
-  Backend,
-  BackendEnd,
-  BackendEvents,
-  CloseOptions,
-  OpenBackend,
-  QueuedMessage,
-  RequestIds,
-} from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, QueuedMessage, RequestIds } from '../backend.ts';
+import { ReplaceableBackend } from '../replaceable-backend.ts';
 
 /** A backend that a probe has opened. The first client of its era can have it afterwards. */
 export interface BackendOfProbe extends Backend {
@@ -32,18 +24,12 @@ export type OpenForProbe = (...args: Parameters<OpenBackend>) => BackendOfProbe;
  * server may refuse the client's handshake because the probe has begun one, or end on it. Then a fresh backend gets the
  * handshake, and the client does not notice.
  */
-export class ProbedBackend implements Backend, BackendEvents {
-  readonly #events: BackendEvents;
+export class ProbedBackend extends ReplaceableBackend {
   readonly #openFresh: OpenBackend;
   readonly #open: Set<RequestId>;
-  #backend: Backend;
   /** The client's first request, until its answer. */
   #first: QueuedMessage | undefined;
   #isTrusted = false;
-  #isPaused = false;
-  #isClosed = false;
-  /** Resolves when the probed backend is gone, after a fresh one has taken its place. Its events do not count then. */
-  #replaced: Promise<void> | undefined;
 
   /**
    * @param probed hands the probed backend over to the events that it gets
@@ -53,65 +39,36 @@ export class ProbedBackend implements Backend, BackendEvents {
     probed: (events: BackendEvents) => Backend,
     open: ReadonlySet<RequestId>,
     openFresh: OpenBackend,
-    events: BackendEvents,
+    user: BackendEvents,
   ) {
+    super(user);
     this.#open = new Set(open);
     this.#openFresh = openFresh;
-    this.#events = events;
-    this.#backend = probed(this);
+    this.backend = probed(this);
   }
 
-  get pid(): number | undefined {
-    return this.#backend.pid;
-  }
-
-  send(message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
+  override send(message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
     if (!this.#isTrusted && this.#first === undefined && message.kind === 'request')
       this.#first = { message: detachedMessage(message), headers };
-    return this.#backend.send(message, headers);
+    return super.send(message, headers);
   }
 
-  pause(): void {
-    this.#isPaused = true;
-    this.#backend.pause();
-  }
-
-  resume(): void {
-    this.#isPaused = false;
-    this.#backend.resume();
-  }
-
-  async close(how?: CloseOptions): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all([this.#backend.close(how), this.#replaced]);
-  }
-
-  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    if (this.#replaced !== undefined) return;
+  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     const own = this.#open.size === 0 ? messages : messages.filter((message) => !this.#answersProbe(message));
     const id = this.#first?.message.id;
     const answer = id === undefined ? undefined : own.find((each) => each.kind === 'response' && each.id === id);
     if (answer?.isError) return this.#replace();
     if (answer !== undefined) this.#trust();
-    if (own.length > 0) this.#events.onMessages(own, relatedRequests);
+    if (own.length > 0) super.onMessages(own, relatedRequests);
   }
 
-  onNoise(text: Buffer, more?: number): void {
-    if (this.#replaced === undefined) this.#events.onNoise(text, more);
-  }
-
-  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+  override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     const own = this.#open.size === 0 ? ids : ids.filter((id) => !this.#open.delete(id));
-    if (own.length > 0 && this.#replaced === undefined) this.#events.onUnanswered(own, reason, isFinal);
+    if (own.length > 0) super.onUnanswered(own, reason, isFinal);
   }
 
-  onState(state: string): void {
-    if (this.#replaced === undefined) this.#events.onState?.(state);
-  }
-
-  onEnd(end: BackendEnd): void {
-    if (this.#replaced !== undefined) return;
-    if (this.#first === undefined || this.#isClosed || end.reason === 'closed') this.#events.onEnd(end);
+  override onEnd(end: BackendEnd): void {
+    if (this.#first === undefined || this.isClosed || end.reason === 'closed') super.onEnd(end);
     else this.#replace();
   }
 
@@ -125,14 +82,9 @@ export class ProbedBackend implements Backend, BackendEvents {
   }
 
   #replace(): void {
-    const { message, headers } = this.#first as QueuedMessage;
-    const former = this.#backend;
+    const first = this.#first as QueuedMessage;
     this.#trust();
     this.#open.clear();
-    this.#replaced = former.close();
-    detach('backend', this.#replaced);
-    this.#backend = this.#openFresh(this.#events);
-    if (this.#isPaused) this.#backend.pause();
-    this.#backend.send(message, headers);
+    this.replace(this.#openFresh, [first]);
   }
 }

@@ -7,11 +7,13 @@ import type {
   CloseOptions,
   OpenBackend,
   OpenOptions,
+  QueuedMessage,
   RequestIds,
 } from '../../../core/backend/backend.ts';
 import { Interceptor, linkBackends } from '../../../core/backend/link/link.ts';
-import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
+import { ReplaceableBackend } from '../../../core/backend/replaceable-backend.ts';
+import type { Reason } from '../../../core/protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
 import { isLegacyRevision, modernErrors } from '../../../core/protocol/known-revisions.ts';
 import { type Message, responsesIn } from '../../../core/protocol/message/message.ts';
@@ -80,100 +82,78 @@ class TranslatorWatch extends Interceptor {
   }
 }
 
-/** The client's `initialize`. */
-interface Opening {
-  readonly message: Message;
-  readonly headers: ForwardedHeaders | undefined;
-  readonly id: RequestId;
-}
-
 /** The event in place of a result of `initialize`: an error, the end of the server, or a lost answer. */
 type Refusal = Message | 'ended' | 'unanswered';
 
 /** A backend whose era is decided by the answer to `initialize`. Nothing else is sent before that answer. */
-class UndecidedBackend implements Backend, BackendEvents {
+class UndecidedBackend extends ReplaceableBackend {
   readonly #server: EitherEraOptions;
-  readonly #events: BackendEvents;
   readonly #options: OpenOptions | undefined;
-  #backend: Backend;
   #state: 'opening' | 'probing' | 'decided' = 'opening';
-  /** Undefined before `initialize`, and once the era is decided. */
-  #opening: Opening | undefined;
+  /** The client's `initialize`; undefined before it, and once the era is decided. */
+  #initialize: QueuedMessage | undefined;
   /** Events of the backend while its era is probed. They are reported if the backend keeps its session. */
   #deferredEvents: (() => void)[] | undefined;
-  #isPaused = false;
-  #isClosed = false;
   #silenceTimer: TimeLimit | undefined;
-  /** Resolves when the backend that a translator has replaced is gone. */
-  #replaced: Promise<void> | undefined;
 
-  constructor(server: EitherEraOptions, events: BackendEvents, options: OpenOptions | undefined) {
+  constructor(server: EitherEraOptions, user: BackendEvents, options: OpenOptions | undefined) {
+    super(user);
     this.#server = server;
-    this.#events = events;
     this.#options = options;
-    this.#backend = server.direct(this, options);
+    this.backend = server.direct(this, options);
   }
 
-  get pid(): number | undefined {
-    return this.#backend.pid;
-  }
-
-  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     if (this.#state === 'opening' && message.method === 'initialize') {
-      this.#opening = { message, headers, id: message.id as RequestId };
+      this.#initialize = { message, headers: headers ?? noHeaders };
       this.#silenceTimer = new TimeLimit(() => detach('session', this.#probeWhenSilent()), this.#server.silentMs);
     }
-    return this.#backend.send(message, headers);
+    return (this.backend as Backend).send(message, headers);
   }
 
-  pause(): void {
-    this.#isPaused = true;
-    this.#backend.pause();
+  override resume(): void {
+    if (this.#state === 'probing') this.isPaused = false;
+    else super.resume();
   }
 
-  resume(): void {
-    this.#isPaused = false;
-    if (this.#state !== 'probing') this.#backend.resume();
-  }
-
-  async close(how?: CloseOptions): Promise<void> {
-    this.#isClosed = true;
+  override close(how?: CloseOptions): Promise<void> {
     this.#silenceTimer?.clear();
-    await Promise.all([this.#backend.close(how), this.#replaced]);
+    return super.close(how);
   }
 
-  onMessages(messages: readonly Message[], requestIds?: RequestIds): void {
-    if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(messages, requestIds);
-    const report = (): void => this.#events.onMessages(messages, requestIds);
+  override onMessages(messages: readonly Message[], requestIds?: RequestIds): void {
+    if (this.#state === 'decided' && !this.isReplaced) return this.user.onMessages(messages, requestIds);
+    const report = (): void => this.user.onMessages(messages, requestIds);
     if (this.#state !== 'opening') return this.#handleEvent(undefined, report);
-    const { id } = this.#opening ?? {};
+    const id = this.#initialize?.message.id;
     const answer = responsesIn(messages).find((response) => response.id === id);
     if (answer?.isError === false) {
       this.#decide();
-      this.#opening = undefined; // the session keeps its own copy
+      this.#initialize = undefined; // the session keeps its own copy
       this.#server.era.noteLegacy();
       this.#server.onLegacy();
     }
     this.#handleEvent(answer, report);
   }
 
-  onNoise(text: Buffer, more?: number): void {
-    this.#handleEvent(undefined, () => this.#events.onNoise(text, more));
+  override onNoise(text: Buffer, more?: number): void {
+    this.#handleEvent(undefined, () => this.user.onNoise(text, more));
   }
 
-  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
-    const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
-    this.#handleEvent(isRefusal ? 'unanswered' : undefined, () => this.#events.onUnanswered(ids, reason, isFinal));
+  override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    const id = this.#initialize?.message.id;
+    const isRefusal = id != null && ids.includes(id);
+    this.#handleEvent(isRefusal ? 'unanswered' : undefined, () => this.user.onUnanswered(ids, reason, isFinal));
   }
 
-  onState(state: string): void {
-    this.#handleEvent(undefined, () => this.#events.onState?.(state));
+  override onState(state: string): void {
+    this.#handleEvent(undefined, () => this.user.onState?.(state));
   }
 
-  onEnd(end: BackendEnd): void {
+  override onEnd(end: BackendEnd): void {
     this.#handleEvent(this.#isRefusal(end) ? 'ended' : undefined, () => {
       this.#decide();
-      this.#events.onEnd(end);
+      this.user.onEnd(end);
     });
   }
 
@@ -186,8 +166,8 @@ class UndecidedBackend implements Backend, BackendEvents {
    * Handles an event of the backend. A refusal of `initialize` starts the probe, and later events wait for its outcome.
    */
   #handleEvent(refusal: Refusal | undefined, report: () => void): void {
-    if (this.#replaced !== undefined) return;
-    const canProbe = this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
+    if (this.isReplaced) return;
+    const canProbe = this.#state === 'opening' && this.#initialize !== undefined && !this.isClosed;
     if (refusal !== undefined && canProbe) this.#probe(refusal);
     if (this.#state !== 'probing') return report();
     this.#deferredEvents ??= [];
@@ -199,8 +179,8 @@ class UndecidedBackend implements Backend, BackendEvents {
    * the probe decides instead.
    */
   async #probeWhenSilent(): Promise<void> {
-    const era = await this.#server.era.find(this.#opening?.headers);
-    if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
+    const era = await this.#server.era.find(this.#initialize?.headers);
+    if (era !== 'modern' || this.#state !== 'opening' || this.isClosed) return;
     this.#decide();
     this.#server.era.noteSilence();
     this.#translate();
@@ -215,39 +195,36 @@ class UndecidedBackend implements Backend, BackendEvents {
   #probe(refusal: Refusal): void {
     this.#state = 'probing';
     // A probe may take a minute, and a server that writes meanwhile must not fill the memory (P8).
-    this.#backend.pause();
+    this.backend?.pause();
     const answer = typeof refusal === 'string' ? undefined : refusal;
     const isDoubted = answer !== undefined && isModernRefusal(answer);
     const evidence = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
     detach(
       'session',
-      this.#server.era.find(this.#opening?.headers, evidence).then((era) => {
+      this.#server.era.find(this.#initialize?.headers, evidence).then((era) => {
         this.#decide();
-        const isModern = era === 'modern' && !this.#isClosed;
+        const isModern = era === 'modern' && !this.isClosed;
         if (isModern && answer !== undefined && rulesOutLegacy(answer)) this.#server.era.noteNoLegacy();
         if (isModern) return this.#translate();
         const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
-        if (isDoubted && !isLegacy && !this.#isClosed) return this.#endUnclear();
+        if (isDoubted && !isLegacy && !this.isClosed) return this.#endUnclear();
         for (const report of this.#deferredEvents?.splice(0) ?? []) report();
-        if (!this.#isPaused) this.#backend.resume();
+        if (!this.isPaused) this.backend?.resume();
       }),
     );
   }
 
   /** Ends the backend because the era is unclear for now; the client's retry may find it. */
   #endUnclear(): void {
-    this.#replaced = this.#backend.close();
+    this.leave();
     const detail =
       'The server refused initialize with an error that modern servers send, but did not send a valid answer to server/discover.';
-    this.#events.onEnd({ reason: 'failed', detail });
+    this.user.onEnd({ reason: 'failed', detail });
   }
 
   #translate(): void {
-    const { message, headers } = this.#opening as Opening;
-    this.#replaced = this.#backend.close();
-    this.#backend = this.#server.translated(this.#events, this.#options);
-    if (this.#isPaused) this.#backend.pause();
-    this.#backend.send(message, headers);
+    const { translated } = this.#server;
+    this.replace((user) => translated(user, this.#options), [this.#initialize as QueuedMessage]);
   }
 }
 
