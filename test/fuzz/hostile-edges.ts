@@ -1,6 +1,6 @@
 import type { Backend, BackendEvents, OpenBackend } from '../../src/core/backend/backend.ts';
 import { linkBackends } from '../../src/core/backend/link/link.ts';
-import { readSmallTexts } from '../../src/core/protocol/message/message.ts';
+import { readSmallTexts } from '../../src/core/protocol/message/server-texts.ts';
 import { flattenLineBreaks, LineSplitter } from '../../src/core/protocol/wire/lines.ts';
 import { openModernHttp } from '../../src/features/remote/modern-http/modern-http-backend.ts';
 import { openSse } from '../../src/features/remote/sse/sse-backend.ts';

@@ -1,5 +1,5 @@
 import { OutputReader } from '../../src/core/backend/stdio/pipes/output-reader.ts';
-import { portionsOf, readServerTexts } from '../../src/core/protocol/message/message.ts';
+import { portionsOf, readServerTexts } from '../../src/core/protocol/message/server-texts.ts';
 import { beginTurn } from '../../src/core/util/timing/work-meter.ts';
 import type { FakeBackend } from '../support/fake-backend.ts';
 import type { Random } from './random.ts';

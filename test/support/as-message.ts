@@ -1,4 +1,5 @@
-import { changedMessage, createMessage, type Message, readOne } from '../../src/core/protocol/message/message.ts';
+import { changedMessage } from '../../src/core/protocol/message/changed-message.ts';
+import { createMessage, type Message, readOne } from '../../src/core/protocol/message/message.ts';
 
 /** A text as bytes: values as JSON, strings and bytes unchanged. */
 export function toText(value: unknown): Buffer {

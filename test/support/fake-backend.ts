@@ -8,7 +8,8 @@ import type {
 } from '../../src/core/backend/backend.ts';
 import type { Reason } from '../../src/core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../src/core/protocol/http/forwarded-headers.ts';
-import { type Message, readBody, readSmallTexts } from '../../src/core/protocol/message/message.ts';
+import { type Message, readBody } from '../../src/core/protocol/message/message.ts';
+import { readSmallTexts } from '../../src/core/protocol/message/server-texts.ts';
 import { toText } from './as-message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 

@@ -1,4 +1,4 @@
-import { portionsOf, readServerTexts, type ServerMessages } from '../protocol/message/message.ts';
+import { portionsOf, readServerTexts, type ServerMessages } from '../protocol/message/server-texts.ts';
 import { reportFault, type Seam } from '../util/boundary.ts';
 
 /** Stops and starts the reading from one peer. */

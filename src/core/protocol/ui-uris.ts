@@ -1,4 +1,5 @@
-import { changedMessage, type Message, memberRange } from './message/message.ts';
+import { changedMessage } from './message/changed-message.ts';
+import { type Message, memberRange } from './message/message.ts';
 import { extensions, type PageUris } from './methods/extensions.ts';
 
 const escapeSign = '\\u00';

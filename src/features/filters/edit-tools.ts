@@ -12,6 +12,7 @@ import {
   sortByStart,
 } from '../../core/protocol/json.ts';
 import { findList, readItems, readNextCursor } from '../../core/protocol/list-page.ts';
+import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import {
   formatObject,
   type NewMembers,
@@ -19,7 +20,7 @@ import {
   replaceMembers,
   withoutMember,
 } from '../../core/protocol/message/edit-members.ts';
-import { changedMessage, type Message, memberRange } from '../../core/protocol/message/message.ts';
+import { type Message, memberRange } from '../../core/protocol/message/message.ts';
 import { boundedWalks, hasRoomFor, inOwnTurns, shareOfTurn, spend } from '../../core/util/timing/work-meter.ts';
 
 /** The outcome of filtering a list: its new text, the visible items, the hidden names, and the cursor of the next page. */

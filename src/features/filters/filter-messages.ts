@@ -14,14 +14,9 @@ import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { scalarAt, scanObject } from '../../core/protocol/json.ts';
+import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
-import {
-  changedMessage,
-  type Message,
-  memberRange,
-  memberValue,
-  readGatewayMessage,
-} from '../../core/protocol/message/message.ts';
+import { type Message, memberRange, memberValue, readGatewayMessage } from '../../core/protocol/message/message.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import { editCall, type FilterOutcome } from './edit-tools.ts';

@@ -12,11 +12,11 @@ import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { decidedHeader, noHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { findRange, scalarAt, splice, valueAt } from '../../core/protocol/json.ts';
+import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import { putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
   cancelled,
-  changedMessage,
   createMessage,
   type Message,
   memberRange,

@@ -8,14 +8,9 @@ import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
 import { sessionRevision } from '../../core/protocol/known-revisions.ts';
+import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
-import {
-  changedMessage,
-  createMessage,
-  type Message,
-  memberValue,
-  readOne,
-} from '../../core/protocol/message/message.ts';
+import { createMessage, type Message, memberValue, readOne } from '../../core/protocol/message/message.ts';
 import { listMethods } from '../../core/protocol/methods/methods.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';

@@ -6,6 +6,7 @@ import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { errorCodeIn, findRange, scalarAt, scanObject, valueAt } from '../../core/protocol/json.ts';
+import { withId } from '../../core/protocol/message/changed-message.ts';
 import { formatObject, putMembers, withoutMember } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
@@ -14,7 +15,6 @@ import {
   memberRange,
   memberValue,
   readGatewayMessage,
-  withId,
 } from '../../core/protocol/message/message.ts';
 import { methodNotFound } from '../../core/protocol/revisions.ts';
 import { contain } from '../../core/util/boundary.ts';

@@ -19,9 +19,9 @@ import {
   valueAt,
 } from '../../core/protocol/json.ts';
 import { readListItems, readNextCursor, walkPages } from '../../core/protocol/list-page.ts';
+import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
-  changedMessage,
   createMessage,
   type Message,
   memberRange,

@@ -1,5 +1,6 @@
 import { findRange, replaceParts, scalarAt, sortByStart } from '../../core/protocol/json.ts';
-import { changedMessage, type Message, memberRange, memberValue } from '../../core/protocol/message/message.ts';
+import { changedMessage } from '../../core/protocol/message/changed-message.ts';
+import { type Message, memberRange, memberValue } from '../../core/protocol/message/message.ts';
 import type { UnwrappedCall } from '../../core/server/server.ts';
 import { callTool } from './search-tools.ts';
 

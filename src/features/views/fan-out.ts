@@ -2,16 +2,15 @@ import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { walkPages } from '../../core/protocol/list-page.ts';
+import { changedMessage, withId } from '../../core/protocol/message/changed-message.ts';
 import { putMembers } from '../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import {
   cancelled,
-  changedMessage,
   createMessage,
   type Message,
   memberRange,
   memberValue,
-  withId,
 } from '../../core/protocol/message/message.ts';
 import type { ListMethod } from '../../core/protocol/methods/methods.ts';
 import { detach } from '../../core/util/boundary.ts';

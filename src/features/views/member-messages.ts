@@ -1,8 +1,9 @@
 import type { ViewMember } from '../../config/servers/view-names.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import { spliceCancelledId } from '../../core/protocol/json.ts';
+import { changedMessage, withId } from '../../core/protocol/message/changed-message.ts';
 import { putMembers } from '../../core/protocol/message/edit-members.ts';
-import { changedMessage, type Message, memberValue, withId } from '../../core/protocol/message/message.ts';
+import { type Message, memberValue } from '../../core/protocol/message/message.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 
 /** The key of `_meta` with the name of the server that sends a request to the client. */

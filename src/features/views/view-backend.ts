@@ -16,15 +16,9 @@ import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
+import { changedMessage, detachedMessage, withId } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
-import {
-  changedMessage,
-  createMessage,
-  detachedMessage,
-  type Message,
-  memberValue,
-  withId,
-} from '../../core/protocol/message/message.ts';
+import { createMessage, type Message, memberValue } from '../../core/protocol/message/message.ts';
 import { readClientFeatures } from '../../core/protocol/methods/askable.ts';
 import type { Method } from '../../core/protocol/methods/method.ts';
 import { type ListMethod, listMethods, methodOf } from '../../core/protocol/methods/methods.ts';

@@ -7,7 +7,8 @@ import {
   type Outgoing,
   type Sent,
 } from '../../../src/core/backend/link/link.ts';
-import { changedMessage, type Message } from '../../../src/core/protocol/message/message.ts';
+import { changedMessage } from '../../../src/core/protocol/message/changed-message.ts';
+import type { Message } from '../../../src/core/protocol/message/message.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 

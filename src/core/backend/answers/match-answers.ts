@@ -1,7 +1,8 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { openRequest } from '../../protocol/ids/answer-ids.ts';
 import { errorCodeIn } from '../../protocol/json.ts';
-import { changedMessage, createBadResponse, type Message, withId } from '../../protocol/message/message.ts';
+import { changedMessage, withId } from '../../protocol/message/changed-message.ts';
+import { createBadResponse, type Message } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { BackendEnd, OpenOptions, RequestIds } from '../backend.ts';

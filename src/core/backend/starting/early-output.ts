@@ -1,5 +1,6 @@
 import type { Reason } from '../../protocol/faults.ts';
-import { detachedMessage, type Message } from '../../protocol/message/message.ts';
+import { detachedMessage } from '../../protocol/message/changed-message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';
 import type { BackendEnd, BackendEvents, RequestIds } from '../backend.ts';
 

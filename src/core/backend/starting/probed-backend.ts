@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { detachedMessage, type Message } from '../../protocol/message/message.ts';
+import { detachedMessage } from '../../protocol/message/changed-message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, QueuedMessage, RequestIds } from '../backend.ts';
 import { ReplaceableBackend } from '../replaceable-backend.ts';

@@ -3,7 +3,8 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setImmediate as pollTurn } from 'node:timers/promises';
-import { type Message, reportNoise, type ServerMessages } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { reportNoise, type ServerMessages } from '../../protocol/message/server-texts.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';

@@ -1,5 +1,6 @@
+import { changedMessage } from '../message/changed-message.ts';
 import { type NewMembers, putMembers } from '../message/edit-members.ts';
-import { changedMessage, type Message, memberRange, memberValue } from '../message/message.ts';
+import { type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
  * The headers of a trace context by name: `traceparent` and others (W3C Trace Context, section 3; W3C Baggage, section

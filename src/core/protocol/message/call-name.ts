@@ -1,5 +1,6 @@
 import { methodOf } from '../methods/methods.ts';
-import { isAsciiText, type Message, memberRange, memberValue } from './message.ts';
+import { isAsciiText } from './decoded-members.ts';
+import { type Message, memberRange, memberValue } from './message.ts';
 
 /** Longer methods and names are truncated: a client decides how long they are (P8). */
 export const maxNameLength = 128;

@@ -1,5 +1,6 @@
 import { readCallName } from './call-name.ts';
-import { changedMessage, type Message, memberValue } from './message.ts';
+import { changedMessage } from './changed-message.ts';
+import { type Message, memberValue } from './message.ts';
 
 /** A shorter message is kept as it is: shortening it would cost more than it saves. */
 const shortBytes = 16 * 1024;

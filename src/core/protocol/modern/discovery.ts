@@ -1,6 +1,7 @@
 import { errorCodeIn, findRange, parseBounded, replaceParts, scanObject, valueAt } from '../json.ts';
 import { findRevision, isLegacyRevision, modernRevisions } from '../known-revisions.ts';
-import { changedMessage, type Message } from '../message/message.ts';
+import { changedMessage } from '../message/changed-message.ts';
+import type { Message } from '../message/message.ts';
 import { modernErrorCodes } from '../revisions.ts';
 
 /**

@@ -1,7 +1,8 @@
 import type { RequestId } from '../faults.ts';
 import type { ByteRange } from '../json.ts';
 import { findRange, type Replacement, replaceParts, sortByStart } from '../json.ts';
-import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
+import { changedMessage } from '../message/changed-message.ts';
+import { type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 
 /**
  * Replaces the ids of many clients that share one connection to a server. Each request goes out under a number of the

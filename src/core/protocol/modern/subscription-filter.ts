@@ -1,8 +1,9 @@
 import type { ByteRange } from '../json.ts';
 import { readScalar, scalarAt, scanList, scanMember, valueAt } from '../json.ts';
 import { maxSubscriptions, maxUriBytes } from '../kept-uris.ts';
+import { changedMessage } from '../message/changed-message.ts';
 import { putMembers } from '../message/edit-members.ts';
-import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
+import { type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 import { methodOf, methods } from '../methods/methods.ts';
 import { subscriptionIdKey } from './renumber.ts';
 

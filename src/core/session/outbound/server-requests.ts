@@ -3,8 +3,9 @@ import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { mayBeOwnId, nextOwnId } from '../../protocol/ids/own-ids.ts';
 import { spliceCancelledId } from '../../protocol/json.ts';
+import { changedMessage, withId } from '../../protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
-import { cancelled, changedMessage, createMessage, type Message, withId } from '../../protocol/message/message.ts';
+import { cancelled, createMessage, type Message } from '../../protocol/message/message.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The most open requests of one server; more are a fault of the server (P8). */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json.ts';
+import { withId } from '../../../core/protocol/message/changed-message.ts';
 import { putMembers } from '../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../core/protocol/message/gateway-fault.ts';
 import {
@@ -9,7 +10,6 @@ import {
   memberValue,
   readGatewayMessage,
   requestId,
-  withId,
 } from '../../../core/protocol/message/message.ts';
 import type { HeldOutput } from './held-output.ts';
 

@@ -3,6 +3,7 @@ import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { findRange, scalarAt, valueAt } from '../../../core/protocol/json.ts';
+import { withId } from '../../../core/protocol/message/changed-message.ts';
 import { withoutMember } from '../../../core/protocol/message/edit-members.ts';
 import {
   createMessage,
@@ -10,7 +11,6 @@ import {
   memberValue,
   readGatewayMessage,
   requestId,
-  withId,
 } from '../../../core/protocol/message/message.ts';
 import { isDroppedForModern, isUnknownToModern } from '../../../core/protocol/methods/methods.ts';
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';

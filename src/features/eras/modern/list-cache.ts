@@ -7,13 +7,12 @@ import {
   readForwardedCredentials,
 } from '../../../core/protocol/http/forwarded-headers.ts';
 import { findRange, replaceParts, scalarAt } from '../../../core/protocol/json.ts';
+import { changedMessage, withId } from '../../../core/protocol/message/changed-message.ts';
 import {
-  changedMessage,
   type Message,
   memberRange,
   protocolVersionKey,
   readGatewayMessage,
-  withId,
 } from '../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey } from '../../../core/protocol/modern/envelope.ts';

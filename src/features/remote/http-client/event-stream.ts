@@ -1,6 +1,7 @@
 import { maxUnreachableMs, pauseBeforeReconnect } from '../../../core/backend/reconnect-pause.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
-import { type Message, reportNoise } from '../../../core/protocol/message/message.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import { reportNoise } from '../../../core/protocol/message/server-texts.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';
 import type { Canceller } from './canceller.ts';
 import { EventReader } from './event-reader.ts';

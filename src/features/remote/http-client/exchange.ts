@@ -14,7 +14,8 @@ import { isUnsentAfter, maxWaitAfter, pauseBeforeReconnect } from '../../../core
 import type { Reason, RequestId } from '../../../core/protocol/faults.ts';
 import { mayBeOrdinaryError } from '../../../core/protocol/http/upstream-challenge.ts';
 import { modernEra } from '../../../core/protocol/known-revisions.ts';
-import { type Message, readServerTexts } from '../../../core/protocol/message/message.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import { readServerTexts } from '../../../core/protocol/message/server-texts.ts';
 import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';

@@ -1,4 +1,5 @@
-import { type Message, readServerTexts } from '../../../core/protocol/message/message.ts';
+import type { Message } from '../../../core/protocol/message/message.ts';
+import { readServerTexts } from '../../../core/protocol/message/server-texts.ts';
 import { flattenLineBreaks, withoutBoms } from '../../../core/protocol/wire/lines.ts';
 import { JoinedChunks } from '../../../core/util/join-chunks.ts';
 import type { BackpressureGroup } from './backpressure-group.ts';

@@ -1,4 +1,4 @@
-import { portionsOf, readTextsApart, type ServerMessages } from '../../../core/protocol/message/message.ts';
+import { portionsOf, readTextsApart, type ServerMessages } from '../../../core/protocol/message/server-texts.ts';
 import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
 import { inOwnTurns, shareOfTurn } from '../../../core/util/timing/work-meter.ts';
 import type { EventReader, StreamEvent } from './event-reader.ts';

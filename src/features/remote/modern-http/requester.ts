@@ -3,8 +3,9 @@ import { MirroredParameters } from '../../../core/backend/mirrored-parameters.ts
 import { type ForwardedHeaders, readForwardedCredentials } from '../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../core/protocol/ids/own-ids.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
+import { changedMessage } from '../../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../../core/protocol/message/gateway-fault.ts';
-import { changedMessage, type Message, memberValue } from '../../../core/protocol/message/message.ts';
+import { type Message, memberValue } from '../../../core/protocol/message/message.ts';
 import { revisionToRetry } from '../../../core/protocol/modern/discovery.ts';
 import { ownRequest, revisionOf } from '../../../core/protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../../core/protocol/modern/mirrored-headers.ts';

@@ -11,7 +11,7 @@ import {
 import { explainConnectFailure } from '../../../core/backend/connect-failure.ts';
 import { OrderedDelivery } from '../../../core/backend/in-order.ts';
 import { writeMessage } from '../../../core/backend/line-writer.ts';
-import { reportNoise } from '../../../core/protocol/message/message.ts';
+import { reportNoise } from '../../../core/protocol/message/server-texts.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../core/protocol/wire/lines.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { changedMessage, detachedMessage, withId } from '../../../../src/core/protocol/message/changed-message.ts';
 import { createFaultResponse, readGatewayFault } from '../../../../src/core/protocol/message/gateway-fault.ts';
 import { rescanMembers } from '../../../../src/core/protocol/message/member-ranges.ts';
-import {
-  cancelled,
-  changedMessage,
-  detachedMessage,
-  type Message,
-  readBody,
-  withId,
-} from '../../../../src/core/protocol/message/message.ts';
+import { cancelled, type Message, readBody } from '../../../../src/core/protocol/message/message.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { fieldsInText, routingFields } from '../../../support/routing-fields.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { portionsOf, readSmallTexts } from '../../../../src/core/protocol/message/message.ts';
+import { portionsOf, readSmallTexts } from '../../../../src/core/protocol/message/server-texts.ts';
 
 const textsOf = (method: string, params: object): Buffer[] =>
   Array.from({ length: 400 }, (_, n) =>

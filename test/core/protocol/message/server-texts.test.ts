@@ -4,7 +4,7 @@ import {
   readServerTexts,
   reportNoise,
   type ServerMessages,
-} from '../../../../src/core/protocol/message/message.ts';
+} from '../../../../src/core/protocol/message/server-texts.ts';
 import { beginTurn } from '../../../../src/core/util/timing/work-meter.ts';
 
 const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}';

@@ -1,4 +1,4 @@
-import { readServerTexts, type ServerMessages } from '../../../protocol/message/message.ts';
+import { readServerTexts, type ServerMessages } from '../../../protocol/message/server-texts.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../protocol/wire/lines.ts';
 
 const carriageReturn = 0x0d;

@@ -2,8 +2,9 @@ import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import { errorCodeIn } from '../../../../core/protocol/json.ts';
 import { maxSubscriptions } from '../../../../core/protocol/kept-uris.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { withoutMember } from '../../../../core/protocol/message/edit-members.ts';
-import { changedMessage, type Message, memberValue } from '../../../../core/protocol/message/message.ts';
+import { type Message, memberValue } from '../../../../core/protocol/message/message.ts';
 import { missedChanges } from '../../../../core/protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../../../core/protocol/modern/renumber.ts';
 import {

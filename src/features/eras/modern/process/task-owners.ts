@@ -9,7 +9,8 @@ import {
   scanObject,
   valueAt,
 } from '../../../../core/protocol/json.ts';
-import { changedMessage, type Message, memberRange } from '../../../../core/protocol/message/message.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
+import { type Message, memberRange } from '../../../../core/protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
 

@@ -1,12 +1,8 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import { readScalar, scalarAt, scanMember, scanObject, valueAt } from '../../../../core/protocol/json.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { putMembers, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
-import {
-  changedMessage,
-  type Message,
-  memberRange,
-  readGatewayMessage,
-} from '../../../../core/protocol/message/message.ts';
+import { type Message, memberRange, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { isQuestion } from '../../../../core/protocol/methods/methods.ts';
 
 /**

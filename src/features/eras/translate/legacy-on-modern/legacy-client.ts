@@ -1,9 +1,9 @@
 // src/features/eras/translate/legacy-on-modern: messages of legacy clients for modern servers, and the way back.
 
 import { isLegacyRevision, newestLegacy } from '../../../../core/protocol/known-revisions.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { putMembers, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import {
-  changedMessage,
   type Message,
   memberRange,
   memberValue,

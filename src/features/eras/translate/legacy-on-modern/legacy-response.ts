@@ -1,8 +1,9 @@
 import type { ByteRange } from '../../../../core/protocol/json.ts';
 import { findRange, readScalar, replaceParts, SoughtKey, scanList } from '../../../../core/protocol/json.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
-import { changedMessage, type Message } from '../../../../core/protocol/message/message.ts';
+import type { Message } from '../../../../core/protocol/message/message.ts';
 import { modernErrorCodes } from '../../../../core/protocol/revisions.ts';
 import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 

@@ -1,7 +1,8 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import { findRange, valueAt } from '../../../../core/protocol/json.ts';
 import { newestLegacy } from '../../../../core/protocol/known-revisions.ts';
-import { type Message, readGatewayMessage, withId } from '../../../../core/protocol/message/message.ts';
+import { withId } from '../../../../core/protocol/message/changed-message.ts';
+import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import { withoutUntranslated } from './legacy-client.ts';
 

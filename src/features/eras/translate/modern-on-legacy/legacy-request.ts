@@ -1,8 +1,9 @@
 import type { RequestId } from '../../../../core/protocol/faults.ts';
 import type { ByteRange } from '../../../../core/protocol/json.ts';
 import { replaceParts } from '../../../../core/protocol/json.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { findRemovals } from '../../../../core/protocol/message/edit-members.ts';
-import { changedMessage, type Message, protocolVersionKey } from '../../../../core/protocol/message/message.ts';
+import { type Message, protocolVersionKey } from '../../../../core/protocol/message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../../../core/protocol/modern/envelope.ts';
 import { type RenumberedRequest, renumber } from '../../../../core/protocol/modern/renumber.ts';
 import { retryMemberKeys } from '../../../../core/protocol/modern/retry.ts';

@@ -12,9 +12,10 @@ import {
   scanObject,
   sortByStart,
 } from '../../../../core/protocol/json.ts';
+import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
 import { findRemoval, type NewMembers, removeFromEach } from '../../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
-import { changedMessage, type Message, memberRange } from '../../../../core/protocol/message/message.ts';
+import { type Message, memberRange } from '../../../../core/protocol/message/message.ts';
 import { methodOf } from '../../../../core/protocol/methods/methods.ts';
 import { serverInfoKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { ClientId } from '../../../../core/protocol/modern/renumber.ts';

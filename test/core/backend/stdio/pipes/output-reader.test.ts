@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OutputReader } from '../../../../../src/core/backend/stdio/pipes/output-reader.ts';
-import {
-  type Message,
-  readServerTexts,
-  type ServerMessages,
-} from '../../../../../src/core/protocol/message/message.ts';
+import type { Message } from '../../../../../src/core/protocol/message/message.ts';
+import { readServerTexts, type ServerMessages } from '../../../../../src/core/protocol/message/server-texts.ts';
 import { flattenLineBreaks, LineSplitter } from '../../../../../src/core/protocol/wire/lines.ts';
 import { beginTurn } from '../../../../../src/core/util/timing/work-meter.ts';
 
