@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxChangeBytes } from '../../src/core/store/shared/changes.ts';
+import { maxChangeBytes } from '../../src/core/store/shared/shared-data.ts';
 import type { Store } from '../../src/core/store/store.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Fixture } from './store-fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ValueKind } from '../../src/core/store/shared/values.ts';
+import type { ValueKind } from '../../src/core/store/shared/shared-data.ts';
 import type { Fixture } from './store-fixture.ts';
 
 const kinds: readonly ValueKind[] = ['secret', 'outcome', 'owner', 'used', 'task'];

@@ -17,9 +17,7 @@ import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent, TaskEvent } from '../../core/server/server-events.ts';
 import type { LegacyProcesses } from '../../core/server/share.ts';
 import type { SharedServerEvent } from '../../core/server/shared-server-events.ts';
-import type { Changes } from '../../core/store/shared/changes.ts';
-import type { Reservations } from '../../core/store/shared/reservations.ts';
-import type { Values } from '../../core/store/shared/values.ts';
+import type { Changes, Reservations, Values } from '../../core/store/shared/shared-data.ts';
 import type { ClusterStore, Store } from '../../core/store/store.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 

@@ -2,7 +2,7 @@ import type { PolicySettings } from '../../config/servers/policy-option.ts';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
-import type { Values } from '../../core/store/shared/values.ts';
+import type { Values } from '../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 
 /** A policy service that decides about the calls to a server (docs/policy.md). */

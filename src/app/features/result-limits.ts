@@ -1,6 +1,5 @@
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
-import type { Rates } from '../../core/store/shared/rates.ts';
-import type { Values } from '../../core/store/shared/values.ts';
+import type { Rates, Values } from '../../core/store/shared/shared-data.ts';
 
 /** Long texts in the results of tools (docs/result-limits.md). */
 export interface ResultLimitsFeature {

@@ -14,7 +14,7 @@ import type { Principal } from '../../core/protocol/principal.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { LegacyProcesses, Reuse, SharedBy } from '../../core/server/share.ts';
-import type { Values } from '../../core/store/shared/values.ts';
+import type { Values } from '../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 
 /** The functions that open the backends of a server. */

@@ -1,5 +1,4 @@
-import type { Isolation } from '../../core/server/isolation.ts';
-import type { Reuse, SharedBy } from '../../core/server/share.ts';
+import type { Isolation, Reuse, SharedBy } from '../../core/server/share.ts';
 import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
-import { type ScopeHierarchy, withImplied } from './scopes/scope-hierarchy.ts';
+import { type ScopeHierarchy, withImplied } from './scopes/scope-names.ts';
 
 /** The configuration of an API key, which contains only the hash of the key. */
 export interface ApiKey {

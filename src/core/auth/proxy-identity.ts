@@ -3,7 +3,7 @@ import { headerOf } from '../protocol/http/request-header.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
-import { type ScopeHierarchy, splitScopes, withImplied } from './scopes/scope-hierarchy.ts';
+import { type ScopeHierarchy, splitScopes, withImplied } from './scopes/scope-names.ts';
 
 /** The headers in which a proxy identifies its user, and the trusted proxies. */
 export interface ProxyIdentityOptions {

@@ -7,7 +7,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { Readiness } from '../registry/readiness.ts';
 import type { SessionSnapshot } from '../session/session.ts';
 import type { SessionName } from '../session/session-events.ts';
-import type { Changes } from '../store/shared/changes.ts';
+import type { Changes } from '../store/shared/shared-data.ts';
 import type { Meter } from '../util/telemetry/meter.ts';
 import type { GatewaySink } from './gateway-events.ts';
 import type { FailureDetails } from './health/server-failure.ts';

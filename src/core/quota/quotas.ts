@@ -1,9 +1,8 @@
 // src/core/quota: limits on the resources that each principal, and all principals together, use at once and over time.
 import type { Reason } from '../protocol/faults.ts';
-import type { Principal } from '../protocol/principal.ts';
-import { anonymous, isSameUser } from '../protocol/principal.ts';
+import { anonymous, isSameUser, type Principal } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
-import type { Rates } from '../store/shared/rates.ts';
+import type { Rates } from '../store/shared/shared-data.ts';
 import { type AccountLimits, type AccountReasons, QuotaAccount } from './account.ts';
 import { QuotaAccounts } from './accounts.ts';
 import type { RequestRate } from './rate.ts';

@@ -1,4 +1,4 @@
-import type { Rates } from '../store/shared/rates.ts';
+import type { Rates } from '../store/shared/shared-data.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import type { RequestRate } from './rate.ts';

@@ -13,3 +13,9 @@ export interface LegacyProcesses {
   /** A probe did not start beside the process that serves. */
   noteOnlyProcess(): void;
 }
+
+/**
+ * The clients that share a process of a server, or a connection to one (docs/decisions/0164): none beyond one request,
+ * those of one user, or all.
+ */
+export type Isolation = 'request' | 'principal' | 'shared';

@@ -2,10 +2,7 @@
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { SessionRecords } from './session-records.ts';
-import type { Changes } from './shared/changes.ts';
-import type { Rates } from './shared/rates.ts';
-import type { Reservations } from './shared/reservations.ts';
-import type { Values } from './shared/values.ts';
+import type { Changes, Rates, Reservations, Values } from './shared/shared-data.ts';
 
 /**
  * The store: session events and records, and the small data beside them. The memory implementation serves one instance

@@ -3,7 +3,7 @@ import type { LogContents, LogEntry } from '../../core/store/memory/memory-log.t
 import type { Tombstone } from '../../core/store/memory/memory-sessions.ts';
 import type { StoredSession } from '../../core/store/memory/memory-tables.ts';
 import type { LogState, RecordChanges, SessionRecord, StreamTail } from '../../core/store/session-records.ts';
-import type { ValueKind } from '../../core/store/shared/values.ts';
+import type { ValueKind } from '../../core/store/shared/shared-data.ts';
 
 /**
  * A change of the tables, as the files keep it. A change is an effect, not a request: whether a request may have its

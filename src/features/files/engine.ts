@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';
-import { isDamage, unavailabilityOf } from './level-errors.ts';
+import { isDamage, unavailabilityOf } from './disk-errors.ts';
 import { repairFiles } from './repair-files.ts';
 
 /** Sets or removes a key of the engine. */

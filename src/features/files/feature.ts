@@ -1,5 +1,5 @@
 import type { FilesFeature } from '../../app/features/stores.ts';
-import { explainDisk } from './explain-disk.ts';
+import { explainDisk } from './disk-errors.ts';
 
 export const files: FilesFeature = {
   // Loaded only where sessions are in files, because loading the engine takes a part of a start.

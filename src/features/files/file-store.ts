@@ -8,12 +8,11 @@ import type { MemorySession } from '../../core/store/memory/memory-sessions.ts';
 import { createMemoryTables, type MemoryTables, sweepEveryMs } from '../../core/store/memory/memory-tables.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { Change, Ownership } from './change.ts';
+import { isDamage, StoreDirectoryError } from './disk-errors.ts';
 import { createDurableStore } from './durable-store.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { isDamage } from './level-errors.ts';
 import { isSafeToRead } from './repair-files.ts';
 import { makeStoreDirectory, openingError } from './store-directory.ts';
-import { StoreDirectoryError } from './store-directory-error.ts';
 import {
   changePrefix,
   decodeChange,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
-import { StoreDirectoryError } from './store-directory-error.ts';
+import { StoreDirectoryError } from './disk-errors.ts';
 
 /** Reads a directory whole, repaired if that is asked for, and prints why it could not. */
 const program = `

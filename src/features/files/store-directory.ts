@@ -1,8 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
-import { isInUse, reasonTextOf } from './level-errors.ts';
-import { StoreDirectoryError } from './store-directory-error.ts';
+import { isInUse, reasonTextOf, StoreDirectoryError } from './disk-errors.ts';
 
 /**
  * Makes the directory of a store if it is missing, and in it the directory of the engine's files. Only this user may

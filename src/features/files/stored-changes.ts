@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ValueKind } from '../../core/store/shared/values.ts';
-import type { Change } from './change.ts';
-import { formatChange, parseChange } from './change.ts';
+import type { ValueKind } from '../../core/store/shared/shared-data.ts';
+import { type Change, formatChange, parseChange } from './change.ts';
 import type { Engine, Operation } from './engine.ts';
 
 /** A change, when it was made, in milliseconds of the store's clock, and the generation of its chain. */

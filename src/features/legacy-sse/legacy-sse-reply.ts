@@ -6,7 +6,7 @@ import type { Reason } from '../../core/protocol/faults.ts';
 import type { Accepts } from '../../core/protocol/http/media-types.ts';
 import { encodeEndpointEvent } from '../../core/protocol/wire/sse.ts';
 import { createMessageBatch, type EventBatch } from '../../core/reply/event-batch.ts';
-import { ForwardingSink } from '../../core/reply/forwarding-sink.ts';
+import { ForwardingSink } from '../../core/reply/forwarding-reply.ts';
 import type { CompleteAnswer, EventSink, Headers } from '../../core/reply/reply.ts';
 import type { MessagesEndpoint } from './messages-endpoint.ts';
 

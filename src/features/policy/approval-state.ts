@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type RequestStateBinding, RequestStates } from '../../core/keys/request-state.ts';
 import type { StateKeys } from '../../core/keys/state-keys.ts';
 import { anonymous } from '../../core/protocol/principal.ts';
-import type { Values } from '../../core/store/shared/values.ts';
+import type { Values } from '../../core/store/shared/shared-data.ts';
 import type { AskedRequest } from './question.ts';
 
 /** How long a person may take for an approval. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ValueKind } from '../../core/store/shared/values.ts';
+import type { ValueKind } from '../../core/store/shared/shared-data.ts';
 
 /** The keys of one session, which are all in one slot of a cluster. */
 export interface SessionKeys {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TasksOptions } from '../../app/features/eras.ts';
-import type { ChangeListener } from '../../core/store/shared/changes.ts';
+import type { ChangeListener } from '../../core/store/shared/shared-data.ts';
 import { formatTask, parseTask, type TaskFacts, type TaskRecord } from './task-record.ts';
 
 const nothing = Buffer.alloc(0);

@@ -4,8 +4,7 @@ import type { RequestTracing, TraceRequests } from '../../core/http/pipeline/tra
 import { putTraceContext, readTraceContext } from '../../core/protocol/http/trace-context.ts';
 import { type Message, readBody } from '../../core/protocol/message/message.ts';
 import type { EventBatch } from '../../core/reply/event-batch.ts';
-import { ForwardingReply } from '../../core/reply/forwarding-reply.ts';
-import { ForwardingSink } from '../../core/reply/forwarding-sink.ts';
+import { ForwardingReply, ForwardingSink } from '../../core/reply/forwarding-reply.ts';
 import type { CompleteAnswer, EventSink, Headers, Reply } from '../../core/reply/reply.ts';
 import { contain } from '../../core/util/boundary.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';

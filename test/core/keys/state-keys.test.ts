@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { storedKeys } from '../../../src/core/keys/state-keys.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
-import type { Values } from '../../../src/core/store/shared/values.ts';
+import type { Values } from '../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
 
 const memory = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });

@@ -1,12 +1,11 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readGatewayMessage } from '../../../src/core/protocol/message/message.ts';
-import type { Principal } from '../../../src/core/protocol/principal.ts';
-import { anonymous } from '../../../src/core/protocol/principal.ts';
+import { anonymous, type Principal } from '../../../src/core/protocol/principal.ts';
 import type { AccountLimits } from '../../../src/core/quota/account.ts';
 import { createQuotas, noQuotas, type Quotas } from '../../../src/core/quota/quotas.ts';
 import type { RequestPermit } from '../../../src/core/quota/request-permit.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
-import type { Rates } from '../../../src/core/store/shared/rates.ts';
+import type { Rates } from '../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
 
 const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [

@@ -2,8 +2,8 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync
 import { basename, join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { describe, expect, it } from 'vitest';
+import { StoreDirectoryError } from '../../../src/features/files/disk-errors.ts';
 import { type FileStore, readingMark } from '../../../src/features/files/file-store.ts';
-import { StoreDirectoryError } from '../../../src/features/files/store-directory-error.ts';
 import { aRecord, createLogWriter, epoch } from '../../contract/log-writer.ts';
 import { appendEach, textsOf } from '../../contract/store-fixture.ts';
 import { createRandom } from '../../resume/random.ts';

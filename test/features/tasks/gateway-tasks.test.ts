@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createMessage, type Message } from '../../../src/core/protocol/message/message.ts';
 import { anonymous } from '../../../src/core/protocol/principal.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
-import type { ChangeListener } from '../../../src/core/store/shared/changes.ts';
+import type { ChangeListener } from '../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../src/core/store/store-unavailable.ts';
 import { GatewayTasks, type TaskClient } from '../../../src/features/tasks/gateway-tasks.ts';
 import type { RunningTask } from '../../../src/features/tasks/running-task.ts';

@@ -3,8 +3,7 @@ import { anonymousIdentity, type Identity } from '../../auth/identity.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { createMessageBatch, type EventBatch } from '../../reply/event-batch.ts';
-import { ForwardingReply } from '../../reply/forwarding-reply.ts';
-import { ForwardingSink } from '../../reply/forwarding-sink.ts';
+import { ForwardingReply, ForwardingSink } from '../../reply/forwarding-reply.ts';
 import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../../reply/reply.ts';
 
 /**

@@ -1,8 +1,7 @@
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import { encodeEvent, type SseEvent } from '../../protocol/wire/sse.ts';
 import { EventBatch } from '../../reply/event-batch.ts';
-import { ForwardingReply } from '../../reply/forwarding-reply.ts';
-import { ForwardingSink } from '../../reply/forwarding-sink.ts';
+import { ForwardingReply, ForwardingSink } from '../../reply/forwarding-reply.ts';
 import type { CompleteAnswer, EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { filterTools, type MayCall } from './filter-tools.ts';
 

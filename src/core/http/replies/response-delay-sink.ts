@@ -1,7 +1,7 @@
 import { readBody } from '../../protocol/message/message.ts';
 import type { SseEvent } from '../../protocol/wire/sse.ts';
 import { createBatch, type EventBatch } from '../../reply/event-batch.ts';
-import { ForwardingSink } from '../../reply/forwarding-sink.ts';
+import { ForwardingSink } from '../../reply/forwarding-reply.ts';
 import type { EventSink } from '../../reply/reply.ts';
 
 /**

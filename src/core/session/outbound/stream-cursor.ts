@@ -20,8 +20,6 @@ export interface CursorOwner {
   readonly retryMs: number;
   /** How long a client may stop reading before its connection is cut. It can resume from the log (P8). */
   readonly slowReaderMs: number;
-  /** The suffix for a stream's event ids, which names the requests that the stream answers. */
-  requestNamesOf(stream: number): string | undefined;
   /** Events that the client has not seen are no longer kept. Returns `true` to continue with the oldest kept event. */
   reportBroken(cursor: StreamCursor): boolean;
   /** A client that lagged has caught up with the log. */
@@ -66,6 +64,7 @@ export class StreamCursor {
   #slowTimer: TimeLimit | undefined;
 
   /**
+   * @param requests the suffix of the stream's event ids, if the client did not say it
    * @param after the position of the last event that the client has; undefined to begin with the stream's oldest
    * @param start `live` if this connection lacks no event of the stream yet, so that nothing has to be read; or the
    *   outcome of a read after the position, as of now
@@ -74,12 +73,13 @@ export class StreamCursor {
     streams: CursorOwner,
     stream: number,
     sink: EventSink,
+    requests: string | undefined,
     after: Omit<EventId, 'stream'> | undefined,
     start: 'live' | ReadOutcome | undefined,
   ) {
     this.stream = stream;
     this.sink = sink;
-    this.requests = after?.requests ?? streams.requestNamesOf(stream);
+    this.requests = after?.requests ?? requests;
     this.cursor = after && { epoch: after.epoch, seq: after.seq };
     this.#streams = streams;
     sink.onDrain(() => this.#unblock());

@@ -230,7 +230,7 @@ export class Streams implements CursorOwner {
     }
     this.#cursors.get(id.stream)?.close();
     const sink = reply.stream();
-    const requests = id.requests ?? this.requestNamesOf(id.stream);
+    const requests = id.requests ?? this.#requestNamesOf(id.stream);
     const at = { ...id, ...(requests !== undefined && { requests }) };
     // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
     if (this.#session.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.retryMs));
@@ -369,7 +369,7 @@ export class Streams implements CursorOwner {
     start?: 'live' | ReadOutcome,
   ): void {
     const { limits, client } = this.#session;
-    const cursor = new StreamCursor(this, stream, sink, after, start);
+    const cursor = new StreamCursor(this, stream, sink, this.#requestNamesOf(stream), after, start);
     const { maxAgeMs } = limits;
     // A client that loses its only stream loses its session, so that stream has no maximum age.
     if (maxAgeMs > 0 && !client.isOneStream) cursor.ageTimer = setTimeout(endAged, withJitter(maxAgeMs), cursor);
@@ -422,7 +422,8 @@ export class Streams implements CursorOwner {
     return false;
   }
 
-  requestNamesOf(stream: number): string | undefined {
+  /** The suffix for a stream's event ids, which names the requests that the stream answers. */
+  #requestNamesOf(stream: number): string | undefined {
     return formatRequests(this.#ids.get(stream) ?? []);
   }
 

@@ -1,4 +1,4 @@
-import type { Reservations } from '../shared/reservations.ts';
+import type { Reservations } from '../shared/shared-data.ts';
 
 interface Reservation {
   readonly amount: number;

@@ -1,7 +1,7 @@
 // src/core/store/memory: the store of a single instance, in the memory of its process, and its journal in files.
 import { withPromises } from '../immediate.ts';
 import type { SessionRecords } from '../session-records.ts';
-import type { Values } from '../shared/values.ts';
+import type { Values } from '../shared/shared-data.ts';
 import type { Store } from '../store.ts';
 import { createMemoryTables, type MemoryLimits, sweepEveryMs } from './memory-tables.ts';
 

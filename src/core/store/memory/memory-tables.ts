@@ -1,8 +1,7 @@
 import type { EventLog, LogLimits } from '../event-log.ts';
 import type { Immediate } from '../immediate.ts';
-import type { Changes } from '../shared/changes.ts';
 import { ChangeSubscribers } from '../shared/followers.ts';
-import type { Rates } from '../shared/rates.ts';
+import type { Changes, Rates } from '../shared/shared-data.ts';
 import { type LogContents, MemoryLog } from './memory-log.ts';
 import { createMemoryReservations, type MemoryReservations } from './memory-reservations.ts';
 import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';

@@ -1,7 +1,7 @@
 import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../util/bounded-map.ts';
 import { detachBytes } from '../../util/detached-bytes.ts';
 import type { Immediate } from '../immediate.ts';
-import type { ValueKind, Values } from '../shared/values.ts';
+import type { ValueKind, Values } from '../shared/shared-data.ts';
 
 interface Value {
   readonly value: Buffer;

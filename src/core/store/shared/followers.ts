@@ -1,5 +1,5 @@
 import { contain } from '../../util/boundary.ts';
-import { type ChangeListener, maxChangeBytes } from './changes.ts';
+import { type ChangeListener, maxChangeBytes } from './shared-data.ts';
 
 /** The listeners in this process, by topic. */
 export class ChangeSubscribers {

@@ -1,6 +1,6 @@
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import { retryWhileUnavailable } from '../../../core/store/retry-unavailable.ts';
-import type { Values } from '../../../core/store/shared/values.ts';
+import type { Values } from '../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import type { Lease } from './lease.ts';
 

@@ -16,7 +16,7 @@ import { compareLogPositions, type EventId } from '../../../core/protocol/wire/e
 import type { Server } from '../../../core/server/server.ts';
 import { ServerRequests } from '../../../core/session/outbound/server-requests.ts';
 import type { GroupRequestOptions } from '../../../core/session/session-handle.ts';
-import type { Values } from '../../../core/store/shared/values.ts';
+import type { Values } from '../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import type { InitializedServer } from '../translate/modern-on-legacy/legacy-discovery.ts';

@@ -12,12 +12,10 @@ import { type ClientFeature, capabilitiesOf, readClientFeatures } from '../../..
 import { isUnknownToLegacy, methodOf } from '../../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../../core/protocol/modern/envelope.ts';
 import { type Retry, readRetry } from '../../../core/protocol/modern/retry.ts';
-import type { Principal } from '../../../core/protocol/principal.ts';
-import { anonymous, isSame } from '../../../core/protocol/principal.ts';
-import type { Isolation } from '../../../core/server/isolation.ts';
+import { anonymous, isSame, type Principal } from '../../../core/protocol/principal.ts';
+import type { Isolation } from '../../../core/server/share.ts';
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
-import type { Changes } from '../../../core/store/shared/changes.ts';
-import type { Values } from '../../../core/store/shared/values.ts';
+import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';

@@ -6,13 +6,11 @@ import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-hea
 import { modernRevisions } from '../../../core/protocol/known-revisions.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
-import type { Principal } from '../../../core/protocol/principal.ts';
-import { anonymous, isSameUser } from '../../../core/protocol/principal.ts';
+import { anonymous, isSameUser, type Principal } from '../../../core/protocol/principal.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
 import type { ProcessCapacity } from '../../../core/quota/process-capacity.ts';
-import type { Isolation } from '../../../core/server/isolation.ts';
-import type { Changes } from '../../../core/store/shared/changes.ts';
-import type { Values } from '../../../core/store/shared/values.ts';
+import type { Isolation } from '../../../core/server/share.ts';
+import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import type { ListClient } from './list-cache.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';

@@ -1,7 +1,12 @@
 import type { JWTPayload } from 'jose';
 import type { Identity } from '../../../core/auth/identity.ts';
-import { type ScopeHierarchy, splitScopes, withImplied } from '../../../core/auth/scopes/scope-hierarchy.ts';
-import { localScope, usualScopeClaims } from '../../../core/auth/scopes/scope-names.ts';
+import {
+  localScope,
+  type ScopeHierarchy,
+  splitScopes,
+  usualScopeClaims,
+  withImplied,
+} from '../../../core/auth/scopes/scope-names.ts';
 import type { Confirmation } from '../dpop/possession.ts';
 
 /** How the claims of a token become an identity. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Changes, maxChangeBytes } from '../../../core/store/shared/changes.ts';
 import { ChangeSubscribers } from '../../../core/store/shared/followers.ts';
+import { type Changes, maxChangeBytes } from '../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { contain, detach, reportFault } from '../../../core/util/boundary.ts';
 import { textOf } from '../codec.ts';

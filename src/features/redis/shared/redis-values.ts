@@ -1,6 +1,4 @@
-import type { Rates } from '../../../core/store/shared/rates.ts';
-import type { Reservations } from '../../../core/store/shared/reservations.ts';
-import type { Values } from '../../../core/store/shared/values.ts';
+import type { Rates, Reservations, Values } from '../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import type { RedisAccess } from '../redis-access.ts';
 

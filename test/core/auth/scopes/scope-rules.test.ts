@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Authorization, hasAllScopes } from '../../../../src/core/auth/scopes/authorization.ts';
-import { withImplied } from '../../../../src/core/auth/scopes/scope-hierarchy.ts';
+import { withImplied } from '../../../../src/core/auth/scopes/scope-names.ts';
 import { ScopeRules } from '../../../../src/core/auth/scopes/scope-rules.ts';
 import { type Message, readBody } from '../../../../src/core/protocol/message/message.ts';
 

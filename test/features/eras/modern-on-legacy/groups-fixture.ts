@@ -8,10 +8,10 @@ import { configuredKeys, type StateKeys } from '../../../../src/core/keys/state-
 import { type Envelope, readEnvelope } from '../../../../src/core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../../src/core/protocol/principal.ts';
 import { Sessions } from '../../../../src/core/registry/sessions.ts';
-import type { Isolation } from '../../../../src/core/server/isolation.ts';
+import type { Isolation } from '../../../../src/core/server/share.ts';
 import type { SessionOptions } from '../../../../src/core/session/session-options.ts';
 import { createMemoryStore } from '../../../../src/core/store/memory/memory-store.ts';
-import type { Values } from '../../../../src/core/store/shared/values.ts';
+import type { Values } from '../../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { ChangeThrottle } from '../../../../src/features/eras/modern/changes/change-throttle.ts';
 import { Groups } from '../../../../src/features/eras/modern-on-legacy/groups.ts';

@@ -1,7 +1,7 @@
 import { isReason, type Reason } from '../../../../core/protocol/faults.ts';
 import { parseOwn } from '../../../../core/protocol/json.ts';
 import { type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
-import type { Values } from '../../../../core/store/shared/values.ts';
+import type { Values } from '../../../../core/store/shared/shared-data.ts';
 
 /**
  * The answer to a client: a response under some id with its HTTP status, or an error of the gateway with its `data`.

@@ -7,7 +7,7 @@ import { createMessage, type Message, readGatewayMessage } from '../../../../cor
 import { agreedFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
 import { renewLeasesMs } from '../../../../core/session/group/subscription-leases.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../../../core/session/session-handle.ts';
-import type { Changes } from '../../../../core/store/shared/changes.ts';
+import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { detach } from '../../../../core/util/boundary.ts';
 import { Subscription } from '../../modern/changes/subscription.ts';

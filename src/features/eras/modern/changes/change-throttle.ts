@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { retryWhileUnavailable } from '../../../../core/store/retry-unavailable.ts';
-import type { Changes } from '../../../../core/store/shared/changes.ts';
+import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { detach } from '../../../../core/util/boundary.ts';
 

@@ -8,7 +8,7 @@ import {
   type SubscriptionFilter,
 } from '../../../../core/protocol/modern/subscription-filter.ts';
 import { retryWhileUnavailable } from '../../../../core/store/retry-unavailable.ts';
-import type { Changes } from '../../../../core/store/shared/changes.ts';
+import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { contain, detach } from '../../../../core/util/boundary.ts';
 import { settlesWithin } from '../../../../core/util/timing/within.ts';

@@ -1,7 +1,7 @@
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
 import { parseOwn } from '../../../../core/protocol/json.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
-import type { Values } from '../../../../core/store/shared/values.ts';
+import type { Values } from '../../../../core/store/shared/shared-data.ts';
 import { tryStore } from '../../../../core/store/store-unavailable.ts';
 import { detach } from '../../../../core/util/boundary.ts';
 import type { CancelRequest } from './shared-calls.ts';

@@ -9,7 +9,7 @@ import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
 import type { SessionPermit } from '../../../../core/quota/session-permit.ts';
 import type { Server } from '../../../../core/server/server.ts';
 import type { SharedServerEvent } from '../../../../core/server/shared-server-events.ts';
-import type { Changes } from '../../../../core/store/shared/changes.ts';
+import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../../../core/util/telemetry/emit.ts';
 import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 import { SharedChanges } from '../changes/shared-changes.ts';

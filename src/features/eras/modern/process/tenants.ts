@@ -1,8 +1,8 @@
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
 import type { ProcessCapacity } from '../../../../core/quota/process-capacity.ts';
-import type { Isolation } from '../../../../core/server/isolation.ts';
-import type { Changes } from '../../../../core/store/shared/changes.ts';
+import type { Isolation } from '../../../../core/server/share.ts';
+import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { principalKey } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import { anonymous } from '../../../../../src/core/protocol/principal.ts';
 import { createMemoryChanges } from '../../../../../src/core/store/memory/memory-tables.ts';
-import type { ChangeListener, Changes } from '../../../../../src/core/store/shared/changes.ts';
+import type { ChangeListener, Changes } from '../../../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../../src/core/store/store-unavailable.ts';
 import { maxAnnouncedUris } from '../../../../../src/features/eras/modern/changes/peer-announcements.ts';
 import { acknowledgeWaitMs } from '../../../../../src/features/eras/modern/changes/peers.ts';

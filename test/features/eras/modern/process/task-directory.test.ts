@@ -3,7 +3,7 @@ import type { CallAnswer } from '../../../../../src/core/call/call-answer.ts';
 import type { Message } from '../../../../../src/core/protocol/message/message.ts';
 import { withPromises } from '../../../../../src/core/store/immediate.ts';
 import { createMemoryValues } from '../../../../../src/core/store/memory/memory-values.ts';
-import type { Values } from '../../../../../src/core/store/shared/values.ts';
+import type { Values } from '../../../../../src/core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../../src/core/store/store-unavailable.ts';
 import { TaskDirectory } from '../../../../../src/features/eras/modern/process/task-directory.ts';
 import { TaskOwners, type TaskRequester } from '../../../../../src/features/eras/modern/process/task-owners.ts';

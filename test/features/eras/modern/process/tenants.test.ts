@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import type { Principal } from '../../../../../src/core/protocol/principal.ts';
 import type { ProcessCapacity } from '../../../../../src/core/quota/process-capacity.ts';
-import type { Isolation } from '../../../../../src/core/server/isolation.ts';
+import type { Isolation } from '../../../../../src/core/server/share.ts';
 import { ModernServer } from '../../../../../src/features/eras/modern/modern-server.ts';
 import { createFakeServer, type FakeBackend } from '../../../../support/fake-backend.ts';
 import { call, createClient, discovered, readRequest } from '../shared-fixture.ts';
