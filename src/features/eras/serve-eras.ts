@@ -12,7 +12,6 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { SharedServerEvent, UnusedOption } from '../../core/server/shared-server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { ModernEndpoint } from './endpoint/modern.ts';
 import { SessionlessEndpoint } from './endpoint/sessionless.ts';
 import { ToolHeaders } from './endpoint/tool-headers.ts';
@@ -20,6 +19,7 @@ import { openEitherEra } from './legacy-on-modern/open-either-era.ts';
 import { Translator } from './legacy-on-modern/translator.ts';
 import { ListCache } from './modern/list-cache.ts';
 import { ModernServer } from './modern/modern-server.ts';
+import { askShared } from './modern/process/shared-calls.ts';
 import { Groups } from './modern-on-legacy/groups.ts';
 
 /** Makes a server available to clients of both eras. */
@@ -76,7 +76,7 @@ export function serveEras(gateway: ErasOptions, states: RequestStates, options: 
     },
     findEra: () => modern.findEra(undefined, undefined, true),
     get askShared() {
-      return modern.isShared ? (timeoutMs: number) => askShared(modern, gateway.version, timeoutMs) : undefined;
+      return modern.isShared ? (timeoutMs: number) => probeShared(modern, gateway.version, timeoutMs) : undefined;
     },
     endpoints(endpoint) {
       const parts = { ...endpoint, modern, groups: joined(), lists, tools };
@@ -161,21 +161,8 @@ function openForSessions(
 }
 
 /** Asks the process that all modern clients share. Rejects with the reason if it does not answer in time. */
-function askShared(modern: ModernServer, version: string, timeoutMs: number): Promise<void> {
+async function probeShared(modern: ModernServer, version: string, timeoutMs: number): Promise<void> {
   const question = discoverRequest(nextOwnId(), { version, protocolVersion: modern.revision });
-  return new Promise((resolve, reject) => {
-    const limit = new TimeLimit(() => {
-      cancel();
-      reject(new Error('the server did not answer in time'));
-    }, timeoutMs);
-    const settle = (settled: () => void): void => {
-      limit.clear();
-      settled();
-    };
-    const cancel = modern.probe(question, {
-      message: () => false,
-      response: () => settle(resolve),
-      fault: (reason) => settle(() => reject(new Error(reason))),
-    });
-  });
+  const response = await askShared((answer) => modern.probe(question, answer), timeoutMs);
+  if (typeof response !== 'object') throw new Error(response ?? 'the server did not answer in time');
 }

@@ -100,6 +100,32 @@ test('[P8] a long list is read in turns, before the one that comes after it', as
   expect(names.at(-1)).toBe('last');
 });
 
+test('[P8] behind a long list, four others wait, and further ones are not read', async () => {
+  const names: string[] = [];
+  await new Promise<void>((resolve) => {
+    const { list } = listsFor(({ name }) => {
+      names.push(name);
+      if (name === 'page 3') resolve();
+    });
+    list('tools/list', tools(...Array.from({ length: 9_000 }, (_, n) => `t${n}`)));
+    for (let page = 0; page < 6; page += 1) list('tools/list', tools(`page ${page}`));
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(names.slice(9_000)).toEqual(['page 0', 'page 1', 'page 2', 'page 3']);
+});
+
+test('[P8] of many list requests that are not answered, the first 16 are awaited', () => {
+  const { told, tell } = createSubscriber();
+  const server = createFakeServer();
+  const ignore = () => undefined;
+  const events = { onMessages: ignore, onNoise: ignore, onUnanswered: ignore, onEnd: ignore };
+  const backend = linkBackends(server.open, readLists([tell]))(events);
+  for (let id = 1; id <= 17; id += 1)
+    backend.send(asMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' }))));
+  for (let id = 1; id <= 17; id += 1) server.backend.says({ jsonrpc: '2.0', id, result: tools(`of ${id}`) });
+  expect([told.length, told.at(-1)]).toEqual([16, 'tool of 16 16']);
+});
+
 test('without subscribers nothing is read', () => {
   expect(listsFor(undefined).interceptors).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { type CallTimeLimits, overdueOf, type TimedCall } from '../../../../core
 import { type BookedCall, CallBook } from '../../../../core/multiplex/call-book.ts';
 import { Route, routed } from '../../../../core/multiplex/route.ts';
 import { Subscribers } from '../../../../core/multiplex/subscribers.ts';
-import type { RequestId } from '../../../../core/protocol/faults.ts';
+import type { Reason, RequestId } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
@@ -15,6 +15,7 @@ import {
 } from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { UsersOfProcess } from '../../../../core/protocol/principal.ts';
 import type { Revision } from '../../../../core/protocol/revisions.ts';
+import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 import type { TaskRequester } from './task-owners.ts';
 
 /** The origin of a request. */
@@ -34,6 +35,27 @@ export interface RequestOrigin {
  * @param reason the client's reason, for the server
  */
 export type CancelRequest = (reason?: string) => void;
+
+/**
+ * Sends a request of the gateway itself. Resolves with the response, or with the reason why there is none; undefined if
+ * none comes in time, and the request is cancelled. Never rejects.
+ */
+export function askShared(
+  send: (answer: CallAnswer) => CancelRequest,
+  limitMs: number,
+): Promise<Message | Reason | undefined> {
+  return new Promise((resolve) => {
+    const settle = (outcome: Message | Reason | undefined): void => {
+      limit.clear();
+      resolve(outcome);
+    };
+    const limit = new TimeLimit(() => {
+      cancel();
+      settle(undefined);
+    }, limitMs);
+    const cancel = send({ message: () => false, response: settle, fault: settle });
+  });
+}
 
 /** A request in flight at a shared server. */
 export interface SharedCall extends BookedCall, TimedCall {

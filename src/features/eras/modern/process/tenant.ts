@@ -11,9 +11,8 @@ import type { Server } from '../../../../core/server/server.ts';
 import type { SharedServerEvent } from '../../../../core/server/shared-server-events.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../../../core/util/telemetry/emit.ts';
-import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
 import { SharedChanges } from '../changes/shared-changes.ts';
-import type { CancelRequest, RequestOrigin } from './shared-calls.ts';
+import { askShared, type CancelRequest, type RequestOrigin } from './shared-calls.ts';
 import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { SharedServer } from './shared-server.ts';
 import type { TaskDirectory } from './task-directory.ts';
@@ -150,36 +149,18 @@ export class Tenant {
   }
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
-  listTools(
+  async listTools(
     cursor: string | undefined,
     headers: ForwardedHeaders = noHeaders,
     isRepeat = false,
   ): Promise<Buffer | undefined> {
     const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
-    return new Promise((resolve) => {
-      const settle = (text?: Buffer): void => {
-        limit.clear();
-        resolve(text);
-      };
-      const limit = new TimeLimit(() => {
-        cancel();
-        settle();
-      }, listTimeoutMs);
-      const repeat = (): void => {
-        limit.clear();
-        resolve(this.listTools(cursor, headers, true));
-      };
-      const answer: CallAnswer = {
-        message: () => false,
-        response(response) {
-          // The server has started for this request, which then names a revision that it may not serve.
-          if (isRepeat || revisionToRetry(response) === undefined) settle(response.text);
-          else repeat();
-        },
-        fault: () => settle(),
-      };
-      const cancel = this.#shared.request(request, undefined, answer, { headers });
-    });
+    const send = (answer: CallAnswer): CancelRequest => this.#shared.request(request, undefined, answer, { headers });
+    const response = await askShared(send, listTimeoutMs);
+    if (typeof response !== 'object') return undefined;
+    // The server has started for this request, which then names a revision that it may not serve.
+    if (!isRepeat && revisionToRetry(response) !== undefined) return this.listTools(cursor, headers, true);
+    return response.text;
   }
 
   /**
