@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/core/store/store.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { freshPrefix, openRedisStore, untilAnswered } from './redis-fixture.ts';
+import { freshPrefix, openRedisStore, startedForAll, untilAnswered } from './redis-fixture.ts';
 
 describe('changes in Redis', () => {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis?.stop());
+  const redis = startedForAll(() => startRedis());
 
   async function follow(store: Store) {
     const heard: string[] = [];
@@ -27,10 +23,10 @@ describe('changes in Redis', () => {
     });
 
   it('[F10] are heard after the connection was lost, as long as they are kept', async () => {
-    await using proxy = await startNetProxy(redis.port);
+    await using proxy = await startNetProxy(redis().port);
     const prefix = freshPrefix();
-    const far = await openRedisStore({ url: proxy.urlOf(redis.url), prefix, commandTimeoutMs: 300 });
-    const near = await openRedisStore({ url: redis.url, prefix });
+    const far = await openRedisStore({ url: proxy.urlOf(redis().url), prefix, commandTimeoutMs: 300 });
+    const near = await openRedisStore({ url: redis().url, prefix });
     const { heard, hears } = await follow(far);
     await tell(near, 'before');
     await hears('before');
@@ -42,12 +38,12 @@ describe('changes in Redis', () => {
   });
 
   it('[F10] that were lost with the data of Redis are known to be missed', async () => {
-    const store = await openRedisStore({ url: redis.url, prefix: freshPrefix() });
+    const store = await openRedisStore({ url: redis().url, prefix: freshPrefix() });
     const { heard, hears } = await follow(store);
     await tell(store, 'before');
     await tell(store, 'again');
     await hears('again');
-    await redis.restart({ keepData: false });
+    await redis().restart({ keepData: false });
     await tell(store, 'after');
     await hears('after');
     expect(heard.slice(0, 3)).toEqual(['before', 'again', 'missed']);
@@ -56,14 +52,14 @@ describe('changes in Redis', () => {
 
   it('[P8] are kept in a number, and one who lags more knows that it has missed some', async () => {
     const prefix = freshPrefix();
-    const store = await openRedisStore({ url: redis.url, prefix });
+    const store = await openRedisStore({ url: redis().url, prefix });
     await tell(store, 'first');
     const { heard, hears } = await follow(store);
     // All in one turn of Redis, so that the reader cannot keep up.
     const script = `for n = 2, 1100 do redis.call('XADD', KEYS[1], 'MAXLEN', 1024, '*', 'n', n, 't', ARGV[1], 'd', n) end`;
     const [, fields] =
-      ((await redis.command('XRANGE', `${prefix}:changes`, '-', '+')) as [string, string[]][])[0] ?? [];
-    await redis.command('EVAL', script, '1', `${prefix}:changes`, fields?.[3] as string);
+      ((await redis().command('XRANGE', `${prefix}:changes`, '-', '+')) as [string, string[]][])[0] ?? [];
+    await redis().command('EVAL', script, '1', `${prefix}:changes`, fields?.[3] as string);
     await hears('1100');
     expect(heard[0]).toBe('missed');
     expect(heard).toHaveLength(1_025);

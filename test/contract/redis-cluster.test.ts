@@ -1,32 +1,28 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
-import { freshPrefix, openRedisStore, untilAnswered } from './redis-fixture.ts';
+import { freshPrefix, openRedisStore, startedForAll, untilAnswered } from './redis-fixture.ts';
 import { textsOf } from './store-fixture.ts';
 
 describe('a cluster of three masters', () => {
-  let cluster: RedisCluster;
-  beforeAll(async () => {
-    cluster = await startRedisCluster();
-  }, 60_000);
-  afterAll(() => cluster?.stop());
+  const cluster = startedForAll(() => startRedisCluster());
 
   it('[S09] spreads sessions over the nodes, each with all its keys in one slot', async () => {
-    const store = await openRedisStore({ url: cluster.url, prefix: freshPrefix() });
+    const store = await openRedisStore({ url: cluster().url, prefix: freshPrefix() });
     for (let index = 0; index < 30; index += 1) await store.sessions.create(`{same}${index}`, aRecord());
-    const sizes = await Promise.all(cluster.nodes.map(async (node) => Number(await node.cli('DBSIZE'))));
+    const sizes = await Promise.all(cluster().nodes.map(async (node) => Number(await node.cli('DBSIZE'))));
     for (const size of sizes) expect(size).toBeGreaterThan(0);
     await store.close();
   });
 
   it('follows a slot that has moved to another node, without sending anything twice', async () => {
     const prefix = freshPrefix();
-    const store = await openRedisStore({ url: cluster.url, prefix });
+    const store = await openRedisStore({ url: cluster().url, prefix });
     await store.sessions.create('s', aRecord());
     const writer = createLogWriter(store, 's');
     expect(await writer.append({ stream: 1, text: 'a' })).toBe('stored');
-    await moveSlotOf(cluster, prefix);
+    await moveSlotOf(cluster(), prefix);
     expect(await writer.append({ stream: 1, text: 'b' })).toBe('stored');
     expect(textsOf(await store.log.read('s', 1, undefined, 10))).toEqual(['a', 'b']);
     await store.close();

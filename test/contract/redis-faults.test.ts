@@ -1,12 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
 import { createRedisStore } from '../../src/features/redis/redis-store.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { loadMs, waitFor, withDeadline } from '../support/wait-for.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
-import { freshPrefix, openRedisStore, untilAnswered, waitUntilHealthy, wideLimits } from './redis-fixture.ts';
+import {
+  freshPrefix,
+  openRedisStore,
+  startedForAll,
+  untilAnswered,
+  waitUntilHealthy,
+  wideLimits,
+} from './redis-fixture.ts';
 import { textsOf } from './store-fixture.ts';
 
 const reasonOf = (asked: Promise<unknown>): Promise<unknown> =>
@@ -16,18 +23,14 @@ const reasonOf = (asked: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('the Redis store, when Redis', () => {
-  let redis: RedisServer;
+  const redis = startedForAll(() => startRedis());
   let store: ClusterStore;
   const stores: ClusterStore[] = [];
   const open = async (options: Partial<Parameters<typeof openRedisStore>[0]> = {}): Promise<ClusterStore> => {
-    const opened = await openRedisStore({ url: redis.url, prefix: freshPrefix(), commandTimeoutMs: 300, ...options });
+    const opened = await openRedisStore({ url: redis().url, prefix: freshPrefix(), commandTimeoutMs: 300, ...options });
     stores.push(opened);
     return opened;
   };
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis?.stop());
   beforeEach(async () => {
     store = await open();
     await store.sessions.create('s', aRecord());
@@ -40,7 +43,7 @@ describe('the Redis store, when Redis', () => {
     const writer = createLogWriter(store, 's');
     expect(await writer.append({ stream: 1, text: 'first' })).toBe('stored');
     for (let round = 0; round < 5; round += 1) {
-      await redis.flushScripts();
+      await redis().flushScripts();
       const texts = Array.from({ length: 20 }, (_, index) => `${round} ${index}`);
       const outcomes = await Promise.all(texts.map((text) => writer.append({ stream: 1, text })));
       expect(new Set(outcomes)).toEqual(new Set(['stored']));
@@ -51,8 +54,8 @@ describe('the Redis store, when Redis', () => {
   it.each([0, 1, 5])(
     '[F10] loses its reply after %i bytes: the append, asked again, is in the log once',
     async (bytes) => {
-      await using proxy = await startNetProxy(redis.port);
-      const far = await open({ url: proxy.urlOf(redis.url) });
+      await using proxy = await startNetProxy(redis().port);
+      const far = await open({ url: proxy.urlOf(redis().url) });
       await far.sessions.create('t', aRecord());
       const batch = createLogWriter(far, 't').make({ stream: 1, text: 'a' }, { stream: 1, text: 'b' });
       await far.log.append('t', epoch, 0, []); // the script is there, so that the next reply is the outcome
@@ -68,8 +71,8 @@ describe('the Redis store, when Redis', () => {
   );
 
   it('[P6] loses the reply to a takeover: asked again, it is taken under the same epoch', async () => {
-    await using proxy = await startNetProxy(redis.port);
-    const far = await open({ url: proxy.urlOf(redis.url) });
+    await using proxy = await startNetProxy(redis().port);
+    const far = await open({ url: proxy.urlOf(redis().url) });
     await far.sessions.create('t', aRecord());
     const from = { owner: 'instance-1', epoch };
     await far.sessions.takeOver('none', from, 'b'); // the script is there
@@ -90,7 +93,7 @@ describe('the Redis store, when Redis', () => {
     await store.sessions.create('ends', aRecord());
     const key = Buffer.from('key');
     await store.values.keep('secret', 'known', key, 60_000);
-    await redis.fill();
+    await redis().fill();
     try {
       expect(await store.values.keep('secret', 'known', Buffer.from('other'), 60_000)).toEqual(key);
       expect(await reasonOf(store.values.keep('secret', 'new', key, 60_000))).toBe('full');
@@ -110,7 +113,7 @@ describe('the Redis store, when Redis', () => {
       expect(store.healthyForMs()).toBeGreaterThan(0);
       expect(await store.sessions.find('t')).toBeUndefined();
     } finally {
-      await redis.unfill();
+      await redis().unfill();
     }
     expect(await store.sessions.find('ends')).toBeUndefined();
     expect(await store.log.append('s', epoch, 1, batch)).toEqual({ outcome: 'stored' });
@@ -123,7 +126,7 @@ describe('the Redis store, when Redis', () => {
       recoveries += 1;
     });
     await store.instances.join('me');
-    await redis.pause();
+    await redis().pause();
     try {
       const startedMs = performance.now();
       const asked = [store.sessions.find('s'), store.log.append('s', epoch, 0, []), store.instances.renew('me')];
@@ -131,7 +134,7 @@ describe('the Redis store, when Redis', () => {
       expect(performance.now() - startedMs).toBeLessThan(300 + loadMs);
       expect(store.healthyForMs()).toBe(0);
     } finally {
-      redis.resume();
+      redis().resume();
     }
     await waitFor(() => recoveries > 0, { what: 'the recovery' });
     expect(store.healthyForMs()).toBeGreaterThan(0);
@@ -139,8 +142,8 @@ describe('the Redis store, when Redis', () => {
   });
 
   it('[P7] is behind a network that swallows everything: a new connection is made', async () => {
-    await using proxy = await startNetProxy(redis.port);
-    const far = await open({ url: proxy.urlOf(redis.url) });
+    await using proxy = await startNetProxy(redis().port);
+    const far = await open({ url: proxy.urlOf(redis().url) });
     proxy.blackHoleAll();
     expect(await reasonOf(far.sessions.find('s'))).toBe('unreachable');
     await waitUntilHealthy(far);
@@ -196,7 +199,7 @@ describe('the Redis store, when Redis', () => {
     await createLogWriter(mine, 't').append({ stream: 1, text: 'a' });
     const taken = await mine.sessions.takeOver('t', { owner: 'instance-1', epoch }, 'b');
     if (taken.outcome !== 'taken') throw new Error(taken.outcome);
-    await redis.cli('DEL', ...(await redis.cli('KEYS', `${prefix}:*:record`)).split('\n'));
+    await redis().cli('DEL', ...(await redis().cli('KEYS', `${prefix}:*:record`)).split('\n'));
     const state = { tails: new Map(), newestStream: 1, pending: [] };
     expect(await mine.sessions.register('t', aRecord(), 1, state)).toBe('fenced');
     expect(await mine.sessions.register('t', taken.record, 0, taken.log)).toBe('registered');
@@ -209,8 +212,8 @@ describe('the Redis store, when Redis', () => {
     const prefix = freshPrefix();
     const mine = await open({ prefix });
     await mine.sessions.create('t', aRecord());
-    const [key = ''] = (await redis.cli('KEYS', `${prefix}:*:record`)).split('\n');
-    await redis.cli('SET', key, 'not a hash');
+    const [key = ''] = (await redis().cli('KEYS', `${prefix}:*:record`)).split('\n');
+    await redis().cli('SET', key, 'not a hash');
     const error = await mine.sessions
       .amend('t', epoch, { clientState: Buffer.from('secret') })
       .catch((cause: unknown) => cause);

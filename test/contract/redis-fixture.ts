@@ -1,9 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll } from 'vitest';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
 import { createRedisStore, type RedisStoreOptions } from '../../src/features/redis/redis-store.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { MakeStore } from './store-fixture.ts';
+
+/** Starts what all tests of a file or a `describe` use, before them, and stops it after them. Returns how they get it. */
+export function startedForAll<T extends { stop(): unknown }>(start: () => Promise<T>): () => T {
+  let started: T | undefined;
+  beforeAll(async () => {
+    started = await start();
+  }, 60_000);
+  afterAll(() => started?.stop());
+  return () => {
+    if (started === undefined) throw new Error('nothing has started yet');
+    return started;
+  };
+}
 
 let made = 0;
 

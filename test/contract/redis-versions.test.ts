@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OtherRecordVersion } from '../../src/core/store/session-records.ts';
 import { recordVersions } from '../../src/features/redis/codec.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { aRecord, epoch } from './log-writer.ts';
-import { freshPrefix, openRedisStore } from './redis-fixture.ts';
+import { freshPrefix, openRedisStore, startedForAll } from './redis-fixture.ts';
 
 /** This build, the one of the next release with a change, and the one after it. */
 const today = recordVersions;
@@ -11,22 +11,18 @@ const next = { ...today, newest: today.newest + 1 };
 const afterNext = { ...next, written: next.newest };
 
 describe('[C-10] session records of several versions in one Redis', () => {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis?.stop());
+  const redis = startedForAll(() => startRedis());
 
   /** Stores of several builds that share a namespace. */
   async function openStores<T extends Record<string, typeof today>>(builds: T) {
     const prefix = freshPrefix();
-    const open = (versions: typeof today) => openRedisStore({ url: redis.url, prefix, versions });
+    const open = (versions: typeof today) => openRedisStore({ url: redis().url, prefix, versions });
     const opened = await Promise.all(
       Object.entries(builds).map(async ([name, versions]) => [name, await open(versions)] as const),
     );
     const versionIn = async (): Promise<number> => {
-      const key = (await redis.cli('KEYS', `${prefix}:session:*:record`)).trim();
-      return Number(await redis.cli('HGET', key, 'version'));
+      const key = (await redis().cli('KEYS', `${prefix}:session:*:record`)).trim();
+      return Number(await redis().cli('HGET', key, 'version'));
     };
     return { stores: Object.fromEntries(opened) as Record<keyof T, (typeof opened)[0][1]>, versionIn };
   }
@@ -66,10 +62,10 @@ describe('[C-10] session records of several versions in one Redis', () => {
 
   it('are refused without a version, as before there were versions', async () => {
     const prefix = freshPrefix();
-    const store = await openRedisStore({ url: redis.url, prefix });
+    const store = await openRedisStore({ url: redis().url, prefix });
     await store.sessions.create('s', aRecord());
-    const key = (await redis.cli('KEYS', `${prefix}:session:*:record`)).trim();
-    await redis.cli('HDEL', key, 'version');
+    const key = (await redis().cli('KEYS', `${prefix}:session:*:record`)).trim();
+    await redis().cli('HDEL', key, 'version');
     await expect(store.sessions.find('s')).rejects.toThrow('has version none');
     await store.close();
   });
