@@ -6,18 +6,14 @@ import type { OptionPath } from '../config/options/options.ts';
 import type { UpstreamTls } from '../core/backend/upstream-tls.ts';
 import type { ClientCertificates } from '../core/http/http-server.ts';
 
-/** The files for a TLS connection that the gateway opens, by the options of a branch. */
-interface TlsFiles {
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
-
 /**
  * Reads the certificates for a TLS connection that the gateway opens. Throws an error for the operator if a file cannot
  * be used, so that the fault appears at the start and not with the first connection.
  */
-export function readTlsFiles(branch: 'tls' | 'cluster.tls', files: TlsFiles): UpstreamTls {
+export function readTlsFiles(
+  branch: 'tls' | 'cluster.tls',
+  files: { readonly ca: string | undefined; readonly cert: string | undefined; readonly key: string | undefined },
+): UpstreamTls {
   const ca = readAuthorities(`${branch}.ca`, files.ca);
   const cert = readFile(`${branch}.cert`, files.cert);
   const key = readFile(`${branch}.key`, files.key);

@@ -12,14 +12,12 @@ import { tryServer } from './check/check-command.ts';
 import { failureText } from './check/render-check.ts';
 import { failed, misconfigured, type Outcome, printed, refused } from './outcome.ts';
 
-type Checked = Extract<Configuration, { readonly config: GatewayConfig }>;
-
 /**
  * Writes the pin file of a server or view (`mcp-gangway pin`), and shows the new and changed tools. With `--check`, only
  * shows them.
  */
 export async function pinTools(
-  { config, word, file: configFile, flags }: Checked,
+  { config, word, file: configFile, flags }: Extract<Configuration, { readonly config: GatewayConfig }>,
   features: Features,
   environment: Environment,
 ): Promise<Outcome> {

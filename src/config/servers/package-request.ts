@@ -76,10 +76,12 @@ export function readPackage([command, ...args]: readonly [string, ...string[]], 
 export const packageUses = ['install', 'no-scripts', 'as-command'] as const;
 export type PackageUse = (typeof packageUses)[number];
 
-type Named = Pick<PackageRequest, 'registry' | 'name' | 'extras' | 'wanted'>;
 type Launched = Omit<PackageRequest, 'isLauncher' | 'runsScripts'>;
 
-function parseName(registry: PackageRequest['registry'], text: string): Named | undefined {
+function parseName(
+  registry: PackageRequest['registry'],
+  text: string,
+): Pick<PackageRequest, 'registry' | 'name' | 'extras' | 'wanted'> | undefined {
   const isNpm = registry === 'npm';
   const match = (isNpm ? npmName : pypiName).exec(text);
   const name = match?.[1];

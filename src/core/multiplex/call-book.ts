@@ -18,11 +18,6 @@ export interface BookedCall {
 const maxCancelled = 1_000;
 const maxLateTokens = 64;
 
-interface Cancelled<C> {
-  readonly call: C;
-  readonly timer: NodeJS.Timeout;
-}
-
 /**
  * The requests in flight at one server, in the order of their arrival. A call is awaited until it is answered or
  * cancelled. The server may still write about a cancelled one: it is remembered until its answer, or for a while.
@@ -30,7 +25,7 @@ interface Cancelled<C> {
 export class CallBook<C extends BookedCall> {
   readonly #awaited = new SparseMap<RequestId, C>();
   /** Undefined until a call is cancelled. */
-  #cancelled: Map<RequestId, Cancelled<C>> | undefined;
+  #cancelled: Map<RequestId, { readonly call: C; readonly timer: NodeJS.Timeout }> | undefined;
   readonly #byToken = new SparseMap<RequestId, C>();
   /** By the progress token: servers report progress late. Undefined until a call with a token is answered. */
   #late: BoundedMap<RequestId, C> | undefined;

@@ -29,19 +29,13 @@ export interface SseClientsOptions {
   readonly holders: StreamHolders | undefined;
 }
 
-/** A client, and the time of the newest claim of this instance. */
-interface Entry {
-  readonly client: SseClient;
-  claimedAt: number;
-}
-
 /**
  * The clients of HTTP+SSE whose streams this instance holds, by key. A session lives with the stream of its client
  * (docs/decisions/0195). A POST may reach any instance, and is passed to the one that holds the stream.
  */
 export class SseClients {
   readonly #options: SseClientsOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, { readonly client: SseClient; claimedAt: number }>();
   #waiting = 0;
   #isClosed = false;
 

@@ -17,14 +17,12 @@ const maxDefinitions = 4;
 /** How long definitions are kept in a store. */
 const keptMs = 90 * 24 * 3_600_000;
 
-type Definitions = BoundedMap<string, readonly ToolDefinition[]>;
-
 /**
  * Reports tools of a server whose definition differs from that of an earlier list. A store that outlives the gateway
  * keeps the definitions over a restart.
  */
 export function watchDefinitions({ server, values, onChanged, onFailed }: WatchedTools): ListSubscriber {
-  const known: Definitions = new BoundedMap(maxTools);
+  const known: BoundedMap<string, readonly ToolDefinition[]> = new BoundedMap(maxTools);
   let loading: Promise<void> | undefined;
   let isLoaded = false;
   let isSaving = false;

@@ -8,9 +8,6 @@ import type { ServerAddress } from '../../../config/server-url.ts';
 import { leafValue } from '../../../config/tree/branch.ts';
 import { showArguments, showCommandText, showOption, showUrl } from './shown-value.ts';
 
-/** A configuration that was read without a fault. */
-type ReadConfiguration = Extract<Configuration, { readonly config: GatewayConfig }>;
-
 /** One value of the tree, and a remark about its source. */
 interface Leaf {
   readonly path: readonly string[];
@@ -26,7 +23,7 @@ type OriginOf = (path: string) => Origin | undefined;
  * below `defaults`, and what each server sets itself, each with its source. Secrets and texts of files are shown as the
  * references to them, or masked (docs/decisions/0107).
  */
-export function renderConfiguration(read: ReadConfiguration): string {
+export function renderConfiguration(read: Extract<Configuration, { readonly config: GatewayConfig }>): string {
   const { config, defaults, origins, serverOrigins } = read;
   const originOf: OriginOf = (path) => origins.get(path);
   const leaves = [

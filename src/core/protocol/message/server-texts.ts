@@ -61,16 +61,14 @@ export interface ServerMessages {
  */
 export const maxNoiseTexts = 16;
 
-/** A receiver of noise; see `BackendEvents.onNoise`. */
-interface NoiseReceiver {
-  onNoise(text: Buffer, more?: number): void;
-}
-
 /**
  * Reports the noise of one or more reads: the first `maxNoiseTexts` texts. The last of them carries the number of the
  * others.
  */
-export function reportNoise(receiver: NoiseReceiver, reads: readonly Omit<ServerMessages, 'messages'>[]): void {
+export function reportNoise(
+  receiver: { onNoise(text: Buffer, more?: number): void },
+  reads: readonly Omit<ServerMessages, 'messages'>[],
+): void {
   let last: Buffer | undefined;
   let kept = 0;
   let more = 0;

@@ -40,12 +40,6 @@ const maxLists = 1_000;
 /** No list is kept longer than this, whatever its server says. */
 const maxTtlMs = 60 * 60 * 1000;
 
-/** A list of one client. */
-interface KeptList {
-  readonly response: Message;
-  readonly expiresAt: number;
-}
-
 /**
  * Keeps the lists of one server for its modern clients, for as long as the server allows (2026-07-28,
  * server/utilities/caching). Each user has lists of its own, even where the server calls them public: a server cannot
@@ -53,7 +47,7 @@ interface KeptList {
  */
 export class ListCache {
   readonly #options: ListCacheOptions;
-  readonly #kept = new BoundedMap<string, KeptList>(maxLists, {
+  readonly #kept = new BoundedMap<string, { readonly response: Message; readonly expiresAt: number }>(maxLists, {
     maxBytes: maxTotalBytes,
     maxEntryBytes: maxListBytes,
     bytesOf: (_, { response }) => response.text.length,

@@ -229,7 +229,7 @@ export class ServerEra {
     if (lastOutput.length > 0) emit({ type: 'probe-output', server: server.name, lastOutput });
   }
 
-  #believedMs({ era, isDoubtful }: FoundEra, known: Era | undefined): number {
+  #believedMs({ era, isDoubtful }: Extract<ProbeOutcome, { era: Era }>, known: Era | undefined): number {
     const { server, isOverHttp = false } = this.#options;
     if (era === 'modern') return forEver; // until `forget` is called
     if (isOverHttp && isDoubtful) return bareRefusalMs;
@@ -237,8 +237,6 @@ export class ServerEra {
     return server.isRemote || !isConfirmed ? doubtfulMs : forEver;
   }
 }
-
-type FoundEra = Extract<ProbeOutcome, { era: Era }>;
 
 const failureReason = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
   end === undefined ? 'server_start_timeout' : failedStartReason(end);
