@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { allReasons, type Reason } from '../../src/core/protocol/faults.ts';
 import { makeDpopClient } from '../support/dpop-client.ts';
-import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
 import { answerWith, type Issuer, startIssuer, usualAudience } from '../support/issuer.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { initializeRequest } from '../support/old-client.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
@@ -18,10 +19,12 @@ import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts'
 import { alice, startForUsers } from './users.ts';
 
 describe('[S15] an error says what the catalogue says, and nothing of the inside', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let session: RecordedSession;
   beforeAll(async () => {
-    gateway = await startGateway(withRecorder('--limits.request.body', '300000B', '--limits.session.requests', '1'));
+    gateway = await startLocalGateway(
+      withRecorder('--limits.request.body', '300000B', '--limits.session.requests', '1'),
+    );
     session = await openRecorded(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -151,7 +154,7 @@ describe('[S15] an error of a server or of Redis', () => {
       ),
     };
     await writeFile(file, JSON.stringify({ mcpServers }));
-    const gateway = await startGateway({ args: ['--config', file] });
+    const gateway = await startLocalGateway({ args: ['--config', file] });
     const reasonOf = async (name: string) => {
       const answer = await post(`${gateway.baseUrl}/${name}/mcp`, initializeBody);
       return expectFromCatalogue(answer.json.error, answer.status);
@@ -178,7 +181,7 @@ describe('[S15] an error of a server or of Redis', () => {
   it('Redis that is away', async () => {
     const redis = await startUsedRedis();
     onTestFinished(() => redis.stop());
-    const gateway = await startGateway(withRecorder('--redis', redis.url, '--cluster.lease', '2s'));
+    const gateway = await startLocalGateway(withRecorder('--redis', redis.url, '--cluster.lease', '2s'));
     const session = await openRecorded(gateway.url);
     await redis.kill();
     const headers = { 'Mcp-Session-Id': session.id.replace(/^./, (c) => (c === 'a' ? 'b' : 'a')) };
@@ -193,7 +196,7 @@ describe('[S15] an error of authentication', () => {
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
   let issuer: Issuer;
   let away: Issuer;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     [issuer, away] = [await startIssuer(), await startIssuer()];
     away.instead.set('/keys', answerWith(500));
@@ -207,7 +210,7 @@ describe('[S15] an error of authentication', () => {
     ];
     const proxy = ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.addresses', '10.0.0.0/8'];
     const args = [...tokens, ...proxy, '--defaults.scopes.required', 'use'];
-    gateway = await startGateway({ args, command: everythingFixture });
+    gateway = await startLocalGateway({ args, command: everythingFixture });
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -307,13 +310,13 @@ describe('[S15] an error of an endpoint that is asked in the wrong way', () => {
   const stream = { method: 'GET', headers: { Accept: 'text/event-stream' } };
 
   it('sessionless_post_only', async () => {
-    const gateway = await startGateway(withRecorder('--defaults.sessionless', 'serve'));
+    const gateway = await startLocalGateway(withRecorder('--defaults.sessionless', 'serve'));
     const answer = await (await open(gateway.url, stream)).answer();
     expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('sessionless_post_only');
   });
 
   it('modern_response, missing_capability and subprotocol_required', async () => {
-    const gateway = await startGateway({ command: everythingFixture });
+    const gateway = await startLocalGateway({ command: everythingFixture });
     const response = { jsonrpc: '2.0', id: 1, result: { canary: 1 } };
     const answer = await post(gateway.url, response, { 'MCP-Protocol-Version': '2026-07-28' });
     expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('modern_response');

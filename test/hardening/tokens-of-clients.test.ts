@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
-import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { startTokenServer } from '../support/token-server.ts';
@@ -13,7 +13,7 @@ const headers = { Authorization: `Bearer ${key}`, 'X-GitHub-Token': 'canary-of-g
 
 test("[S04] a child learns nothing of its client's tokens but the one that is configured", async () => {
   const args = ['--defaults.credentials', 'GITHUB_TOKEN={header:X-GitHub-Token}'];
-  const gateway = await startGateway({ args, env, command: showsVariables });
+  const gateway = await startLocalGateway({ args, env, command: showsVariables });
   const session = await initialize(gateway.url, { headers });
   const { value, pid } = await variableOf(session, 'GITHUB_TOKEN');
   expect(value).toBe('canary-of-github');
@@ -24,7 +24,7 @@ test("[S04] a child learns nothing of its client's tokens but the one that is co
 });
 
 test("[S04] a child learns nothing of its client's tokens where none is configured", async () => {
-  const gateway = await startGateway({ env, command: showsVariables });
+  const gateway = await startLocalGateway({ env, command: showsVariables });
   const session = await initialize(gateway.url, { headers });
   const { pid } = await variableOf(session, 'GITHUB_TOKEN');
   expect(await readFile(`/proc/${pid}/environ`, 'latin1')).not.toContain('canary');
@@ -37,7 +37,7 @@ test.each(['sse', 'http'] as const)(
     const server = await startTokenServer();
     onTestFinished(() => server.close());
     const args = ['--transport', transport, '--header', 'Authorization: Bearer own', server.urls[transport]];
-    const gateway = await startGateway({ args, env });
+    const gateway = await startLocalGateway({ args, env });
     const session = await initialize(gateway.url, { headers });
     await session.callTool('token');
     expect((await callModern(gateway.url, 'token', {}, { headers })).status).toBe(200);

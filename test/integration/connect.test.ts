@@ -9,7 +9,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { everythingFixture, modernFixture, root, sharedGateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture, root } from '../support/gateway.ts';
+import { sharedLocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import { deliverOneByOne } from '../support/one-by-one.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -37,8 +38,8 @@ async function connectV1(url: string, ...more: readonly [env?: Record<string, st
 
 const textOf = (result: unknown): string => (result as { content: { text: string }[] }).content[0]?.text ?? '';
 
-const legacy = sharedGateway({ command: everythingFixture });
-const modern = sharedGateway({ command: modernFixture, args: ['--era', 'modern'] });
+const legacy = sharedLocalGateway({ command: everythingFixture });
+const modern = sharedLocalGateway({ command: modernFixture, args: ['--era', 'modern'] });
 
 /** A gateway stands for each kind of server. */
 const kinds = [
@@ -83,7 +84,7 @@ test.each([
 
 test('a header from a variable or an option is sent, and a refused one ends the client with the reason', async () => {
   const key = makeKey('ada');
-  const gateway = await startGateway({ command: everythingFixture, env: { GANGWAY_API_KEYS: key.variable } });
+  const gateway = await startLocalGateway({ command: everythingFixture, env: { GANGWAY_API_KEYS: key.variable } });
   const client = await connectV1(gateway.url, { GANGWAY_HEADER: `Authorization: Bearer ${key.key}` });
   expect((await client.listTools()).tools.length).toBeGreaterThan(0);
   const other = await connectV1(gateway.url, {}, '--header', `Authorization: Bearer ${key.key}`);
@@ -113,11 +114,11 @@ test('[P3] a stream that is cut in the middle of a call goes on: each message ar
 });
 
 test('a server that has lost the session gets a new one, and the client goes on', async () => {
-  const first = await startGateway({ command: everythingFixture });
+  const first = await startLocalGateway({ command: everythingFixture });
   const client = await connectV1(first.url);
   await client.listTools();
   await first.stop();
-  await startGateway({ command: everythingFixture, port: first.port });
+  await startLocalGateway({ command: everythingFixture, port: first.port });
   await waitFor(
     () =>
       client.callTool({ name: 'echo', arguments: { text: 'again' } }).then(

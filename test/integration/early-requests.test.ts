@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, type Message, open } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { writeViewFile } from '../support/view-file.ts';
 import { callingClients } from './calling-clients.ts';
 import {
@@ -38,10 +38,10 @@ describe.each<[string, StartPlain]>([
   ['WebSocket', startWebSocket],
 ])('a server over %s that sends ping before it answers initialize', (_name, start) => {
   let server: PlainServer;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     server = await start(askingFirst('ping'));
-    gateway = await startGateway({ args: [server.url], isStoppedWithTest: false });
+    gateway = await startLocalGateway({ args: [server.url], isStoppedWithTest: false });
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -70,7 +70,7 @@ test('[P3] servers of a view that send ping before they answer initialize', asyn
   });
   const servers = Object.fromEntries(await Promise.all(started));
   const { args } = await writeViewFile(servers, { all: { servers: Object.keys(servers) } });
-  await using gateway = await startGateway({ args });
+  await using gateway = await startLocalGateway({ args });
   const session = await initialize(`${new URL(gateway.url).origin}/all/mcp`);
   for (const name of Object.keys(servers))
     expect((await session.callTool(`${name}__echo`, { text: name })).content).toEqual([{ type: 'text', text: name }]);
@@ -89,7 +89,7 @@ test.each([
 ])('[P3] what a client answers before its session is open reaches the server (sessions in %s)', async (_, store) => {
   const server = await startTcp(askingFirst('roots/list'));
   onTestFinished(() => server.stop());
-  await using gateway = await startGateway({ args: [server.url, ...store()] });
+  await using gateway = await startLocalGateway({ args: [server.url, ...store()] });
   const params = {
     protocolVersion: '2025-11-25',
     capabilities: { roots: {} },

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { attemptsAt, revisionOf } from '../support/filter-attempts.ts';
-import { sharedGateway, startGateway } from '../support/gateway.ts';
 import { type Message, post, type Session } from '../support/http-client.ts';
+import { sharedLocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, postModern } from '../support/modern-client.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 
@@ -12,12 +12,12 @@ const command = [process.execPath, `${root}test/fixtures/careless-server.mjs`];
 /** Clients may read, and not delete. */
 const readOnly = ['--defaults.allowTools', '@readOnlyHint', '--defaults.denyPrompts', 'wipe'];
 const behind = (args: readonly string[], era: 'legacy' | 'modern' = 'legacy') =>
-  startGateway({ command, args: ['--era', era, ...args] });
+  startLocalGateway({ command, args: ['--era', era, ...args] });
 
 // Each session has a process of its own, so what one test runs is not seen by another.
 const [readOnlyGateway, openGateway] = [readOnly, []].map((args) =>
-  sharedGateway({ command, args: ['--era', 'legacy', ...args] }),
-) as [ReturnType<typeof sharedGateway>, ReturnType<typeof sharedGateway>];
+  sharedLocalGateway({ command, args: ['--era', 'legacy', ...args] }),
+) as [ReturnType<typeof sharedLocalGateway>, ReturnType<typeof sharedLocalGateway>];
 
 const namesIn = ({ json }: { json: Message }, key = 'tools'): string[] =>
   json.result[key].map(({ name }: { name: string }) => name);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type Gateway, type GatewayOptions, root, sharedGateway, startGateway } from '../support/gateway.ts';
+import { type GatewayOptions, root } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { type LocalGateway, sharedLocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import {
   callModern,
   metaKeys,
@@ -23,8 +24,8 @@ const foreign = (era: 'legacy' | 'modern'): readonly string[] => [
 ];
 const legacyOptions: GatewayOptions = { command: foreign('legacy'), args: ['--era', 'legacy', '--share', 'all'] };
 const modernOptions: GatewayOptions = { command: foreign('modern'), args: ['--era', 'modern'] };
-const startLegacy = (): Promise<Gateway> => startGateway(legacyOptions);
-const startModern = (): Promise<Gateway> => startGateway(modernOptions);
+const startLegacy = (): Promise<LocalGateway> => startLocalGateway(legacyOptions);
+const startModern = (): Promise<LocalGateway> => startLocalGateway(modernOptions);
 const pinned = { pin: modernRevision };
 const notifyModern = async (url: string, method: string, params: object) => {
   const { id: _, ...body } = modernBody(method, params) as { id: unknown };
@@ -36,7 +37,7 @@ describe.each([
   ['legacy', legacyOptions],
   ['modern', modernOptions],
 ] as const)('an official client of 2026-07-28 at a %s server', (_, options) => {
-  const shared = sharedGateway(options);
+  const shared = sharedLocalGateway(options);
 
   test('[M-03] reads the error -32601 of a tool, prompt or resource that there is not', async () => {
     const gateway = await shared();
@@ -134,13 +135,13 @@ describe('[J-02] notifications of vendors', () => {
   });
 
   test('of a modern client to a modern server that nobody has used yet wait for its start', async () => {
-    await using gateway = await startGateway({ command: foreign('modern') });
+    await using gateway = await startLocalGateway({ command: foreign('modern') });
     expect((await notifyModern(gateway.url, 'notifications/acme/hello', { n: 1 })).status).toBe(202);
     expect(JSON.parse(textOf(await callModern(gateway.url, 'heard')))).toMatchObject([hello]);
   });
 
   test('of a modern client to a server without a process of its own are counted', async () => {
-    await using gateway = await startGateway({
+    await using gateway = await startLocalGateway({
       ...{ command: foreign('legacy'), args: ['--era', 'legacy', '--log-level', 'debug'] },
     });
     expect((await notifyModern(gateway.url, 'notifications/acme/hello', {})).status).toBe(202);
@@ -197,7 +198,7 @@ describe.each([
   ['a process for each request', ['--share', 'request']],
 ] as const)('[J-04] mirrored parameters at a legacy server with %s', (_, args) => {
   test('must say what the body says', async () => {
-    await using gateway = await startGateway({ command: foreign('legacy'), args: ['--era', 'legacy', ...args] });
+    await using gateway = await startLocalGateway({ command: foreign('legacy'), args: ['--era', 'legacy', ...args] });
     const call = (header?: string) =>
       callModern(gateway.url, 'region', { region: 'eu' }, { headers: { 'Mcp-Param-Region': header } });
     const wrong = { status: 400, json: { error: { code: -32020, data: { header: 'Mcp-Param-Region' } } } };

@@ -1,10 +1,11 @@
 import { Agent } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { environmentNumber } from '../support/environment-number.ts';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { type HostedClient, hostedClients, type TurnOptions } from '../support/hosted-clients.ts';
 import type { Message } from '../support/http-client.ts';
 import { type Kept, keepingFixture, users, usersEnv } from '../support/keepers.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 
 /** How many calls are interleaved (`HOSTED_CALLS=10000`). */
 const interleavedCalls = environmentNumber('HOSTED_CALLS', 200);
@@ -13,7 +14,7 @@ const shufflingFixture = [process.execPath, `${root}test/fixtures/shuffling-serv
 const byName = hostedClients.map((client) => [client.name, client] as const);
 
 const start = (env: Readonly<Record<string, string>>, command: readonly string[], args: readonly string[] = []) =>
-  startGateway({ env: { GANGWAY_SHARE: undefined, ...env }, command, args });
+  startLocalGateway({ env: { GANGWAY_SHARE: undefined, ...env }, command, args });
 
 const resultOf = (messages: readonly Message[] | undefined): Message =>
   messages?.find(({ result }) => result !== undefined)?.result.content[0].text;

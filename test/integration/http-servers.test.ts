@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { createMcpHandler, fromJsonSchema, McpServer } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { connectV1, connectV2, type SdkClient } from '../support/sdk-clients.ts';
 import { featuresAt, featuresOfFixture } from '../support/sdk-features.ts';
 
@@ -27,11 +28,11 @@ async function serve(listener: RequestListener): Promise<Running> {
 }
 
 describe('in front of another gateway', () => {
-  let server: Gateway;
-  let gateway: Gateway;
+  let server: LocalGateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
-    server = await startGateway({ command: everythingFixture, isStoppedWithTest: false });
-    gateway = await startGateway({ args: [server.url], isStoppedWithTest: false });
+    server = await startLocalGateway({ command: everythingFixture, isStoppedWithTest: false });
+    gateway = await startLocalGateway({ args: [server.url], isStoppedWithTest: false });
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -68,7 +69,7 @@ test('a server of the SDK in version 2, which keeps no sessions', async () => {
   });
   const server = await serve(getRequestListener((request) => handler.fetch(request), { overrideGlobalObjects: false }));
   try {
-    const gateway = await startGateway({ args: [server.url] });
+    const gateway = await startLocalGateway({ args: [server.url] });
     const session = await initialize(gateway.url);
     expect((await session.callTool('echo', { text: 'ä' })).content[0].text).toBe('ä');
     const calls = Array.from({ length: 20 }, (_, n) => session.callTool('echo', { text: String(n) }));

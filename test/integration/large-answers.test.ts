@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { clientKinds, modernClients } from '../support/client-kinds.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const size = 4 * 1024 * 1024;
@@ -25,9 +25,12 @@ const server = `
   }).on('end', () => process.exit());`;
 
 describe('[P3] [P8] an answer that is larger than an event that is kept', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
-    gateway = await startGateway({ args: ['--replay.maxSize', '2MiB'], command: [process.execPath, '-e', server] });
+    gateway = await startLocalGateway({
+      args: ['--replay.maxSize', '2MiB'],
+      command: [process.execPath, '-e', server],
+    });
   });
   afterAll(() => gateway?.stop());
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { initialize, type Message, open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, postModern } from '../support/modern-client.ts';
 import { connectOld } from '../support/old-client.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
@@ -20,8 +21,8 @@ const scopes = { writer: ['use', 'write'], reader: ['use'] };
 const as = (name: Name) => ({ headers: { Authorization: `Bearer ${keys[name].key}` } });
 
 let folder: string;
-let filtering: Gateway;
-let plain: Gateway;
+let filtering: LocalGateway;
+let plain: LocalGateway;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gangway-lists-'));
   const entry = ([command, ...args]: readonly string[], tools: object) => ({
@@ -43,8 +44,8 @@ beforeAll(async () => {
   }));
   await writeFile(join(folder, 'keys.json'), JSON.stringify(entries));
   const args = ['--config', join(folder, 'config.json'), '--api-keys-file', join(folder, 'keys.json')];
-  filtering = await startGateway({ args: [...args, '--auth.filterLists'], isStoppedWithTest: false });
-  plain = await startGateway({ args, isStoppedWithTest: false });
+  filtering = await startLocalGateway({ args: [...args, '--auth.filterLists'], isStoppedWithTest: false });
+  plain = await startLocalGateway({ args, isStoppedWithTest: false });
 });
 afterAll(async () => {
   await Promise.all([filtering.stop(), plain.stop()]);
@@ -55,7 +56,7 @@ const urlOf = (server: string, gateway = filtering): string => `${gateway.baseUr
 const namesIn = ({ result }: Message): string[] => result.tools.map(({ name }: { name: string }) => name);
 
 /** How each kind of client lists the tools. */
-const kinds: Record<string, (server: string, name: Name, gateway?: Gateway) => Promise<string[]>> = {
+const kinds: Record<string, (server: string, name: Name, gateway?: LocalGateway) => Promise<string[]>> = {
   'a session': async (server, name, gateway) => {
     const session = await initialize(urlOf(server, gateway), as(name));
     return namesIn((await session.request('tools/list')).messages.at(-1) as Message);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { beginStream, expectNoSecret, type Handler, startBehind, startHostile } from './hostile-server.ts';
@@ -112,7 +112,7 @@ test('[P11] [S16] headers of a client go with its own requests; who has none sta
 test('[R5.09] [F28] [P3] a server that is away for a moment: subscriptions go on, what only reads too, other calls are told', async () => {
   const server = await startRemoteServer('modern', '300');
   onTestFinished(() => server.stop());
-  const gateway = await startGateway({ args: ['--era', 'modern', server.url] });
+  const gateway = await startLocalGateway({ args: ['--era', 'modern', server.url] });
   const stream = await openModern(
     gateway.url,
     'subscriptions/listen',
@@ -162,7 +162,7 @@ test('[R6.07] a server at a URL that becomes one of the other era is served as w
 test('[J-03] a server that dies in a read and stays away is reported to a legacy client within one wait, not three', async () => {
   const held: ServerResponse[] = [];
   const { server, origin } = await startHostile(modern((_, response) => void held.push(beginStream(response))));
-  await using gateway = await startGateway({ args: ['--era', 'modern', origin] });
+  await using gateway = await startLocalGateway({ args: ['--era', 'modern', origin] });
   const session = await initialize(gateway.url);
   const startedAt = performance.now();
   const reading = session.request('prompts/list');

@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { modernFixture } from '../support/gateway.ts';
 import { type Answer, open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import {
   callModern,
   envelope,
@@ -14,9 +15,9 @@ import {
 } from '../support/modern-client.ts';
 import { initializeRequest } from '../support/old-client.ts';
 
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
-  gateway = await startGateway({
+  gateway = await startLocalGateway({
     command: modernFixture,
     args: ['--era', 'modern', '--sse.heartbeat', '1500ms'],
   });

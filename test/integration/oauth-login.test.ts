@@ -6,15 +6,16 @@ import {
   registeredClient,
   startAuthorizationServer,
 } from '../support/authorization-server.ts';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { connectOAuth, majors, type OAuthClientOptions } from '../support/oauth-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 
 const scopes = 'mcp:use files:read files:write';
 
 let server: AuthorizationServer;
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
   server = await startAuthorizationServer(scopes);
   gateway = await startProtected(server);
@@ -36,7 +37,7 @@ async function startProtected(issuer: AuthorizationServer) {
   ];
   const publicUrl = `http://127.0.0.1:${port}`;
   const args = ['--auth.oauth.issuers', issuer.url, '--public-url', publicUrl, ...rules];
-  return startGateway({ port, args, command: everythingFixture, isStoppedWithTest: false });
+  return startLocalGateway({ port, args, command: everythingFixture, isStoppedWithTest: false });
 }
 
 describe.each(Object.keys(majors) as (keyof typeof majors)[])('a client of the SDK %s', (major) => {

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { everythingFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 
@@ -26,7 +27,7 @@ test('[P11] a page ends no session of another user, by whatever name it asks', a
   const redis = await startRedis({});
   const adminPort = await findFreePort();
   const args = ['--redis', redis.url, '--api-keys-file', keysFile(), '--sse.reconnectDelay', '100ms'];
-  const gateway = await startGateway({ adminPort, command: everythingFixture, args });
+  const gateway = await startLocalGateway({ adminPort, command: everythingFixture, args });
   const session = await initialize(gateway.url, { headers: { Authorization: `Bearer ${keyOf.ada}` } });
   const stop = new AbortController();
   redis.pause(); // nobody can look up whose session it is

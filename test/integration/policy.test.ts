@@ -6,14 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { openAnswered } from '../support/answered-session.ts';
 import { createAuditFile } from '../support/audit-lines.ts';
-import {
-  everythingFixture,
-  type GatewayOptions,
-  modernFixture,
-  root,
-  sharedGateway,
-  startGateway,
-} from '../support/gateway.ts';
+import { everythingFixture, type GatewayOptions, modernFixture, root } from '../support/gateway.ts';
+import { sharedLocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitForMetric } from '../support/metrics.ts';
 import { callModern, metaKeys } from '../support/modern-client.ts';
 import { type PolicyInput, type PolicyService, RawAnswer, startPolicyService } from '../support/policy-service.ts';
@@ -69,7 +63,7 @@ afterAll(async () => {
   await file.remove();
 });
 
-const shared = sharedGateway(async () => ({ args: file.args }));
+const shared = sharedLocalGateway(async () => ({ args: file.args }));
 
 /** The endpoint of a server, whose policy decides so from now on. */
 async function behindPolicy(server: string, decide: Decide): Promise<string> {
@@ -79,7 +73,7 @@ async function behindPolicy(server: string, decide: Decide): Promise<string> {
 
 /** A gateway of a test, whose only server has a policy with these settings. */
 const startBehind = (url: string, { args = [], ...more }: GatewayOptions = {}, policy: object = {}) =>
-  startGateway({
+  startLocalGateway({
     ...more,
     command: everythingFixture,
     args: ['--defaults.policy', JSON.stringify({ url, ...policy }), ...args],
@@ -246,7 +240,7 @@ test('the policy learns who asks, and of headers only those that the operator na
     }),
   );
   const key = 'k'.repeat(40);
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     args: ['--config', file],
     env: { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey(key)}` },
   });

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
 import { initialize, type Message, post } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { postModern } from '../support/modern-client.ts';
 import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
@@ -92,7 +92,7 @@ test.each(kinds)(
   async (kind) => {
     const server = await startServer(kind);
     onTestFinished(() => server.stop());
-    await using gateway = await startGateway({ args: argumentsFor(server.url) });
+    await using gateway = await startLocalGateway({ args: argumentsFor(server.url) });
     const { url } = gateway;
     // The clients share the gateway, since most of the time of a test is the start of one.
     const runs = await Promise.all(clients.map(([, ask]) => ask(url)));

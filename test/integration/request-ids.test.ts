@@ -2,8 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeFolder } from '../fault/moody.ts';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { initialize, type Message } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, openModern } from '../support/modern-client.ts';
 import { connectOld, openOldStream } from '../support/old-client.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
@@ -87,10 +88,10 @@ const kinds = [...legacyKinds, modernOnly, ...modernHttpKinds.slice(0, 1)].map((
 
 describe.each(kinds)('behind $name', ({ ready, ids }) => {
   let server: ReadyServer;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     server = await ready();
-    gateway = await startGateway({ args: server.args, command: server.command });
+    gateway = await startLocalGateway({ args: server.args, command: server.command });
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -130,7 +131,11 @@ describe('the requests of the gateway itself', () => {
   }
 
   /** Every id is a number of 32 bits. A client whose requests have the same ids is served. */
-  async function expectNumbers(requests: ReturnType<typeof notes>['requests'], gateway: Gateway, methods: string[]) {
+  async function expectNumbers(
+    requests: ReturnType<typeof notes>['requests'],
+    gateway: LocalGateway,
+    methods: string[],
+  ) {
     const seen = requests();
     expect(seen.map(({ method }) => method)).toEqual(expect.arrayContaining(methods));
     for (const { id, method } of seen)
@@ -145,7 +150,7 @@ describe('the requests of the gateway itself', () => {
 
   test('have numbers: the first ping, calls, lists and subscriptions of modern clients', async () => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({ args: ['--era', 'legacy'], command });
+    await using gateway = await startLocalGateway({ args: ['--era', 'legacy'], command });
     await isNoted('ping');
     expect((await callModern(gateway.url, 'note')).json).toMatchObject({ result: {} });
     const listening = await openModern(gateway.url, 'subscriptions/listen', {
@@ -158,7 +163,7 @@ describe('the requests of the gateway itself', () => {
 
   test('have numbers: what brings a server that was started again to the state of the session', async () => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({ command });
+    await using gateway = await startLocalGateway({ command });
     const session = await initialize(gateway.url);
     await session.request('logging/setLevel', { level: 'debug' });
     await session.request('resources/subscribe', { uri: 'test://a' });
@@ -169,7 +174,7 @@ describe('the requests of the gateway itself', () => {
 
   test('have numbers: the list that a filter reads', async () => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({ args: ['--defaults.allowTools', 'note'], command });
+    await using gateway = await startLocalGateway({ args: ['--defaults.allowTools', 'note'], command });
     const session = await initialize(gateway.url);
     await session.request('tools/call', { name: 'note', arguments: {} });
     await isNoted('tools/list');
@@ -180,7 +185,7 @@ describe('the requests of the gateway itself', () => {
     const [one, two] = [notes(), notes()];
     const servers = { one: serverEntry(one.command), two: serverEntry(two.command) };
     const { args } = await writeViewFile(servers, { both: { servers: ['one', 'two'] } });
-    await using gateway = await startGateway({ args });
+    await using gateway = await startLocalGateway({ args });
     const session = await initialize(`${new URL(gateway.url).origin}/both/mcp`);
     await session.request('tools/list');
     await session.request('resources/read', { uri: 'test://b' });
@@ -195,7 +200,7 @@ describe('the requests of the gateway itself', () => {
 
   test('have numbers: the initialize of a client over HTTP+SSE that sends none', async () => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({ command });
+    await using gateway = await startLocalGateway({ command });
     const client = await openOldStream(new URL(gateway.url).origin);
     await client.request('tools/list');
     await isNoted('initialize');
@@ -208,7 +213,7 @@ describe('the requests of the gateway itself', () => {
     ['modern', ['server/discover']],
   ] as const)('have numbers: the probes of the health of a %s server', async (era, methods) => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({
+    await using gateway = await startLocalGateway({
       args: ['--era', era, '--defaults.probes.every', '50ms'],
       command: [...command, era],
     });
@@ -220,7 +225,7 @@ describe('the requests of the gateway itself', () => {
 
   test('have numbers: those of a legacy client to a modern server', async () => {
     const { command, requests, isNoted } = notes();
-    await using gateway = await startGateway({
+    await using gateway = await startLocalGateway({
       args: ['--era', 'modern', '--sse.heartbeat', '100ms'],
       command: [...command, 'modern'],
     });

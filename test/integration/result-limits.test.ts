@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { openAnswered } from '../support/answered-session.ts';
-import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, postModern } from '../support/modern-client.ts';
 import { startPolicyService } from '../support/policy-service.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
@@ -29,7 +30,7 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
   const command = era === 'legacy' ? everythingFixture : modernFixture;
 
   test('has its long texts cut for clients of both eras, which can read the whole ones', async () => {
-    const { url } = await startGateway({ command, args: limit });
+    const { url } = await startLocalGateway({ command, args: limit });
     const session = await openAnswered(url);
     const result = await session.callTool('echo', { text: long });
     const uri = expectCut(result);
@@ -50,7 +51,7 @@ describe.each(['legacy', 'modern'] as const)('a %s server', (era) => {
 });
 
 test('a client before 2025-06-18 gets the URI in the text, and no link', async () => {
-  const { url } = await startGateway({ command: everythingFixture, args: limit });
+  const { url } = await startLocalGateway({ command: everythingFixture, args: limit });
   const session = await openAnswered(url, { version: '2025-03-26' });
   const { content } = await session.callTool('echo', { text: long });
   expect(content).toHaveLength(1);
@@ -71,7 +72,7 @@ test('[P11] in a view, the whole text is for the user who called, on any of its 
     },
     { all: ['*'] },
   );
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     args,
     env: {
       GANGWAY_API_KEYS: Object.entries(keys)
@@ -96,7 +97,7 @@ test('[P11] in a view, the whole text is for the user who called, on any of its 
 test('a server without resources has them for its clients, and its lists are empty', async () => {
   const root = new URL('../..', import.meta.url).pathname;
   const command = [process.execPath, `${root}test/fixtures/careless-server.mjs`];
-  const { url } = await startGateway({ command, args: [...limit, '--era', 'legacy'] });
+  const { url } = await startLocalGateway({ command, args: [...limit, '--era', 'legacy'] });
   const session = await openAnswered(url);
   expect(session.initialized.capabilities.resources).toEqual({});
   expect((await session.request('resources/list')).json.result).toEqual({ resources: [] });
@@ -105,6 +106,6 @@ test('a server without resources has them for its clients, and its lists are emp
 
 test('the limit is at least 1 KiB', async () => {
   await expect(
-    startGateway({ command: everythingFixture, args: ['--defaults.limits.result', '100B'] }),
+    startLocalGateway({ command: everythingFixture, args: ['--defaults.limits.result', '100B'] }),
   ).rejects.toThrow(/limits\.result/);
 });

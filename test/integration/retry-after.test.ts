@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { connectOld } from '../support/old-client.ts';
 
@@ -63,7 +63,7 @@ describe.each([
   ['http', 503, '0'],
 ] as const)('[P3] the time that a server on %s names with %i and Retry-After: %s', (kind, status, named) => {
   test('reaches clients of both eras, as a header where their answer has a status', async () => {
-    await using gateway = await startGateway({ args: [await startRefusing(kind, status, named)] });
+    await using gateway = await startLocalGateway({ args: [await startRefusing(kind, status, named)] });
     const seconds = Math.max(1, Number(named));
     const error = {
       message: expect.stringContaining(`Retry after ${seconds} s`),

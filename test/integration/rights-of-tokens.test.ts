@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { type Answer, type Exchange, initialize, type Message, open, type Session } from '../support/http-client.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
 import { keepingFixture } from '../support/keepers.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, type ModernOptions, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { answers } from '../support/sdk-clients.ts';
 
@@ -26,10 +27,10 @@ beforeAll(async () => {
 afterAll(() => issuer.close());
 
 /** A gateway whose users share as much as they can. */
-async function start(command: readonly string[], ...args: string[]): Promise<Gateway> {
+async function start(command: readonly string[], ...args: string[]): Promise<LocalGateway> {
   const oauth = ['--auth.oauth.issuers', issuer.url, '--public-url', 'https://mcp.example.com'];
   const scopes = toolScopes.flatMap((rule) => [...rules.slice(-1), rule]);
-  return startGateway({
+  return startLocalGateway({
     command,
     args: [...oauth, ...rules.slice(0, 2), ...scopes, ...args],
     isStoppedWithTest: false,
@@ -49,7 +50,7 @@ describe.each([
   ['a legacy server', everythingFixture],
   ['a modern server', modernFixture],
 ] as const)('%s', (_server, command) => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     gateway = await start(command);
   });

@@ -2,18 +2,19 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testFidelity } from '../support/fidelity-suite.ts';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { connectV1, connectV2 } from '../support/sdk-clients.ts';
 import { fixtureKinds, type ReadyServer } from './server-kinds.ts';
 
 /** What every kind of server must keep, besides the features: text, size, order, and apart what is of two clients. */
 describe.each(fixtureKinds)('$name', ({ transport, ready }) => {
   let server: ReadyServer;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     server = await ready();
-    gateway = await startGateway({ args: server.args, command: server.command });
+    gateway = await startLocalGateway({ args: server.args, command: server.command });
   });
   afterAll(async () => {
     await gateway?.stop();

@@ -2,9 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { modernFixture, root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { retryWith } from '../support/input-required.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, metaKeys } from '../support/modern-client.ts';
 import { connectModern, connectV1, connectV2, type SdkClient } from '../support/sdk-clients.ts';
 import { awaitTask, callForTask, updateTask } from '../support/task-client.ts';
@@ -27,7 +28,7 @@ const eliciting = { meta: { [metaKeys.clientCapabilities]: { elicitation: {} } }
 
 describe('a tool that runs only as a task', () => {
   let file: ViewFile;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let folder: string;
   let notes: string;
   beforeAll(async () => {
@@ -38,7 +39,7 @@ describe('a tool that runs only as a task', () => {
       { legacy: serverEntry([...legacyServer, notes]), modern: serverEntry(modernServer, { era: 'modern' }) },
       { both: { servers: ['legacy', 'modern'] } },
     );
-    gateway = await startGateway({ args: [...file.args, '--defaults.tasks.after', '100ms'] });
+    gateway = await startLocalGateway({ args: [...file.args, '--defaults.tasks.after', '100ms'] });
   });
   afterAll(async () => {
     await gateway?.stop();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 
 /** A server whose calls take a second without a word. */
@@ -26,7 +27,7 @@ function expectProgress(messages: readonly Progress[], token: unknown): void {
 
 describe('with calls.progress, a client that wants progress hears of a silent call', () => {
   it('in a session, with the events of its stream', async () => {
-    await using gateway = await startGateway({ command, args });
+    await using gateway = await startLocalGateway({ command, args });
     const session = await initialize(gateway.url);
     const params = { ...call, _meta: { progressToken: 'p' } };
     const { messages, events } = await session.request('tools/call', params);
@@ -35,13 +36,13 @@ describe('with calls.progress, a client that wants progress hears of a silent ca
   });
 
   it('of 2026-07-28', async () => {
-    await using gateway = await startGateway({ command, args });
+    await using gateway = await startLocalGateway({ command, args });
     const { messages } = await callModern(gateway.url, call.name, call.arguments, { meta: { progressToken: 7 } });
     expectProgress(messages, 7);
   });
 
   it('and the values go on above those of the server', async () => {
-    await using gateway = await startGateway({ command, args });
+    await using gateway = await startLocalGateway({ command, args });
     const { messages } = await callModern(gateway.url, 'steps', { count: 3 }, { meta: { progressToken: 7 } });
     const values = messages.flatMap(({ params }) => (params === undefined ? [] : [params.progress]));
     expect(values.filter((value) => value > 0 && Number.isInteger(value))).toEqual([1, 2, 3]);
@@ -50,9 +51,9 @@ describe('with calls.progress, a client that wants progress hears of a silent ca
   });
 
   it('and nobody hears of it without a token, or without the option', async () => {
-    await using gateway = await startGateway({ command, args });
+    await using gateway = await startLocalGateway({ command, args });
     expect((await callModern(gateway.url, call.name, call.arguments)).messages).toHaveLength(1);
-    await using usual = await startGateway({ command });
+    await using usual = await startLocalGateway({ command });
     const { messages } = await callModern(usual.url, call.name, call.arguments, { meta: { progressToken: 7 } });
     expect(messages).toHaveLength(1);
   });

@@ -1,7 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { modernHeaders, modernRevision } from '../support/modern-client.ts';
 import { serverEntry, type ViewFile, writeViewFile } from '../support/view-file.ts';
 
@@ -45,7 +46,7 @@ const failing = [
 ] as const;
 
 let file: ViewFile;
-let gateway: Gateway;
+let gateway: LocalGateway;
 
 beforeAll(async () => {
   const plain = { era: 'legacy' };
@@ -59,7 +60,7 @@ beforeAll(async () => {
   };
   const of = (...names: string[]) => ({ servers: names, unprefixed: 'legacy' });
   file = await writeViewFile(servers, { view: of('legacy'), mixed: of('legacy', 'modern') });
-  gateway = await startGateway({ args: file.args, isStoppedWithTest: false });
+  gateway = await startLocalGateway({ args: file.args, isStoppedWithTest: false });
 });
 afterAll(async () => {
   await gateway?.stop();

@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { createAuditFile } from '../support/audit-lines.ts';
-import { everythingFixture, everythingReference, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture, everythingReference } from '../support/gateway.ts';
 import type { Session } from '../support/http-client.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, postModern } from '../support/modern-client.ts';
 import { startPolicyService } from '../support/policy-service.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
@@ -20,12 +21,12 @@ async function startSearch({
   entry?: object;
   view?: object;
   args?: readonly string[];
-} = {}): Promise<{ readonly gateway: Gateway; readonly url: string }> {
+} = {}): Promise<{ readonly gateway: LocalGateway; readonly url: string }> {
   const { args: file } = await writeViewFile(
     { feature: serverEntry(everythingFixture, entry), reference: serverEntry(everythingReference) },
     { all: { servers: ['*'], searchTools: true, ...view } },
   );
-  const gateway = await startGateway({ args: [...file, ...args] });
+  const gateway = await startLocalGateway({ args: [...file, ...args] });
   return { gateway, url: `${gateway.baseUrl}/all/mcp` };
 }
 

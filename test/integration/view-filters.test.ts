@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
 import { attemptsAt, revisionOf } from '../support/filter-attempts.ts';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import type { Session } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { connectOld } from '../support/old-client.ts';
 import { serverEntry, type ViewFile, writeViewFile } from '../support/view-file.ts';
@@ -26,11 +27,11 @@ describe.each([
   ['a view', { a: serverEntry(command), b: serverEntry(command) }, { servers: ['*'], ...hidingInView }],
 ] as const)('a filter of %s, through the view', (_, servers, view) => {
   let file: ViewFile;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let url: string;
   beforeAll(async () => {
     file = await writeViewFile(servers, { view });
-    gateway = await startGateway({ args: file.args });
+    gateway = await startLocalGateway({ args: file.args });
     url = `${gateway.baseUrl}/view/mcp`;
   });
   afterAll(async () => {
@@ -65,7 +66,7 @@ describe.each([
 
 test('without a filter, the attempts would reach the server through the view', async () => {
   const { args } = await writeViewFile({ a: serverEntry(command), b: serverEntry(command) }, { view: ['*'] });
-  const { baseUrl } = await startGateway({ args });
+  const { baseUrl } = await startLocalGateway({ args });
   const reached = await Promise.all(
     ['a call before any list', 'escapes', 'a task', 'a hidden prompt', 'a batch'].map(async (name) => {
       const session = await openAnswered(`${baseUrl}/view/mcp`, { version: revisionOf(name) });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { answered, openAnswered } from '../support/answered-session.ts';
 import { startCluster } from '../support/cluster.ts';
-import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import type { Message, Session } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, type ModernOptions, metaKeys, postModern } from '../support/modern-client.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -19,7 +20,7 @@ const hasty = { servers: ['*'], timeout: '1500ms' };
 
 async function startView(servers: object, view: object = { servers: ['*'], timeout: '1m' }) {
   const { args } = await writeViewFile(servers, { view });
-  const gateway = await startGateway({ args: [...args, '--timeouts.grace', '500ms'] });
+  const gateway = await startLocalGateway({ args: [...args, '--timeouts.grace', '500ms'] });
   return { gateway, url: `${gateway.baseUrl}/view/mcp` };
 }
 
@@ -219,7 +220,7 @@ test('a server that leaves a list unanswered delays one list, and list_changed s
     { s0: serverEntry(everythingFixture), s1: serverEntry(everythingFixture) },
     { view: { servers: ['*'], timeout: '6s' } },
   );
-  const gateway = await startGateway({ args: [...args, '--share', 'user'] });
+  const gateway = await startLocalGateway({ args: [...args, '--share', 'user'] });
   const url = `${gateway.baseUrl}/view/mcp`;
   const session = await openAnswered(url);
   const stream = await session.getStream();
@@ -287,7 +288,7 @@ test('modern clients use a view, with legacy and modern servers behind it', asyn
 
 test('[P11] calls of modern clients at one server run at once, unless their clients can be asked', async () => {
   const { args } = await writeViewFile({ old: serverEntry(everythingFixture) }, { view: ['*'] });
-  const gateway = await startGateway({ args: [...args, '--share', 'user'] });
+  const gateway = await startLocalGateway({ args: [...args, '--share', 'user'] });
   const url = `${gateway.baseUrl}/view/mcp`;
   const timeCalls = async (options?: ModernOptions): Promise<number> => {
     await callModern(url, 'old__echo', { text: 'warm' }, options);

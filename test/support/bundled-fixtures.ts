@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 
@@ -35,12 +37,33 @@ export default async function bundleFixtures(): Promise<() => Promise<void>> {
       },
       ...oneFile,
     }),
+    bundleGateway(),
   ]);
   process.env['TEST_FIXTURES'] = folder;
+  process.env['TEST_GATEWAY'] = gatewayFile;
   // Gateways that run side by side would meet in the directory of this user.
   process.env['GANGWAY_REPLAY_STORE'] = 'memory';
   return () => rm(folder, { recursive: true, force: true });
 }
+
+const { dependencies, optionalDependencies } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+);
+
+/** Beside the packages, which it imports. */
+const gatewayFile = fileURLToPath(new URL('../../node_modules/.gangway-tests/gateway.mjs', import.meta.url));
+
+/** The parts of a gateway that runs in the process of a test. What it reads beside itself is in `dist`. */
+const bundleGateway = () =>
+  build({
+    entryPoints: [join(import.meta.dirname, 'gateway-parts.ts')],
+    outfile: gatewayFile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    external: Object.keys({ ...dependencies, ...optionalDependencies }),
+    define: { 'import.meta.url': JSON.stringify(new URL('../../dist/start.cjs', import.meta.url).href) },
+  });
 
 const oneFile = { bundle: true, platform: 'node', format: 'cjs', minifySyntax: true, minifyWhitespace: true } as const;
 

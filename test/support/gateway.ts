@@ -88,14 +88,14 @@ export interface Gateway extends AsyncDisposable {
  * Most tests open several sessions of one client, and count on a process for each. Tests of sharing set `--share`, or
  * remove this variable. A modern server at a URL refuses it, because the gateway starts no process for it.
  */
-function separateSessions(args: readonly string[]): Record<string, string> {
+export function separateSessions(args: readonly string[]): Record<string, string> {
   const isModern = args.some((arg, index) => arg === '--era' && args[index + 1] === 'modern');
   const isRemote = args.some((arg, index) => /^https?:\/\//.test(arg) && !(args[index - 1] ?? '').startsWith('--'));
   return isModern && isRemote ? {} : { GANGWAY_SHARE: 'session' };
 }
 
 /** Gateways that run side by side would meet in the directory of this user. */
-const inMemory = { GANGWAY_REPLAY_STORE: 'memory' };
+export const inMemory = { GANGWAY_REPLAY_STORE: 'memory' };
 
 const defaultProgram = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
 
@@ -241,13 +241,13 @@ function collectText(stream: NodeJS.ReadableStream) {
   };
 }
 
-function jsonLines(text: string): Record<string, unknown>[] {
+export function jsonLines(text: string): Record<string, unknown>[] {
   return text
     .split('\n')
     .filter((line) => line.startsWith('{') && line.trimEnd().endsWith('}'))
     .map((line) => JSON.parse(line));
 }
 
-function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+export function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
