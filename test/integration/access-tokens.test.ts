@@ -5,9 +5,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { proofAlgorithms } from '../../src/core/auth/proof-algorithms.ts';
 import { startCluster } from '../support/cluster.ts';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import type { Gateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { type Answer, initialize, open, post, type Session } from '../support/http-client.ts';
 import { answerWith, type Issuer, startIssuer, usualAudience } from '../support/issuer.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectWebSocket, refusedHandshake, webSocketUrlOf } from '../support/websocket-client.ts';
@@ -24,7 +26,7 @@ const rules = [
 ];
 
 let issuer: Issuer;
-let gateway: Gateway;
+let gateway: LocalGateway;
 const argsFor = (of: Issuer, more: readonly string[] = rules): string[] => [
   ...['--auth.oauth.issuers', of.url, '--public-url', publicUrl],
   ...more,
@@ -32,7 +34,7 @@ const argsFor = (of: Issuer, more: readonly string[] = rules): string[] => [
 beforeAll(async () => {
   issuer = await startIssuer();
   const args = ['--log-level', 'trace', ...argsFor(issuer)];
-  gateway = await startGateway({ args, command: everythingFixture, isStoppedWithTest: false });
+  gateway = await startLocalGateway({ args, command: everythingFixture, isStoppedWithTest: false });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -124,7 +126,7 @@ describe('a request without a token that holds', () => {
     onTestFinished(() => rm(file, { force: true }));
     const [command, ...args] = everythingFixture;
     await writeFile(file, JSON.stringify({ mcpServers: { a: { command, args }, b: { command, args } } }));
-    const both = await startGateway({
+    const both = await startLocalGateway({
       args: [...argsFor(issuer, ['--auth.oauth.audiences', 'api://all']), '--config', file],
     });
     const openAt = async (name: string, aud: string): Promise<number> =>
@@ -190,7 +192,7 @@ describe('a token with too few scopes', () => {
   });
 
   test('[B20] gets 403 at a modern server', async () => {
-    const modern = await startGateway({ args: argsFor(issuer), command: modernFixture });
+    const modern = await startLocalGateway({ args: argsFor(issuer), command: modernFixture });
     const called = async (scope: string) =>
       callModern(modern.url, 'echo', { text: 'hi' }, { headers: await bearing(scope) });
     expect(await called('use')).toMatchObject(refusal('use read'));
@@ -251,7 +253,7 @@ describe('a session', () => {
   });
 
   test('[S03] has its open streams ended with the token, and goes on with the next one', async () => {
-    const strict = await startGateway({
+    const strict = await startLocalGateway({
       args: argsFor(issuer, []),
       command: everythingFixture,
     });
@@ -276,7 +278,7 @@ test('[P12] a token is in no log, at no level', async () => {
   await post(gateway.url, message('ping'), { authorization: `${authorization}x` });
   await session.delete();
   await waitFor(() => gateway.logs().some(({ msg }) => /session ended/.test(String(msg))));
-  const log = gateway.stdout() + gateway.stderr();
+  const log = gateway.stderr();
   for (const part of authorization.slice('Bearer '.length).split('.').slice(1)) expect(log).not.toContain(part);
 });
 
@@ -284,7 +286,7 @@ test('without its issuer the gateway starts, says so in the log, and answers 503
   const late = await startIssuer();
   onTestFinished(() => late.close());
   late.instead.set('/keys', answerWith(500));
-  const waiting = await startGateway({ args: argsFor(late), command: everythingFixture });
+  const waiting = await startLocalGateway({ args: argsFor(late), command: everythingFixture });
   const headers = await bearing('use', {}, late);
   const refused = await post(waiting.url, initializing, headers);
   expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
@@ -298,7 +300,7 @@ test('without its issuer the gateway starts, says so in the log, and answers 503
 
 test('API keys are good beside tokens', async () => {
   const args = argsFor(issuer, ['--auth.impliedScopes', 'admin=use read', ...rules]);
-  const both = await startGateway({
+  const both = await startLocalGateway({
     args,
     command: everythingFixture,
     env: { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('0123456789abcdef0123456789abcdef')}` },

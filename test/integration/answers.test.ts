@@ -1,15 +1,16 @@
 import { Agent, type OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRecorded, withRecorder } from '../hardening/recorder.ts';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { type Exchange, initialize, type Message, open, post, type Session } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const retryMs = 1_234;
 
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
-  gateway = await startGateway({
+  gateway = await startLocalGateway({
     command: everythingFixture,
     args: [
       '--sse.reconnectDelay',
@@ -133,9 +134,9 @@ describe.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('in a se
 
 describe('the answer to initialize', () => {
   // After the time of a heartbeat, the response would become a stream.
-  let patient: Gateway;
+  let patient: LocalGateway;
   beforeAll(async () => {
-    patient = await startGateway({ command: everythingFixture });
+    patient = await startLocalGateway({ command: everythingFixture });
   });
   afterAll(async () => void (await patient?.stop()));
 
@@ -336,7 +337,7 @@ describe('the server behind it', () => {
   });
 
   test('[R6.02] gets the messages of its client, and nothing else: no HTTP, no refused body, no answer to nothing', async () => {
-    await using recording = await startGateway(withRecorder());
+    await using recording = await startLocalGateway(withRecorder());
     const session = await openRecorded(recording.url, { version: '2025-03-26' });
     const messages = [
       { jsonrpc: '2.0', id: 1, method: 'test/x', params: { text: 'a\r\n\u2028b' } },

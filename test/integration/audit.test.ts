@@ -3,8 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { createAuditFile, linesIn, wordsOf } from '../support/audit-lines.ts';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, openModern, postModern } from '../support/modern-client.ts';
 import { connectOld } from '../support/old-client.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -17,7 +18,7 @@ const call = (id: number, name: string, args: object = {}) => ({
   params: { name, arguments: args },
 });
 
-const waitForLog = (gateway: Gateway, msg: string) =>
+const waitForLog = (gateway: LocalGateway, msg: string) =>
   waitFor(() => gateway.logs().find((line) => line['msg']?.toString().startsWith(msg)), {
     what: `the log line ${msg}`,
   });
@@ -72,7 +73,7 @@ describe('a call of a legacy client leaves one line', () => {
   test('whether it is one of a batch, was cancelled, lost its client or its server', async () => {
     const audit = createAuditFile();
     const args = [...audit.args, '--timeouts.grace', '50ms', '--defaults.onExit', 'end'];
-    const gateway = await startGateway({ args, command: everythingFixture });
+    const gateway = await startLocalGateway({ args, command: everythingFixture });
     const session = await initialize(gateway.url, { version: '2025-03-26' });
     await (await session.send([call(1, 'echo', { text: 'a' }), call(2, 'echo', { text: 'b' })])).answer();
     expect(await audit.words(3)).toEqual(['initialize ok', 'tools/call echo ok', 'tools/call echo ok']);
@@ -94,7 +95,7 @@ describe('a call of a legacy client leaves one line', () => {
 
   test('also where it was refused, with the reason, and without what could not be read', async () => {
     const audit = createAuditFile();
-    const gateway = await startGateway({ args: audit.args, command: everythingFixture });
+    const gateway = await startLocalGateway({ args: audit.args, command: everythingFixture });
     const session = await initialize(gateway.url);
     const inSession = (id: string) => ({ 'Mcp-Session-Id': id });
     await post(gateway.url, call(1, 'echo'), inSession('no-such-session'));
@@ -121,7 +122,7 @@ describe('a call of a legacy client leaves one line', () => {
 
 test('clients of HTTP+SSE and on WebSocket leave one line for each call, too', async () => {
   const audit = createAuditFile();
-  const gateway = await startGateway({ args: audit.args, command: everythingFixture });
+  const gateway = await startLocalGateway({ args: audit.args, command: everythingFixture });
   const old = await connectOld(gateway.baseUrl);
   await old.request('tools/call', { name: 'echo', arguments: { text: 'a' } });
   expect(await audit.words(2)).toEqual(['initialize ok', 'tools/call echo ok']);
@@ -150,7 +151,7 @@ describe('a call of a modern client leaves one line', () => {
   test.each(kinds)('at %s server', async (_kind, command) => {
     const audit = createAuditFile();
     // The head of a call that runs is sent with the first heartbeat, and the client leaves after the head.
-    const gateway = await startGateway({ args: [...audit.args, '--sse.heartbeat', '100ms'], command });
+    const gateway = await startLocalGateway({ args: [...audit.args, '--sse.heartbeat', '100ms'], command });
     await callModern(gateway.url, 'echo', { text: 'canary' });
     await postModern(gateway.url, 'tools/list');
     await postModern(gateway.url, 'no/such');
@@ -179,7 +180,7 @@ describe('a call of a modern client leaves one line', () => {
 
   test('that its client has left', async () => {
     const audit = createAuditFile();
-    const gateway = await startGateway({
+    const gateway = await startLocalGateway({
       args: [...audit.args, '--sse.heartbeat', '10ms'],
       command: modernFixture,
     });
@@ -191,7 +192,7 @@ describe('a call of a modern client leaves one line', () => {
 
 test('a legacy client of a modern server leaves a line for each of its calls, and none for those of the gateway', async () => {
   const audit = createAuditFile();
-  const gateway = await startGateway({ args: audit.args, command: modernFixture });
+  const gateway = await startLocalGateway({ args: audit.args, command: modernFixture });
   const session = await initialize(gateway.url);
   await session.callTool('echo', { text: 'a' });
   await session.request('no/such');
@@ -202,7 +203,10 @@ test('a line says whose key was shown, and that none was', async () => {
   const audit = createAuditFile();
   const keys = `${audit.path}.keys`;
   await writeFile(keys, JSON.stringify([{ name: 'ada', sha256: digestOfKey('canary-key') }]));
-  const gateway = await startGateway({ args: [...audit.args, '--api-keys-file', keys], command: everythingFixture });
+  const gateway = await startLocalGateway({
+    args: [...audit.args, '--api-keys-file', keys],
+    command: everythingFixture,
+  });
   const headers = { Authorization: 'Bearer canary-key' };
   const session = await initialize(gateway.url, { headers });
   await session.callTool('echo', { text: 'a' });
@@ -221,7 +225,7 @@ test('a call that is refused for a quota leaves a line with its user and the rea
   const audit = createAuditFile();
   const quota = ['--limits.user.requestsPerSecond', '1'];
   const env = { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('0123456789abcdef0123456789abcdef')}` };
-  const gateway = await startGateway({ args: [...audit.args, ...quota], command: everythingFixture, env });
+  const gateway = await startLocalGateway({ args: [...audit.args, ...quota], command: everythingFixture, env });
   const headers = { Authorization: 'Bearer 0123456789abcdef0123456789abcdef' };
   const answers = [];
   for (let id = 0; id < 15; id++) answers.push(await post(gateway.url, call(id, 'echo'), headers));
@@ -235,7 +239,7 @@ test('a call that is refused for a quota leaves a line with its user and the rea
 
 test('requests of the legacy era without a session leave one line each, and none for what opens their session', async () => {
   const audit = createAuditFile();
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     args: [...audit.args, '--defaults.sessionless', 'serve'],
     command: everythingFixture,
   });
@@ -304,7 +308,7 @@ test('lines go to stdout, in one piece each, and nothing else does', async () =>
 
 test('a file that cannot be opened is said at the start', async () => {
   const path = '/no/such/folder/audit.jsonl';
-  await expect(startGateway({ args: ['--observe.audit', path], command: everythingFixture })).rejects.toThrow(
+  await expect(startLocalGateway({ args: ['--observe.audit', path], command: everythingFixture })).rejects.toThrow(
     /--observe.audit/,
   );
 });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { legacyRevisions } from '../../src/core/protocol/known-revisions.ts';
 import { startMoody } from '../fault/moody.ts';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -11,9 +12,9 @@ const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => jso
 const legacy = ['--era', 'legacy'];
 
 describe('a legacy server that all modern clients share', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
-    gateway = await startGateway({
+    gateway = await startLocalGateway({
       command: everythingFixture,
       args: [...legacy, '--share', 'all', '--timeouts.grace', '200ms'],
     });
@@ -100,7 +101,7 @@ describe('a legacy server that all modern clients share', () => {
 });
 
 test('[R4.11] a call whose client never comes back is cancelled after the limit, and its turn is over', async () => {
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     command: everythingFixture,
     args: [
       ...legacy,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { modernRevision } from '../support/modern-client.ts';
 import { connectModernSdk, type ModernSdkClient } from '../support/modern-sdk-client.ts';
 import { processFeatures, statelessFeatures } from '../support/modern-sdk-features.ts';
@@ -23,11 +24,11 @@ const kinds = [
 
 describe.each(kinds)('SDK v2 clients in front of $name', ({ ready }) => {
   let server: ReadyServer;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let connected: ModernSdkClient;
   beforeAll(async () => {
     server = await ready();
-    gateway = await startGateway(server);
+    gateway = await startLocalGateway(server);
     connected = await connectModernSdk(gateway.url, 'auto');
   });
   afterAll(async () => {
@@ -60,7 +61,7 @@ describe('clients of the legacy era in front of a server of both', () => {
 });
 
 test('[R9.01b] a client in auto mode in front of a legacy server finds it modern', async () => {
-  await using gateway = await startGateway({ command: everythingFixture });
+  await using gateway = await startLocalGateway({ command: everythingFixture });
   await using client = await connectModernSdk(gateway.url, 'auto');
   expect(client.client.getNegotiatedProtocolVersion()).toBe(modernRevision);
   expect(await client.callTool('test_input_required_result_multiple_inputs')).toBe(

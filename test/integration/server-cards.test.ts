@@ -5,6 +5,7 @@ import { makeKey } from '../../src/app/commands/key-command.ts';
 import { openAnswered } from '../support/answered-session.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import { open } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
 
 const catalogPath = '/.well-known/ai-catalog.json';
@@ -32,7 +33,7 @@ function expectValidCard(card: Record<string, unknown>): void {
 async function startView(options: { args?: readonly string[]; env?: Record<string, string> } = {}) {
   const servers = { tools: serverEntry(everythingFixture), new: serverEntry(modernFixture, { era: 'modern' }) };
   const { args } = await writeViewFile(servers, { all: ['*'] });
-  return startGateway({ ...options, args: [...args, ...(options.args ?? [])] });
+  return startLocalGateway({ ...options, args: [...args, ...(options.args ?? [])] });
 }
 
 test('the catalog leads to a card for each server and each view, and no process is started for them', async () => {
@@ -82,7 +83,7 @@ test('a card has the texts of the server and its revision once a client has reac
 });
 
 test('the paths of earlier drafts lead to the card of the only server, and to nothing where several are served', async () => {
-  const gateway = await startGateway({ command: everythingFixture });
+  const gateway = await startLocalGateway({ command: everythingFixture });
   const several = await startView();
   for (const path of ['/.well-known/mcp/server-card', '/.well-known/mcp/server-card.json']) {
     const { status, headers } = await get(gateway.baseUrl + path);
@@ -95,12 +96,12 @@ test('the paths of earlier drafts lead to the card of the only server, and to no
     expect(await get(gateway.baseUrl + path, {}, 'POST')).toMatchObject({ status: 405 });
     expect(await get(several.baseUrl + path)).toMatchObject({ status: 404 });
   }
-  const closed = await startGateway({ command: everythingFixture, ...keyArgs });
+  const closed = await startLocalGateway({ command: everythingFixture, ...keyArgs });
   expect(await get(`${closed.baseUrl}/.well-known/mcp/server-card`)).toMatchObject({ status: 404 });
 });
 
 test('a client that has the document gets 304, also for HEAD', async () => {
-  const gateway = await startGateway({ command: everythingFixture });
+  const gateway = await startLocalGateway({ command: everythingFixture });
   const url = `${gateway.baseUrl}/mcp/server-card`;
   const { headers } = await get(url);
   const etag = String(headers.etag);
@@ -112,7 +113,7 @@ test('a client that has the document gets 304, also for HEAD', async () => {
 });
 
 test('[P11] the documents are only for those who could open a session', async () => {
-  const gateway = await startGateway({ command: everythingFixture });
+  const gateway = await startLocalGateway({ command: everythingFixture });
   for (const path of [catalogPath, '/mcp/server-card']) {
     const url = gateway.baseUrl + path;
     expect(await get(url, { Origin: 'https://evil.example' })).toMatchObject({ status: 403 });
@@ -152,9 +153,9 @@ test('public documents name the public URL and the login, and any page may read 
 });
 
 test('the documents can be turned off, and public ones need the public URL', async () => {
-  const gateway = await startGateway({ command: everythingFixture, args: ['--listen.serverCards', 'off'] });
+  const gateway = await startLocalGateway({ command: everythingFixture, args: ['--listen.serverCards', 'off'] });
   for (const path of [catalogPath, '/mcp/server-card'])
     expect(await get(gateway.baseUrl + path)).toMatchObject({ status: 404 });
-  const without = startGateway({ command: everythingFixture, args: ['--listen.serverCards', 'public'] });
+  const without = startLocalGateway({ command: everythingFixture, args: ['--listen.serverCards', 'public'] });
   await expect(without).rejects.toThrow('needs --public-url');
 });

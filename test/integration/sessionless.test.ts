@@ -1,8 +1,9 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { type Answer, type Message, open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fixtureKinds, modernFixtureKinds, modernHttpKinds, modernOnly, type ReadyServer } from './server-kinds.ts';
@@ -21,10 +22,10 @@ describe.each([...legacyKinds, modernOnly, ...modernFixtureKinds, ...modernHttpK
   'requests of the legacy era without a session, in front of $name',
   ({ ready }) => {
     let server: ReadyServer;
-    let gateway: Gateway;
+    let gateway: LocalGateway;
     beforeAll(async () => {
       server = await ready();
-      gateway = await startGateway({ args: [...server.args, ...serve], command: server.command });
+      gateway = await startLocalGateway({ args: [...server.args, ...serve], command: server.command });
     });
     afterAll(async () => {
       await gateway?.stop();
@@ -58,9 +59,9 @@ describe.each([...legacyKinds, modernOnly, ...modernFixtureKinds, ...modernHttpK
 );
 
 describe('requests of the legacy era without a session', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
-    gateway = await startGateway({ args: serve, command: everythingFixture });
+    gateway = await startLocalGateway({ args: serve, command: everythingFixture });
   });
   afterAll(() => gateway?.stop());
 
@@ -158,7 +159,7 @@ test('[P11] each has a process of its own, which ends with it, also where its cl
 });
 
 test('a request without a session shares the process of modern clients that declare nothing, where that is wanted', async () => {
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     args: [...serve, '--era', 'legacy', '--share', 'all'],
     command: everythingFixture,
   });

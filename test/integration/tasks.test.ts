@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createAuditFile } from '../support/audit-lines.ts';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { root, startGateway } from '../support/gateway.ts';
 import { users, usersEnv } from '../support/keepers.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
 import {
   askTask,
@@ -25,14 +26,14 @@ const soon = ['--defaults.tasks.after', '100ms'];
 const accept = (name: string) => ({ action: 'accept', content: { name } });
 
 describe('a call of a client that declares tasks, to a legacy server without tasks', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let folder: string;
   let notes: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
     notes = join(folder, 'notes');
     await writeFile(notes, '');
-    gateway = await startGateway({ command: [...slowTools, notes], args: soon });
+    gateway = await startLocalGateway({ command: [...slowTools, notes], args: soon });
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -159,7 +160,7 @@ describe('a call of a client that declares tasks, to a legacy server without tas
 });
 
 it('a call of a client that declares tasks stays a call if its answer comes in time', async () => {
-  await using gateway = await startGateway({ command: slowTools });
+  await using gateway = await startLocalGateway({ command: slowTools });
   expect(await callForTask(gateway.url, 'greet', { name: 'Ada' })).toMatchObject({
     resultType: 'complete',
     content: [{ text: 'Hello, Ada!' }],
@@ -168,7 +169,7 @@ it('a call of a client that declares tasks stays a call if its answer comes in t
 
 describe('a task', () => {
   it('[P11] is known only to the user who began it', async () => {
-    await using gateway = await startGateway({ command: slowTools, args: soon, env: usersEnv });
+    await using gateway = await startLocalGateway({ command: slowTools, args: soon, env: usersEnv });
     const { taskId } = await callForTask(gateway.url, 'confirm_delete', {}, { headers: users.alice });
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
       expect((await askTask(gateway.url, method, taskId, {}, { headers: users.bob })).json.error.code).toBe(-32602);
@@ -178,7 +179,7 @@ describe('a task', () => {
   it('has a line of its own in the audit log when it ends, with who began it', async () => {
     const audit = createAuditFile();
     const args = [...soon, ...audit.args];
-    await using gateway = await startGateway({ command: slowTools, args, env: usersEnv });
+    await using gateway = await startLocalGateway({ command: slowTools, args, env: usersEnv });
     const of = { headers: users.alice };
     const done = await callForTask(gateway.url, 'slow_compute', {}, of);
     await waitFor(async () => (await getTask(gateway.url, done.taskId, of)).status === 'completed');
@@ -203,7 +204,7 @@ describe('a task', () => {
   });
 
   it('[P8] is not asked about forty times as often as its client was told', async () => {
-    await using gateway = await startGateway({ command: slowTools, args: soon });
+    await using gateway = await startLocalGateway({ command: slowTools, args: soon });
     const { taskId } = await callForTask(gateway.url, 'slow_compute', { seconds: 60 });
     const other = await callForTask(gateway.url, 'slow_compute', { seconds: 60 });
     const polls = await Promise.all(Array.from({ length: 201 }, () => askTask(gateway.url, 'tasks/get', taskId)));
@@ -215,13 +216,13 @@ describe('a task', () => {
   });
 
   it('is made of no call with off', async () => {
-    await using never = await startGateway({ command: slowTools, args: ['--defaults.tasks.after', 'off'] });
+    await using never = await startLocalGateway({ command: slowTools, args: ['--defaults.tasks.after', 'off'] });
     expect(await callForTask(never.url, 'slow_compute')).toMatchObject({ resultType: 'complete' });
     expect((await postModern(never.url, 'server/discover')).json.result.capabilities.extensions).toBeUndefined();
   });
 
   it('[P8] fails with a reason if its result is too large to be kept', async () => {
-    await using gateway = await startGateway({ command: slowTools, args: [...soon, '--replay.maxSize', '64KiB'] });
+    await using gateway = await startLocalGateway({ command: slowTools, args: [...soon, '--replay.maxSize', '64KiB'] });
     const { taskId } = await callForTask(gateway.url, 'large', { bytes: 100_000 });
     const { status, error } = await awaitTask(() => gateway.url, taskId);
     expect([status, error?.data?.reason]).toEqual(['failed', 'event_too_large']);
@@ -236,7 +237,7 @@ describe('a task', () => {
     await awaitTask(() => first.url, ended.taskId);
     const running = await callForTask(first.url, 'slow_compute', { seconds: 60 });
     await first.stop('SIGKILL');
-    await using second = await startGateway({ command: slowTools, args });
+    await using second = await startLocalGateway({ command: slowTools, args });
     expect(await getTask(second.url, ended.taskId)).toMatchObject({ result: { content: [{ text: 'computed' }] } });
     const lost = await getTask(second.url, running.taskId);
     expect([lost.status, lost.error?.data?.reason]).toEqual(['failed', 'outcome_unknown']);

@@ -3,16 +3,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, post, type Session } from '../support/http-client.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { clientSecret, startTokenEndpoint, type TokenEndpoint } from '../support/token-endpoint.ts';
 import { startTokenServer, type TokenServer, toldToken } from '../support/token-server.ts';
 
 interface Setup {
   readonly endpoint: TokenEndpoint;
   readonly server: TokenServer;
-  readonly gateway: Gateway;
+  readonly gateway: LocalGateway;
   /** The endpoint of the server at the gateway. */
   readonly url: string;
 }
@@ -59,7 +59,7 @@ async function setUp(
   };
   const oauth = issuer === undefined ? [] : ['--auth.oauth.issuers', issuer.url, '--public-url', publicUrl];
   const file = await writeConfiguration(server.urls[transport], identity);
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     args: ['--log-level', 'trace', '--transport', transport, ...oauth, '--config', file],
     ...(env && { env }),
   });
@@ -81,7 +81,7 @@ const initializing = {
 
 /** No secret is in the log, at the most verbose level. */
 const expectSilentLog = ({ gateway }: Setup): void => {
-  const log = gateway.stdout() + gateway.stderr();
+  const log = gateway.stderr();
   expect(log).not.toMatch(/upstream-token-\d|secret-of-the-gateway|eyJ[\w-]{10}/);
 };
 

@@ -7,8 +7,10 @@ import type * as Parts from './gateway-parts.ts';
 
 /** A gateway without a process of its own. */
 export type LocalGateway = Pick<Gateway, 'url' | 'baseUrl' | 'port' | 'logs' | keyof AsyncDisposable> & {
+  /** The log, which the program writes to stderr. */
+  stderr(): string;
   /** Closes the gateway gracefully. Rejects if a secret of the test run is in its log. Idempotent. */
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 };
 
 export type LocalOptions = Pick<
@@ -99,6 +101,7 @@ export async function startLocalGateway({
     baseUrl: url.origin,
     port: Number(url.port),
     logs: () => jsonLines(text),
+    stderr: () => text,
     stop,
     [Symbol.asyncDispose]: stop,
   };
