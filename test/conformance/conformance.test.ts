@@ -1,9 +1,10 @@
 import { fixtureKinds, modernFixtureKinds } from '../integration/server-kinds.ts';
-import { modernFixture, startGateway } from '../support/gateway.ts';
+import { modernFixture } from '../support/gateway.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { scenarios2025, scenarios2026WithTasks } from './scenarios.ts';
 import { type TestedServer, testConformance } from './suite-tests.ts';
 
-const start = ({ args, command }: TestedServer) => startGateway({ args, command });
+const start = ({ args, command }: TestedServer) => startLocalGateway({ args, command });
 
 // All other kinds of servers: translated.test.ts.
 testConformance('the gateway', start, scenarios2025, fixtureKinds.slice(0, 1));

@@ -3,12 +3,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root } from '../support/gateway.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { walk } from './walk.ts';
 
 it('docs/recipes/connect.md connects a client that only starts programs, by the configuration that it shows', async () => {
   const key = makeKey('ada');
-  const gateway = await startGateway({ command: everythingFixture, env: { GANGWAY_API_KEYS: key.variable } });
+  const gateway = await startLocalGateway({ command: everythingFixture, env: { GANGWAY_API_KEYS: key.variable } });
   const recipe = await walk({
     page: 'docs/recipes/connect.md',
     instead: { 'https://mcp.example.com': gateway.baseUrl, KEY: key.key },

@@ -10,9 +10,10 @@ import {
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { expect, it, onTestFinished } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
-import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root } from '../support/gateway.ts';
 import { post } from '../support/http-client.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { blocksOf } from './page.ts';
 
@@ -87,7 +88,7 @@ it('docs/recipes/enterprise-managed.md: a token by an ID-JAG is accepted, the ID
     .replace('"mcp.example.com"', '"127.0.0.1"')
     .replace('"command": "@modelcontextprotocol/server-everything"', JSON.stringify({ command, args }).slice(1, -1));
   const file = await changingFile('gangway.json', edited);
-  const gateway = await startGateway({ args: ['--config', file.path], port });
+  const gateway = await startLocalGateway({ args: ['--config', file.path], port });
 
   const connect = async (): Promise<Client> => {
     const authProvider = new CrossAppAccessProvider({

@@ -6,9 +6,10 @@ import { readConfiguration } from '../../src/config/config.ts';
 import { schemaUrl } from '../../src/config/tree/json-schema.ts';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { childEnvironment } from '../../src/core/backend/stdio/launch/child-environment.ts';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { startGuardedServer } from '../support/guarded-server.ts';
 import { post } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { blocksOf } from './page.ts';
 import { walk } from './walk.ts';
 
@@ -92,7 +93,7 @@ it('docs/recipes/sdks.md has a client that calls a tool with a key, and clients.
     readFileSync(`${root}${'docs/recipes/clients.md'}`, 'utf8').match(/{\n {2}"mcp[^`]*/)?.[0] ?? '',
   );
   expect(Object.keys(mcpServers)).toEqual(['everything']);
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     env: { GANGWAY_API_KEYS: `alice:sha256:${digestOfKey(key)}` },
     command: [process.execPath, `${root}node_modules/@modelcontextprotocol/server-everything/dist/index.js`],
   });
@@ -171,7 +172,7 @@ it('docs/recipes/upstream-oauth.md has a command and two configurations, and sho
   const [, options = ''] = /^mcp-gangway (.+) https:\/\/mcp\.example\.com\/mcp$/m.exec(page) ?? [];
   const server = await startGuardedServer();
   onTestFinished(() => server.close());
-  const gateway = await startGateway({ args: [...options.split(' '), server.url] });
+  const gateway = await startLocalGateway({ args: [...options.split(' '), server.url] });
   const [, body = ''] = /curl .* -d '(.+)'$/m.exec(page) ?? [];
   const refused = await post(gateway.url, JSON.parse(body));
   const [, shown = ''] = /^www-authenticate: (.+)$/m.exec(page) ?? [];

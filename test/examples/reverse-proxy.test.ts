@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { certificateFolder } from '../support/server-certificate.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -59,7 +60,7 @@ it.skipIf(!has('caddy', 'version'))(`${page} leads to a gateway behind Caddy`, a
 it.skipIf(!has('haproxy', '-v'))(
   'deploy/haproxy.cfg passes sessions on, and leaves out a gateway that is gone',
   async () => {
-    const [here, gone] = [await startGateway({ command: everythingFixture }), await findFreePort()];
+    const [here, gone] = [await startLocalGateway({ command: everythingFixture }), await findFreePort()];
     const folder = certificateFolder();
     onTestFinished(() => folder.remove());
     const port = await findFreePort();

@@ -1,11 +1,12 @@
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { modernFixture } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, modernBody, modernHeaders } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A call on a bare socket that is read up to its first event, and then no more. */
-function callWithoutReading(gateway: Gateway, args: object): Promise<void> {
+function callWithoutReading(gateway: LocalGateway, args: object): Promise<void> {
   const body = JSON.stringify(
     modernBody('tools/call', { name: 'progress', arguments: args }, { meta: { progressToken: 1 } }),
   );
@@ -23,12 +24,12 @@ function callWithoutReading(gateway: Gateway, args: object): Promise<void> {
   });
 }
 
-const cuts = (gateway: Gateway) =>
+const cuts = (gateway: LocalGateway) =>
   gateway.logs().filter(({ msg }) => msg === 'disconnected a client that does not read its stream');
 
 describe('clients of a modern server that do not read', () => {
   test('[F20] [P8] are cut when too much waits for them; others are served meanwhile', async () => {
-    const gateway = await startGateway({ command: modernFixture, args: ['--era', 'modern'] });
+    const gateway = await startLocalGateway({ command: modernFixture, args: ['--era', 'modern'] });
     await callWithoutReading(gateway, { count: 3_000, gapMs: 1, marker: 'x'.repeat(16 * 1024) });
     let served = 0;
     while (cuts(gateway).length === 0) {
@@ -41,7 +42,7 @@ describe('clients of a modern server that do not read', () => {
 
   test('[F20] [P8] are cut after --timeouts.slowReader, though less waits', async () => {
     const args = ['--era', 'modern', '--timeouts.slowReader', '500ms'];
-    const gateway = await startGateway({ command: modernFixture, args });
+    const gateway = await startLocalGateway({ command: modernFixture, args });
     // More than sockets hold, less than is kept.
     await callWithoutReading(gateway, { count: 500, gapMs: 1, marker: 'x'.repeat(16 * 1024) });
     await waitFor(() => cuts(gateway).length > 0, { what: 'the client to be cut' });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts';
 
 const app = 'https://app.example.com';
@@ -11,10 +11,10 @@ const permissions = (headers: Readonly<Record<string, unknown>>) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 
 describe('web pages', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let session: RecordedSession;
   beforeAll(async () => {
-    gateway = await startGateway(withRecorder('--allow-origin', app));
+    gateway = await startLocalGateway(withRecorder('--allow-origin', app));
     session = await openRecorded(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -117,7 +117,7 @@ describe('web pages', () => {
 });
 
 it('[S05] with all origins allowed, no page gets the use of credentials that its browser adds', async () => {
-  const gateway = await startGateway(withRecorder('--allow-origin', '*'));
+  const gateway = await startLocalGateway(withRecorder('--allow-origin', '*'));
   const answer = await post(gateway.url, ping, { Origin: 'https://anywhere.example' });
   expect(answer.headers['access-control-allow-origin']).toBe('https://anywhere.example');
   expect(answer.headers['access-control-allow-credentials']).toBeUndefined();

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { type Answer, initialize, open, post, type Session } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, openModern, postModern } from '../support/modern-client.ts';
 import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
@@ -18,14 +19,14 @@ type Refusal = Pick<Answer, 'status' | 'headers' | 'json'>;
 /** What a refused client is told. */
 const toldOf = ({ status, headers, json }: Refusal) => [status, headers['retry-after'], json?.error.data.reason];
 
-const openAs = (gateway: Gateway, headers: object): Promise<Session> =>
+const openAs = (gateway: LocalGateway, headers: object): Promise<Session> =>
   initialize(gateway.url, { headers: { ...headers } });
-const tryOpen = (gateway: Gateway, headers: object): Promise<Answer> =>
+const tryOpen = (gateway: LocalGateway, headers: object): Promise<Answer> =>
   post(gateway.url, initializeBody, { ...headers });
 const statusOf = async (session: Session): Promise<number> => (await session.request('ping')).status;
 
 /** How a gateway refuses this user by HTTP, at each endpoint where something can be opened or asked. */
-async function refusals(gateway: Gateway, headers: object): Promise<Refusal[]> {
+async function refusals(gateway: LocalGateway, headers: object): Promise<Refusal[]> {
   const { url, baseUrl } = gateway;
   const get = { method: 'GET', headers: { Accept: 'text/event-stream', ...headers } };
   return [
@@ -40,7 +41,7 @@ async function refusals(gateway: Gateway, headers: object): Promise<Refusal[]> {
 }
 
 /** A connection on which the gateway has taken a request of alice, whose body has come in part. */
-async function beginUpload(gateway: Gateway, part: string, ...headers: readonly string[]) {
+async function beginUpload(gateway: LocalGateway, part: string, ...headers: readonly string[]) {
   const lines = ['POST /mcp HTTP/1.1', 'Host: 127.0.0.1', `Authorization: ${alice.Authorization}`];
   const connection = await connectRaw(gateway.port);
   const more = ['Content-Type: application/json', 'Expect: 100-continue', ...headers, '', part];
@@ -86,7 +87,7 @@ describe('[S-13] without an option for it, of users who are known none takes the
   });
 
   test('[S-13] without authentication all clients are one, and may have all', async () => {
-    const gateway = await startGateway({ args: ['--max-sessions', '10'], command: everythingFixture });
+    const gateway = await startLocalGateway({ args: ['--max-sessions', '10'], command: everythingFixture });
     for (let n = 0; n < 3; n++) expect((await tryOpen(gateway, {})).status).toBe(200);
   });
 });
@@ -327,7 +328,7 @@ describe('[S20] a user who uploads', () => {
 describe('[P8] a gateway that has as much to do as it may', () => {
   test('says 503 with Retry-After, also where nobody says who he is, and goes on when there is less', async () => {
     const limits = ['--limits.total.inFlight', '100000B', '--limits.request.body', '60000B'];
-    const gateway = await startGateway({ args: limits, command: everythingFixture });
+    const gateway = await startLocalGateway({ args: limits, command: everythingFixture });
     const session = await initialize(gateway.url);
     const upload = await beginUpload(gateway, '{', 'Content-Length: 60000');
     const large = { ...ping, params: { x: 'x'.repeat(50_000) } };
@@ -339,7 +340,7 @@ describe('[P8] a gateway that has as much to do as it may', () => {
   });
 
   test('starts no more processes than --limits.total.startsPerMinute for sessions', async () => {
-    const gateway = await startGateway({
+    const gateway = await startLocalGateway({
       args: ['--limits.total.startsPerMinute', '2'],
       command: everythingFixture,
     });

@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { type Answer, initialize } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 
 const file = `${root}test/fixtures/two-faced/server.mjs`;
 const [clients, calls] = [20, 10];
-let gateway: Gateway;
+let gateway: LocalGateway;
 
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-same-ids-'));
@@ -16,7 +17,7 @@ beforeAll(async () => {
   const { execPath: command } = process;
   const modern = { command, args: [file, '--modern'], era: 'modern' };
   writeFileSync(config, JSON.stringify({ mcpServers: { legacy: { command, args: [file] }, modern } }));
-  gateway = await startGateway({ args: ['--config', config], isStoppedWithTest: false });
+  gateway = await startLocalGateway({ args: ['--config', config], isStoppedWithTest: false });
   rmSync(folder, { recursive: true });
 });
 afterAll(async () => void (await gateway?.stop()));

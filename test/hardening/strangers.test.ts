@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { initialize, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { scrape } from '../support/metrics.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -15,14 +16,14 @@ const [goodKey, oldKey] = ['key-of-alice-0123456789-0123456789', 'key-of-bob-012
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const folder = mkdtempSync(join(tmpdir(), 'gangway-strangers-'));
 const auditFile = join(folder, 'audit.jsonl');
-let gateway: Gateway;
+let gateway: LocalGateway;
 let adminPort: number;
 beforeAll(async () => {
   const keys = join(folder, 'keys.json');
   const old = { name: 'bob', sha256: digestOfKey(oldKey), expires: '2020-01-01T00:00:00Z' };
   writeFileSync(keys, JSON.stringify([{ name: 'alice', sha256: digestOfKey(goodKey) }, old]));
   adminPort = await findFreePort();
-  gateway = await startGateway({
+  gateway = await startLocalGateway({
     adminPort,
     args: ['--api-keys-file', keys, '--observe.audit', auditFile],
     command: everythingFixture,
@@ -148,7 +149,7 @@ describe('a flood of strangers', () => {
 
   it('[E-05] of connections leaves few lines, and each is counted', async () => {
     const port = await findFreePort();
-    const full = await startGateway({
+    const full = await startLocalGateway({
       adminPort: port,
       args: ['--max-sessions', '1'],
       command: everythingFixture,

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { connectWebSocket, refusedHandshake, webSocketUrlOf } from '../support/websocket-client.ts';
 import { connectRaw, requestText, sendRaw } from './raw-http.ts';
 import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts';
 
-let gateway: Gateway;
+let gateway: LocalGateway;
 let url: string;
 /** A session of somebody else, whose server must never hear of any of this. */
 let other: RecordedSession;
 beforeAll(async () => {
-  gateway = await startGateway(withRecorder());
+  gateway = await startLocalGateway(withRecorder());
   url = webSocketUrlOf(gateway.url);
   other = await openRecorded(gateway.url);
 });

@@ -1,8 +1,9 @@
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { environmentNumber } from '../support/environment-number.ts';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { initialize, type Message } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callTogether, expectOwn } from '../support/own-calls.ts';
 
 /** How many calls are interleaved (`ATTRIBUTED_CALLS=10000`). */
@@ -10,10 +11,10 @@ const calls = environmentNumber('ATTRIBUTED_CALLS', 2_000);
 
 /** P2: a message reaches exactly one stream, never another client's. */
 describe('P2: a message reaches exactly one stream', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   beforeAll(async () => {
-    gateway = await startGateway({ command: everythingFixture });
+    gateway = await startLocalGateway({ command: everythingFixture });
   });
   afterAll(async () => {
     agent.destroy();

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
-import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture, root } from '../support/gateway.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { isAtLeast } from '../support/log-levels.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
@@ -126,7 +127,7 @@ describe('Redis', () => {
 
   it('is shown with its version, latency and policy; an evicting one and a shared prefix are noted', async () => {
     const redis = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] });
-    await startGateway({ args: ['--redis', redis.url, '--cluster.prefix', 'mine'], command: mini.slice(1) });
+    await startLocalGateway({ args: ['--redis', redis.url, '--cluster.prefix', 'mine'], command: mini.slice(1) });
     const other = await check('--json', '--redis', redis.url, ...mini);
     expect(other.code).toBe(0);
     expect(JSON.parse(other.stdout).redis).toEqual({
@@ -146,12 +147,12 @@ describe('Redis', () => {
     const port = await findFreePort();
     const link = ['--cluster.link.host', '127.0.0.1', '--cluster.link.port', `${port}`];
     const away = ['--cluster.link.address', '127.0.0.1:9'];
-    await startGateway({ args: ['--redis', redis.url], command: mini.slice(1) });
+    await startLocalGateway({ args: ['--redis', redis.url], command: mini.slice(1) });
     expect(JSON.parse((await check('--json', '--redis', redis.url, ...mini)).stdout).redis).toMatchObject({
       ...{ instances: 1, unreachable: [] },
     });
     const env = { XDG_RUNTIME_DIR: '/nowhere' };
-    await startGateway({ args: ['--redis', redis.url, ...link, ...away], command: mini.slice(1), env });
+    await startLocalGateway({ args: ['--redis', redis.url, ...link, ...away], command: mini.slice(1), env });
     const { stdout, code } = await check('--redis', redis.url, ...mini);
     expect(stdout).toMatch(
       /^NOTE {2}--cluster.link.host: A running instance cannot be reached .*tcp:127\.0\.0\.1:9\./m,
@@ -164,7 +165,7 @@ describe('Redis', () => {
     await using monitor = await redis.monitor();
     const warnings = async () => {
       const before = monitor.commands.items.length;
-      const gateway = await startGateway({ args: ['--redis', redis.url], command: mini.slice(1) });
+      const gateway = await startLocalGateway({ args: ['--redis', redis.url], command: mini.slice(1) });
       // Every connection begins with INFO; the one that looked for the policy is closed again.
       const isClosed = async (): Promise<boolean> => {
         const open = await redis.cli('CLIENT', 'LIST');

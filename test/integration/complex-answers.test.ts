@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { initialize, type Message, post } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { openModern } from '../support/modern-client.ts';
 
 /** More values than are read of a text as long as this one. */
@@ -19,7 +20,7 @@ const withJson = { Accept: 'application/json, text/event-stream' };
 it.each(['legacy', 'modern'])(
   '[P3] [S-05] of a server of the %s era a call whose answer is too complex has its end at once, for every client',
   async (era) => {
-    const gateway = await startGateway({ command: serverOf(era) });
+    const gateway = await startLocalGateway({ command: serverOf(era) });
     const legacy = await initialize(gateway.url);
     for (const name of tools) {
       const body = { jsonrpc: '2.0', id: name, method: 'tools/call', params: { name } };
@@ -34,7 +35,7 @@ it.each(['legacy', 'modern'])(
 );
 
 it('[P3] [S-05] without a stream it is 502', async () => {
-  const gateway = await startGateway({ command: serverOf('legacy') });
+  const gateway = await startLocalGateway({ command: serverOf('legacy') });
   const legacy = await initialize(gateway.url);
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'deep last' } };
   const answer = await post(gateway.url, body, { 'Mcp-Session-Id': legacy.id });

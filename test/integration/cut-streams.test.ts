@@ -1,6 +1,6 @@
 // Servers whose idle streams a proxy cuts, every few seconds: each kind of client goes on in its session for ever.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callingClients } from './calling-clients.ts';
 import {
   answering,
@@ -26,10 +26,10 @@ describe.each<[string, 'ended' | 'reset', StartPlain]>([
   ['TCP', 'reset', startTcp],
 ])('a server over %s whose streams are %s', (_name, how, start) => {
   let server: PlainServer;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     server = await start(answering);
-    gateway = await startGateway({ args: [server.url, '--share', 'auto'], isStoppedWithTest: false });
+    gateway = await startLocalGateway({ args: [server.url, '--share', 'auto'], isStoppedWithTest: false });
   });
   afterAll(async () => {
     await gateway?.stop();

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { retryWith } from '../support/input-required.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, metaKeys, postModern } from '../support/modern-client.ts';
 
 const command = [process.execPath, `${root}test/fixtures/rooted-server.mjs`];
 const withRoots = { [metaKeys.clientCapabilities]: { roots: {} } };
 const roots = [{ uri: 'file:///work', name: 'work' }];
-const start = () => startGateway({ command, args: ['--era', 'legacy'], env: { GANGWAY_SHARE: undefined } });
+const start = () => startLocalGateway({ command, args: ['--era', 'legacy'], env: { GANGWAY_SHARE: undefined } });
 
 type Answer = Awaited<ReturnType<typeof callModern>>;
 const contentOf = ({ json }: Answer) => JSON.parse(json.result.content[0].text);

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { everythingFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 it('follows API keys in a mounted Secret, which Kubernetes changes by exchanging a link to their folder', async () => {
@@ -13,7 +14,7 @@ it('follows API keys in a mounted Secret, which Kubernetes changes by exchanging
   const [alice, bob] = [makeKey('alice'), makeKey('bob')];
   await mountSecret(mount, '..1', `[${alice.entry}]`);
   await symlink(join('..data', 'keys.json'), join(mount, 'keys.json'));
-  const { url } = await startGateway({
+  const { url } = await startLocalGateway({
     args: ['--auth.required', '--api-keys-file', join(mount, 'keys.json')],
     command: everythingFixture,
   });

@@ -7,8 +7,9 @@ import { expect, it } from 'vitest';
 import WebSocket from 'ws';
 import { endAfterTest, expectAffinity, hasProgram, waitUntilUp } from '../support/balancer.ts';
 import { startCluster } from '../support/cluster.ts';
-import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { findFreePort } from '../support/redis-process.ts';
 
 const hasNginx = hasProgram('nginx');
@@ -45,7 +46,7 @@ async function startNginx(gatewayPorts: readonly number[], { learns = false } = 
 }
 
 it.skipIf(!hasNginx)('[P-07] nginx, as it is shipped, passes sessions on HTTP and on WebSocket', async () => {
-  const gateway = await startGateway({ command: everythingFixture });
+  const gateway = await startLocalGateway({ command: everythingFixture });
   const port = await startNginx([gateway.port]);
   const session = await initialize(`http://127.0.0.1:${port}/mcp`);
   expect(await session.callTool('echo', { text: 'by HTTP' })).toMatchObject({ content: [{ text: 'by HTTP' }] });

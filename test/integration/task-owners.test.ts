@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import type { Answer } from '../support/http-client.ts';
 import { keepingFixture } from '../support/keepers.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, type ModernOptions, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 
 const names = ['alice', 'reader', 'bob'] as const;
@@ -21,7 +21,7 @@ const as = (name: Name): ModernOptions => ({
 });
 
 let folder: string;
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
   const [command, ...args] = keepingFixture;
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const entries = names.map((name) => ({ ...JSON.parse(keys[name].entry), scopes: scopes[name] }));
   await writeFile(join(folder, 'keys.json'), JSON.stringify(entries));
   const files = ['--config', join(folder, 'config.json'), '--api-keys-file', join(folder, 'keys.json')];
-  gateway = await startGateway({ args: files });
+  gateway = await startLocalGateway({ args: files });
 });
 afterAll(async () => {
   await gateway.stop();

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** What people see of a server that does not do what it should. */
@@ -12,7 +13,7 @@ const chatty = (...args: readonly string[]) => [process.execPath, `${root}test/f
 const notice = 'the server writes lines to stdout that are not MCP messages; the gateway drops them';
 
 it('[P-01] a banner on stdout is told once for each session, as the server wrote it', async () => {
-  const gateway = await startGateway({ command: chatty('Welcome to Chatty 1.0'), args: ['--era', 'legacy'] });
+  const gateway = await startLocalGateway({ command: chatty('Welcome to Chatty 1.0'), args: ['--era', 'legacy'] });
   for (let sessions = 0; sessions < 3; sessions++) await initialize(gateway.url);
   const told = () => gateway.logs().filter(({ msg }) => msg === notice);
   await waitFor(() => told().length === 3, { what: 'the notices' });
@@ -24,7 +25,7 @@ it('[P-01] a banner on stdout is told once for each session, as the server wrote
 });
 
 it('[P-01] noise that may hold what a client said is told without its text in a log that is kept', async () => {
-  const gateway = await startGateway({ command: chatty(), args: ['--era', 'legacy'] });
+  const gateway = await startLocalGateway({ command: chatty(), args: ['--era', 'legacy'] });
   const session = await initialize(gateway.url);
   await session.request('x', { noise: 'the words of a client' });
   await session.request('x', { noise: 'more of them' });

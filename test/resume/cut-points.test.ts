@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { faultsOfTranscript } from '../support/checker.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { type Plan, startNetProxy } from '../support/net-proxy.ts';
 import { type Followed, follow, isResponse, listen } from '../support/resuming-client.ts';
 import {
@@ -18,9 +18,9 @@ const count = 3;
 const pad = 5;
 const revisions = ['2025-06-18', '2025-11-25'];
 
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
-  gateway = await startGateway(withCounting('--replay.maxSize', '800MiB'));
+  gateway = await startLocalGateway(withCounting('--replay.maxSize', '800MiB'));
 });
 afterAll(async () => void (await gateway?.stop()));
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type EventId, parseEventId, readRequestIds } from '../../src/core/protocol/wire/event-id.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { listen } from '../support/resuming-client.ts';
 import { type CountingSession, headersOf, hold, openCounting, textsOf, withCounting } from './counting.ts';
 
@@ -12,7 +12,7 @@ import { type CountingSession, headersOf, hold, openCounting, textsOf, withCount
 const { command: [command, ...args] = [] } = withCounting();
 
 let folder: string;
-let gateway: Gateway;
+let gateway: LocalGateway;
 /** The name of each one's calls begins like this, and is in every message. */
 let mine: CountingSession;
 let other: CountingSession;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'resume-'));
   const file = join(folder, 'servers.json');
   await writeFile(file, JSON.stringify({ mcpServers: { one: { command, args }, two: { command, args } } }));
-  gateway = await startGateway({ args: ['--config', file, '--timeouts.drain', '0'] });
+  gateway = await startLocalGateway({ args: ['--config', file, '--timeouts.drain', '0'] });
   [other, elsewhere, mine] = [await openAt('one'), await openAt('two'), await openAt('one')];
 });
 afterAll(async () => {

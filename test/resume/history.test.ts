@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { answerTexts, type CountingSession, hold, openCounting, textsOf, toldTexts, withCounting } from './counting.ts';
 
@@ -29,10 +29,10 @@ async function leave(session: CountingSession, id: string, count: number): Promi
 }
 
 describe('a log of 10 events', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let session: CountingSession;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--replay.maxSize', '80KiB'));
+    gateway = await startLocalGateway(withCounting('--replay.maxSize', '80KiB'));
     session = await openCounting(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -134,7 +134,7 @@ describe('a log of 10 events', () => {
 
 test('[R9.16] [P8] a log is bounded by its size, from which the number of its events follows', async () => {
   const limits = ['--replay.maxSize', '320KiB'];
-  const gateway = await startGateway(withCounting(...limits));
+  const gateway = await startLocalGateway(withCounting(...limits));
   const session = await openCounting(gateway.url);
   const kept = await leave(session, 'kept', 1);
   await session.emit('kept', 5);
@@ -147,7 +147,7 @@ test('[R9.16] [P8] a log is bounded by its size, from which the number of its ev
 });
 
 test('[R9.16] [P8] a log is bounded by age, and a client that has it all does not notice', async () => {
-  const gateway = await startGateway(withCounting('--replay.maxAge', '300ms'));
+  const gateway = await startLocalGateway(withCounting('--replay.maxAge', '300ms'));
   const session = await openCounting(gateway.url);
   const [early, late] = [await leave(session, 'early', 1), await leave(session, 'late', 1)];
   await session.emit('early', 2);

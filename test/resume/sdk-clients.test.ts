@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
 import { connectV1, connectV2, type SdkClient } from '../support/sdk-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -24,11 +24,11 @@ const clients = [
 ] as const;
 
 describe.each(clients)('the official client %s, whose connections break', (_, connect, asksAgain) => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let proxy: NetProxy;
   let client: SdkClient;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--sse.reconnectDelay', `${retryMs}ms`, '--sse.streamAfter', '5ms'));
+    gateway = await startLocalGateway(withCounting('--sse.reconnectDelay', `${retryMs}ms`, '--sse.streamAfter', '5ms'));
     proxy = await startNetProxy(gateway.port);
     client = await connect(proxy.urlOf(gateway.url));
     await waitFor(() => gets(proxy) > 0, { what: 'the GET stream' });
@@ -122,7 +122,7 @@ describe.each(clients)('the official client %s, whose connections break', (_, co
 
 describe.each(clients)('the official client %s, whose history is lost', (_, connect, asksAgain) => {
   test('[R9.16] [R9.17] [P3] gets an error for its call and ends its loop', async () => {
-    const gateway = await startGateway(
+    const gateway = await startLocalGateway(
       withCounting('--sse.reconnectDelay', '400ms', '--sse.streamAfter', '5ms', '--replay.maxSize', '80KiB'),
     );
     await using proxy = await startNetProxy(gateway.port);
@@ -141,7 +141,7 @@ describe.each(clients)('the official client %s, whose history is lost', (_, conn
   });
 
   test('[R9.16] [P4] skips the gap on its GET stream and hears the rest', async () => {
-    const gateway = await startGateway(withCounting('--sse.reconnectDelay', '400ms', '--replay.maxSize', '80KiB'));
+    const gateway = await startLocalGateway(withCounting('--sse.reconnectDelay', '400ms', '--replay.maxSize', '80KiB'));
     await using proxy = await startNetProxy(gateway.port);
     await using client = await connect(proxy.urlOf(gateway.url));
     await waitFor(() => gets(proxy) > 0);

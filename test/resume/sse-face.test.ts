@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitForMetric } from '../support/metrics.ts';
 import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
 import { initializeRequest } from '../support/old-client.ts';
@@ -13,12 +13,12 @@ import { call, toldTexts, withCounting } from './counting.ts';
 
 const slowReaderMs = 1_000;
 
-let gateway: Gateway;
+let gateway: LocalGateway;
 let proxy: NetProxy;
 let adminPort: number;
 beforeAll(async () => {
   adminPort = await findFreePort();
-  gateway = await startGateway({
+  gateway = await startLocalGateway({
     ...withCounting(
       '--sse.reconnectDelay',
       '20ms',

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { faultsOfTranscript } from '../support/checker.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import type { Listening } from '../support/resuming-client.ts';
 import { answerTexts, hold, openCounting, textsOf, toldTexts, withCounting } from './counting.ts';
 
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
-  gateway = await startGateway(withCounting('--replay.maxSize', '800MiB'));
+  gateway = await startLocalGateway(withCounting('--replay.maxSize', '800MiB'));
 });
 afterAll(async () => void (await gateway?.stop()));
 
