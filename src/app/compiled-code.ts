@@ -48,7 +48,7 @@ function readKept(path: string): Buffer | undefined {
 
 function keepAtExit(script: Script, path: string): void {
   process.once('exit', () => {
-    if (process.uptime() < usefulAfter || process.env['NODE_DISABLE_COMPILE_CACHE'] !== undefined) return;
+    if (process.uptime() < usefulAfter) return;
     const code = script.createCachedData();
     const checksum = Buffer.alloc(checksumBytes);
     checksum.writeUInt32BE(crc32(code));

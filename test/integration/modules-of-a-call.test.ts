@@ -35,6 +35,8 @@ async function stacksOfCall(options: Parameters<typeof startGateway>[0], path: s
   const gateway = await startGateway({
     ...options,
     program,
+    // Only Node.js itself reads the map of the code that it loads.
+    env: { NODE_DISABLE_COMPILE_CACHE: '1' },
     args: ['--sse.streamAfter', '1m', ...(options?.args ?? [])],
   });
   const post = (message: object, more: Record<string, string> = {}) =>
