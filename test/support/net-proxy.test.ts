@@ -193,3 +193,18 @@ test('closes a connection that is reset while its end is passed on', async () =>
   await withDeadline(proxy.close(), { deadlineMs: 5_000, what: 'the proxy to close' });
   expect(await client.closed).toMatch(/^(?:end|ECONNRESET)$/);
 });
+
+test('closes the side of the server when the network is back, also if the client has given up meanwhile', async () => {
+  const proxy = await startEcho();
+  const client = await open(proxy);
+  await client.echo('a');
+  proxy.blackHoleAll();
+  client.socket.end();
+  await waitFor(() => proxy.openCount === 0, { what: 'the side of the client to close' });
+  proxy.breakBlackHoles();
+  const [connection] = proxy.connections.items;
+  await withDeadline(connection?.serverClosed ?? Promise.reject(), {
+    deadlineMs: 5_000,
+    what: 'the other side to close',
+  });
+});

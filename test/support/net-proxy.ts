@@ -146,7 +146,8 @@ export async function startNetProxy(
       for (const connection of open()) connection.blackHole(direction);
     },
     breakBlackHoles() {
-      for (const connection of open()) if (connection.isBlackHole) connection.reset();
+      // Also those whose client has given up: its end did not pass.
+      for (const connection of current) if (connection.isBlackHole) connection.reset();
     },
     refuse,
     async accept() {
