@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Answer, type Exchange, initialize, open, post, type RequestOptions } from '../support/http-client.ts';
-import { descendantsOf, waitForDescendants } from '../support/processes.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
+import { waitForDescendants } from '../support/processes.ts';
 import { openRecorded, type RecordedSession, recorder, withRecorder } from './recorder.ts';
 
 const initializeBody = (id: unknown = 0, protocolVersion = '2025-11-25') => ({
@@ -39,7 +39,7 @@ const withByte = (text: string, byte: number): Buffer => {
 const maxBodyBytes = 20_000;
 
 describe('bad inputs', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let session: RecordedSession;
   /** Sent as they are, in the session. */
   const send = async (body: unknown, headers = {}): Promise<Answer> => (await session.send(body, headers)).answer();
@@ -47,7 +47,7 @@ describe('bad inputs', () => {
   const inSession = (more = {}) => ({ 'Mcp-Session-Id': session.id, 'MCP-Protocol-Version': '2025-11-25', ...more });
 
   beforeAll(async () => {
-    gateway = await startGateway(withRecorder('--limits.request.body', `${maxBodyBytes}B`));
+    gateway = await startLocalGateway(withRecorder('--limits.request.body', `${maxBodyBytes}B`));
     session = await openRecorded(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -511,7 +511,7 @@ describe('bad inputs', () => {
         unknown.map(({ headers: { date, ...rest } }) => rest),
       );
       expect((await doomed.delete()).status).toBe(404);
-      await waitForDescendants(gateway.pid, before.length);
+      await waitForDescendants(gateway, before.length);
     });
 
     it('[B12] initialize with the id of its session: 400, -32600, and it goes on', async () => {
@@ -666,10 +666,10 @@ describe('bad inputs', () => {
 
 describe('bad inputs before there is a session', () => {
   it('[B01] [B02] [B04] [B08] [B18] [R2.02] start no server', async () => {
-    const gateway = await startGateway(withRecorder());
+    const gateway = await startLocalGateway(withRecorder());
     // The first session takes the process that was started with the gateway; from then on each has its own.
     const session = await openRecorded(gateway.url);
-    const [first] = await waitForDescendants(gateway.pid, 1);
+    const [first] = await waitForDescendants(gateway, 1);
     const body = JSON.stringify(initializeBody());
     const answers = [
       await post(gateway.url, body.slice(0, -1)),
@@ -698,7 +698,7 @@ describe('bad inputs before there is a session', () => {
       400, 400, 400, 400, 400, 406, 415, 415, 403, 403, 403, 400, 404,
     ]);
     for (const { headers } of answers) expect(headers['mcp-session-id']).toBeUndefined();
-    expect((await descendantsOf(gateway.pid)).map(({ pid }) => pid)).toEqual([first?.pid]);
+    expect((await gateway.descendants()).map(({ pid }) => pid)).toEqual([first?.pid]);
     expect(await session.lines()).toEqual([]);
     // Not even once and gone again: the next process is the next session's.
     await session.delete();
@@ -708,9 +708,9 @@ describe('bad inputs before there is a session', () => {
 
 describe('sessions that end by themselves', () => {
   it('[B11] [R7.20] an expired one: 404 with the same body as an unknown one', async () => {
-    const gateway = await startGateway(withRecorder('--session-idle', '1s'));
+    const gateway = await startLocalGateway(withRecorder('--session-idle', '1s'));
     const session = await initialize(gateway.url);
-    await waitForDescendants(gateway.pid, 0);
+    await waitForDescendants(gateway, 0);
     const ping = { jsonrpc: '2.0', id: 9, method: 'ping' };
     const [expired, unknown] = [
       await post(gateway.url, ping, { 'Mcp-Session-Id': session.id }),
@@ -725,7 +725,7 @@ describe('sessions that end by themselves', () => {
 
 describe('two servers behind one gateway', () => {
   let folder: string;
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gangway-'));
     const [command, ...args] = recorder;
@@ -733,7 +733,7 @@ describe('two servers behind one gateway', () => {
       join(folder, 'servers.json'),
       JSON.stringify({ mcpServers: { one: { command, args }, two: { command, args } } }),
     );
-    gateway = await startGateway({ args: ['--config', join(folder, 'servers.json')] });
+    gateway = await startLocalGateway({ args: ['--config', join(folder, 'servers.json')] });
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -767,7 +767,7 @@ describe('two servers behind one gateway', () => {
 
 describe('streams', () => {
   it('[B15] a second GET takes the stream over: no 409, the first one ends, and each message comes once', async () => {
-    const gateway = await startGateway(withRecorder());
+    const gateway = await startLocalGateway(withRecorder());
     const session = await openRecorded(gateway.url);
     const first = await session.getStream();
     const second = await session.getStream();
@@ -800,7 +800,7 @@ describe('streams', () => {
       (await exchange.events.next(({ id }) => id !== undefined, { what: 'an event with an id' })).id as string;
 
     it('[B17] the GET stream: 200, an event named gap, then the oldest that are kept', async () => {
-      const gateway = await startGateway(withRecorder('--replay.maxSize', '40KiB'));
+      const gateway = await startLocalGateway(withRecorder('--replay.maxSize', '40KiB'));
       const session = await openRecorded(gateway.url);
       const listening = await session.getStream();
       const id = await firstId(listening);
@@ -819,7 +819,7 @@ describe('streams', () => {
     });
 
     it("[B17] a call's stream: 200, and an error for its request", async () => {
-      const gateway = await startGateway(withRecorder('--replay.maxSize', '40KiB'));
+      const gateway = await startLocalGateway(withRecorder('--replay.maxSize', '40KiB'));
       const session = await openRecorded(gateway.url);
       const call = await session.send({ jsonrpc: '2.0', id: 'call', method: 'test/hang' });
       const id = await firstId(call);

@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
 import { type Kept, keepingFixture, modernKeeper, users, usersEnv } from '../support/keepers.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const start = (affinity: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = usersEnv) =>
-  startGateway({
+  startLocalGateway({
     env: { GANGWAY_SHARE: undefined, ...env },
     args: ['--observe.logFormat', 'json', '--defaults.affinity', affinity, ...args],
     command: [...keepingFixture, '--legacy'],
@@ -27,7 +27,7 @@ const listIn = (session: Session, conversation?: string) => call(session, 'list_
 
 /** A batch of calls of ChatGPT: it has a session of its own, and its session id is dropped afterwards. */
 async function batch(
-  { url }: Gateway,
+  { url }: LocalGateway,
   headers: OutgoingHttpHeaders,
   conversation?: string,
   connection?: string,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { initialize, post } from '../support/http-client.ts';
 import { users, usersEnv } from '../support/keepers.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern } from '../support/modern-client.ts';
 import { connectOld } from '../support/old-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
@@ -10,8 +11,8 @@ import { waitFor } from '../support/wait-for.ts';
 
 type Flag = 'refuse' | 'late' | 'both' | 'hang' | 'kill';
 
-const start = (flags: readonly Flag[] = [], args: readonly string[] = [], env = {}): Promise<Gateway> =>
-  startGateway({
+const start = (flags: readonly Flag[] = [], args: readonly string[] = [], env = {}): Promise<LocalGateway> =>
+  startLocalGateway({
     env: { GANGWAY_SHARE: undefined, ...env },
     args: ['--observe.logFormat', 'json', ...args],
     command: [process.execPath, `${root}test/fixtures/children/only-process.mjs`, randomUUID(), ...flags],
@@ -37,27 +38,27 @@ interface Client {
 const params = { name: 'count', arguments: {} };
 
 const clients = {
-  async legacy({ url }: Gateway, headers = {}): Promise<Client> {
+  async legacy({ url }: LocalGateway, headers = {}): Promise<Client> {
     const session = await initialize(url, { version: '2025-06-18', headers });
     return {
       call: async () => readReached((await session.request('tools/call', params)).messages.at(-1)),
       end: () => session.delete(),
     };
   },
-  async sse({ baseUrl }: Gateway): Promise<Client> {
+  async sse({ baseUrl }: LocalGateway): Promise<Client> {
     const client = await connectOld(baseUrl);
     return {
       call: async () => readReached(await client.request('tools/call', params)),
       end: async () => client.drop(),
     };
   },
-  async modern({ url }: Gateway, headers = {}): Promise<Client> {
+  async modern({ url }: LocalGateway, headers = {}): Promise<Client> {
     return {
       call: async () => readReached((await callModern(url, 'count', {}, { headers })).json),
       end: async () => undefined,
     };
   },
-  async asking({ url }: Gateway): Promise<Client> {
+  async asking({ url }: LocalGateway): Promise<Client> {
     const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
     return {
       call: async () => readReached((await callModern(url, 'count', {}, { meta })).json),
@@ -149,7 +150,7 @@ describe('a server of which only one process can run', () => {
 
   test('is replaced after the first ping of the gateway, and serves', async () => {
     const gateway = await start();
-    await waitForDescendants(gateway.pid, 1);
+    await waitForDescendants(gateway, 1);
     const [first] = await gateway.descendants();
     const isReplaced = async () => (await gateway.descendants()).some(({ pid }) => pid !== first?.pid);
     await waitFor(isReplaced, { what: 'the next process' });

@@ -1,9 +1,10 @@
 import { Agent } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environmentNumber } from '../support/environment-number.ts';
-import { root, startGateway } from '../support/gateway.ts';
+import { root } from '../support/gateway.ts';
 import { type Message, post } from '../support/http-client.ts';
 import { keepingFixture, users, usersEnv } from '../support/keepers.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const shufflingFixture = [process.execPath, `${root}test/fixtures/shuffling-server.mjs`];
@@ -35,7 +36,7 @@ async function openCaller(url: string, user: keyof typeof users, name: string, a
 async function interleave(share: 'user' | 'all', calls: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 24 });
   onTestFinished(() => agent.destroy());
-  const gateway = await startGateway({
+  const gateway = await startLocalGateway({
     env: { GANGWAY_SHARE: undefined, ...usersEnv },
     args: ['--share', share],
     command: shufflingFixture,
@@ -86,7 +87,7 @@ describe('sessions that use a process at the same time', () => {
   });
 
   it('are as many as a hosted client opens: its processes do not grow with its calls', async () => {
-    const gateway = await startGateway({
+    const gateway = await startLocalGateway({
       env: { GANGWAY_SHARE: undefined, ...usersEnv },
       command: [...keepingFixture, '--legacy'],
     });

@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { expect, it } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
 import { initialize, type Message } from '../support/http-client.ts';
 import { type Kept, keepingFixture, users, usersEnv } from '../support/keepers.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
 
 const entry = serverEntry([...keepingFixture, '--legacy']);
@@ -10,7 +10,7 @@ const entry = serverEntry([...keepingFixture, '--legacy']);
 async function startView(more: object = {}, view: object = { servers: ['*'], timeout: '1m' }, args: string[] = []) {
   const servers = { one: { ...entry, ...more }, two: { ...entry, ...more } };
   const { args: file } = await writeViewFile(servers, { view });
-  const gateway = await startGateway({ env: { GANGWAY_SHARE: undefined, ...usersEnv }, args: [...file, ...args] });
+  const gateway = await startLocalGateway({ env: { GANGWAY_SHARE: undefined, ...usersEnv }, args: [...file, ...args] });
   return { gateway, view: `${gateway.baseUrl}/view/mcp`, one: `${gateway.baseUrl}/one/mcp` };
 }
 

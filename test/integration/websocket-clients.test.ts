@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeFolder } from '../fault/moody.ts';
-import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
+import { everythingFixture, root } from '../support/gateway.ts';
 import { initialize as initializeHttp } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { stillAlive } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -20,10 +21,10 @@ const child = (name: string, ...args: string[]) => [
 ];
 
 describe('a client on WebSocket', () => {
-  let gateway: Gateway;
+  let gateway: LocalGateway;
   let url: string;
   beforeAll(async () => {
-    gateway = await startGateway({ command: everythingFixture });
+    gateway = await startLocalGateway({ command: everythingFixture });
     url = webSocketUrlOf(gateway.url);
   });
   afterAll(() => gateway?.stop());
@@ -118,7 +119,7 @@ describe('a client on WebSocket', () => {
 describe('a client on WebSocket, large messages', () => {
   test('answers larger than an event of a log may be pass, one behind the other, also to one that reads late', async () => {
     const args = ['--replay.maxSize', '200000B'];
-    const gateway = await startGateway({ args, command: everythingFixture });
+    const gateway = await startLocalGateway({ args, command: everythingFixture });
     const client = await connectWebSocket(webSocketUrlOf(gateway.url));
     await client.initialize();
     client.peer.pause();
@@ -144,7 +145,7 @@ describe('with several servers', () => {
     const file = join(folder, 'gangway.json');
     const [command, ...args] = child('mini-server');
     writeFileSync(file, JSON.stringify({ mcpServers: { on: { command, args }, off: { command, args, ws: false } } }));
-    const gateway = await startGateway({ args: ['--config', file] });
+    const gateway = await startLocalGateway({ args: ['--config', file] });
     const base = `ws://127.0.0.1:${gateway.port}`;
     const client = await connectWebSocket(`${base}/on/ws?x=1`);
     expect((await client.initialize()).result.serverInfo.name).toBe('mini');
@@ -154,7 +155,7 @@ describe('with several servers', () => {
         json: { error: { data: { reason: 'no_such_path' } } },
       });
     }
-    const without = await startGateway({ args: ['--defaults.ws=false'], command: child('mini-server') });
+    const without = await startLocalGateway({ args: ['--defaults.ws=false'], command: child('mini-server') });
     expect((await refusedHandshake(webSocketUrlOf(without.url))).status).toBe(404);
   });
 });

@@ -4,11 +4,14 @@ import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { expectNoLeak } from './canaries.ts';
 import { definedOnly, type Gateway, type GatewayOptions, inMemory, jsonLines, separateSessions } from './gateway.ts';
 import type * as Parts from './gateway-parts.ts';
+import { descendantsOf, findStarter, type ProcessInfo } from './processes.ts';
 
 /** A gateway without a process of its own. */
 export type LocalGateway = Pick<Gateway, 'url' | 'baseUrl' | 'port' | 'logs' | keyof AsyncDisposable> & {
   /** The log, which the program writes to stderr. */
   stderr(): string;
+  /** The living processes that the gateways in this process have started, and their descendants. */
+  descendants(): Promise<ProcessInfo[]>;
   /** Closes the gateway gracefully. Rejects if a secret of the test run is in its log. Idempotent. */
   stop(): Promise<unknown>;
 };
@@ -102,6 +105,10 @@ export async function startLocalGateway({
     port: Number(url.port),
     logs: () => jsonLines(text),
     stderr: () => text,
+    descendants: async () => {
+      const starter = await findStarter(process.pid);
+      return starter === undefined ? [] : descendantsOf(starter.pid);
+    },
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -63,17 +63,17 @@ export async function stillAlive(processes: readonly ProcessInfo[]): Promise<Pro
 
 /** Resolves when `pid` has exactly `count` living descendants (or as many as `count` accepts), with them. */
 export async function waitForDescendants(
-  pid: number,
+  of: number | { descendants(): Promise<ProcessInfo[]> },
   count: number | ((count: number) => boolean),
   waiting: Waiting = {},
 ): Promise<ProcessInfo[]> {
   const isEnough = typeof count === 'number' ? (found: number) => found === count : count;
   return waitFor(
     async () => {
-      const found = await descendantsOf(pid);
+      const found = await (typeof of === 'number' ? descendantsOf(of) : of.descendants());
       return isEnough(found.length) ? found : undefined;
     },
-    { what: `${typeof count === 'number' ? count : 'enough'} descendants of ${pid}`, intervalMs: 20, ...waiting },
+    { what: `${typeof count === 'number' ? count : 'enough'} descendants`, intervalMs: 20, ...waiting },
   );
 }
 
