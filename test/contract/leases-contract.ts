@@ -43,7 +43,7 @@ export function leasesContract(name: string, { open }: Fixture): void {
     });
 
     it('[C-11] knows the addresses of all that hold a lease, and of nobody else', async () => {
-      const { store, other, advance } = await open({ leaseMs: 300 });
+      const { store, other, advance } = await open({ leaseMs: 1_500 });
       for (const name of ['a', 'b', 'left']) {
         await store.instances.join(name);
         await store.instances.publishAddress(name, `${name}:1`);
@@ -55,9 +55,9 @@ export function leasesContract(name: string, { open }: Fixture): void {
           ['b', 'b:1'],
         ]),
       );
-      await advance(200);
+      await advance(1_000);
       await store.instances.renew('a');
-      await advance(200);
+      await advance(1_000);
       expect(await other.instances.addresses()).toEqual(new Map([['a', 'a:1']]));
       expect(await other.instances.addressOf('left')).toBeUndefined();
     });
