@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture } from '../support/gateway.ts';
 import { type Answer, initialize, open, post, type Session } from '../support/http-client.ts';
-import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
+import { type AnyGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, openModern, postModern } from '../support/modern-client.ts';
 import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
@@ -19,14 +19,14 @@ type Refusal = Pick<Answer, 'status' | 'headers' | 'json'>;
 /** What a refused client is told. */
 const toldOf = ({ status, headers, json }: Refusal) => [status, headers['retry-after'], json?.error.data.reason];
 
-const openAs = (gateway: LocalGateway, headers: object): Promise<Session> =>
+const openAs = (gateway: AnyGateway, headers: object): Promise<Session> =>
   initialize(gateway.url, { headers: { ...headers } });
-const tryOpen = (gateway: LocalGateway, headers: object): Promise<Answer> =>
+const tryOpen = (gateway: AnyGateway, headers: object): Promise<Answer> =>
   post(gateway.url, initializeBody, { ...headers });
 const statusOf = async (session: Session): Promise<number> => (await session.request('ping')).status;
 
 /** How a gateway refuses this user by HTTP, at each endpoint where something can be opened or asked. */
-async function refusals(gateway: LocalGateway, headers: object): Promise<Refusal[]> {
+async function refusals(gateway: AnyGateway, headers: object): Promise<Refusal[]> {
   const { url, baseUrl } = gateway;
   const get = { method: 'GET', headers: { Accept: 'text/event-stream', ...headers } };
   return [
@@ -41,7 +41,7 @@ async function refusals(gateway: LocalGateway, headers: object): Promise<Refusal
 }
 
 /** A connection on which the gateway has taken a request of alice, whose body has come in part. */
-async function beginUpload(gateway: LocalGateway, part: string, ...headers: readonly string[]) {
+async function beginUpload(gateway: AnyGateway, part: string, ...headers: readonly string[]) {
   const lines = ['POST /mcp HTTP/1.1', 'Host: 127.0.0.1', `Authorization: ${alice.Authorization}`];
   const connection = await connectRaw(gateway.port);
   const more = ['Content-Type: application/json', 'Expect: 100-continue', ...headers, '', part];

@@ -5,7 +5,7 @@ import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { createAuditFile, linesIn, wordsOf } from '../support/audit-lines.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
-import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
+import { type AnyGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, openModern, postModern } from '../support/modern-client.ts';
 import { connectOld } from '../support/old-client.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -18,7 +18,7 @@ const call = (id: number, name: string, args: object = {}) => ({
   params: { name, arguments: args },
 });
 
-const waitForLog = (gateway: LocalGateway, msg: string) =>
+const waitForLog = (gateway: AnyGateway, msg: string) =>
   waitFor(() => gateway.logs().find((line) => line['msg']?.toString().startsWith(msg)), {
     what: `the log line ${msg}`,
   });

@@ -1,13 +1,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { crowd, expectNoneCrossesOver } from '../support/modern-crowd.ts';
 import { waitForDescendants } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { modernHttpKinds, type ServerKind } from './server-kinds.ts';
 
-const start = (...args: string[]) => startGateway({ command: modernFixture, args: ['--era', 'modern', ...args] });
+const optionsOf = (...args: string[]) => ({ command: modernFixture, args: ['--era', 'modern', ...args] });
+const start = (...args: string[]) => startLocalGateway(optionsOf(...args));
 const pidOf = async (url: string): Promise<number> => {
   const { json } = await callModern(url, 'describe_process');
   return JSON.parse(json.result.content[0].text).pid;
@@ -26,9 +28,9 @@ describe('many clients of one modern server', () => {
     async ({ ready }) => {
       const { args, command, stop } = await ready();
       onTestFinished(stop);
-      const gateway = await startGateway({ args: [...args, '--era', 'modern'], command });
+      const gateway = await startLocalGateway({ args: [...args, '--era', 'modern'], command });
       await expectNoneCrossesOver(gateway.url);
-      await waitForDescendants(gateway.pid, command.length > 0 ? 1 : 0);
+      await waitForDescendants(gateway, command.length > 0 ? 1 : 0);
     },
   );
 
@@ -135,7 +137,7 @@ describe('subscriptions', () => {
   });
 
   it('[R5.07] [R2.28] [F27] end with a result when the gateway ends, and have comments while they are silent', async () => {
-    const gateway = await start('--sse.heartbeat', '50ms');
+    const gateway = await startGateway(optionsOf('--sse.heartbeat', '50ms'));
     const stream = await listen(gateway.url, { toolsListChanged: true });
     await stream.comments.next();
     const call = postModern(gateway.url, 'tools/call', { name: 'slow', arguments: { ms: 500 } });
@@ -169,7 +171,7 @@ describe('a process that is lost', () => {
 
 describe('both eras at once', () => {
   it('[R1.01] [R1.06] [R9.10] on one URL: a session has its own process, modern requests share another', async () => {
-    const gateway = await startGateway({ command: [...modernFixture, '--dual'] });
+    const gateway = await startLocalGateway({ command: [...modernFixture, '--dual'] });
     const session = await initialize(gateway.url);
     const [own, shared] = [
       JSON.parse((await session.callTool('describe_process')).content[0].text).pid,
@@ -190,7 +192,7 @@ describe('both eras at once', () => {
   });
 
   it('[R2.19] a legacy message with the headers of the modern era that do not fit it is served', async () => {
-    const gateway = await startGateway({ command: [...modernFixture, '--dual'] });
+    const gateway = await startLocalGateway({ command: [...modernFixture, '--dual'] });
     const session = await initialize(gateway.url);
     const headers = { 'Mcp-Method': 'x', 'Mcp-Name': '=?base64?%?=', 'Mcp-Param-Region': 'y' };
     const call = { name: 'test_x_mcp_header', arguments: { region: 'us' } };

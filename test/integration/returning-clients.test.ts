@@ -1,13 +1,13 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
 import { type Kept, keepingFixture, modernKeeper, users, usersEnv } from '../support/keepers.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { connectOld } from '../support/old-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const start = (args: readonly string[] = [], env: Readonly<Record<string, string>> = usersEnv) =>
-  startGateway({
+  startLocalGateway({
     env: { GANGWAY_SHARE: undefined, ...env },
     args: ['--observe.logFormat', 'json', ...args],
     command: [...keepingFixture, '--legacy'],
@@ -20,7 +20,7 @@ const listIn = async (session: Session): Promise<Kept> =>
 const clientInfo = { name: 'openai-mcp', version: '1' };
 
 /** One call of a hosted client: a session of its own, which the client never ends. */
-async function hostedCall({ url }: Gateway, headers: OutgoingHttpHeaders, connection?: string): Promise<Kept> {
+async function hostedCall({ url }: LocalGateway, headers: OutgoingHttpHeaders, connection?: string): Promise<Kept> {
   const session = await initialize(url, { headers, clientInfo });
   if (connection !== undefined) await session.callTool('connect', { name: connection });
   return await listIn(session);
@@ -112,7 +112,7 @@ describe('a client that opens a session for each call', () => {
 
 describe('a client of which nothing is known', () => {
   /** One short session of a client at one of the endpoints. */
-  const visitOver: Record<string, (gateway: Gateway, connection: string) => Promise<Kept>> = {
+  const visitOver: Record<string, (gateway: LocalGateway, connection: string) => Promise<Kept>> = {
     'Streamable HTTP': async ({ url }, name) => {
       const session = await initialize(url, { headers: users.alice });
       await session.callTool('connect', { name });
@@ -163,7 +163,7 @@ describe('without authentication on a loopback address', () => {
 
   it('clients of both eras meet the state that they left, and the start says so', async () => {
     const gateway = await start([], {});
-    expect(gateway.stdout()).toContain('Clients on this machine count as one user');
+    expect(gateway.sharing).toContain('Clients on this machine count as one user');
     await hostedCall(gateway, {}, 'l1');
     expect(await hostedCall(gateway, {})).toMatchObject({ connections: ['l1'] });
     const modern = modernKeeper(gateway.url);

@@ -1,20 +1,22 @@
 import { describe, expect, it, onTestFinished, test } from 'vitest';
-import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
+import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { type Keeper, keepingFixture, legacyKeeper, modernKeeper, users, usersEnv } from '../support/keepers.ts';
+import { type LocalGateway, type LocalOptions, startLocalGateway } from '../support/local-gateway.ts';
 import { callModern, openModern } from '../support/modern-client.ts';
 import { connectModernSdk, type Mode } from '../support/modern-sdk-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRemoteServer } from './remote-server.ts';
 
-const start = (args: readonly string[] = [], flags: readonly string[] = [], more: GatewayOptions = {}) =>
-  startGateway({
-    env: { ...usersEnv, GANGWAY_SHARE: undefined },
-    args: ['--observe.logFormat', 'json', ...args],
-    command: [...keepingFixture, ...flags],
-    ...more,
-  });
+const optionsOf = (args: readonly string[] = [], flags: readonly string[] = []) => ({
+  env: { ...usersEnv, GANGWAY_SHARE: undefined },
+  args: ['--observe.logFormat', 'json', ...args],
+  command: [...keepingFixture, ...flags],
+});
+
+const start = (args: readonly string[] = [], flags: readonly string[] = [], more: LocalOptions = {}) =>
+  startLocalGateway({ ...optionsOf(args, flags), ...more });
 
 /** Whether bob sees the connection of alice, and she her own. */
 async function seenBy(alice: Keeper, bob: Keeper): Promise<{ readonly alice: boolean; readonly bob: boolean }> {
@@ -23,15 +25,16 @@ async function seenBy(alice: Keeper, bob: Keeper): Promise<{ readonly alice: boo
   return { alice: own.connections.length > 0, bob: other.connections.length > 0 };
 }
 
-const warningsOf = (gateway: Gateway): readonly unknown[] => gateway.logs().filter(({ level }) => level === 'warn');
+const warningsOf = (gateway: LocalGateway): readonly unknown[] =>
+  gateway.logs().filter(({ level }) => level === 'warn');
 
 const sharedWarning = expect.objectContaining({ msg: expect.stringMatching(/users share/) });
 
 describe('users of a server that keeps connections in its process', () => {
   const keeps = { alice: true, bob: false };
   const clients = {
-    modern: async ({ url }: Gateway, user: keyof typeof users) => modernKeeper(url, users[user]),
-    legacy: async ({ url }: Gateway, user: keyof typeof users) => legacyKeeper(url, users[user]),
+    modern: async ({ url }: LocalGateway, user: keyof typeof users) => modernKeeper(url, users[user]),
+    legacy: async ({ url }: LocalGateway, user: keyof typeof users) => legacyKeeper(url, users[user]),
   };
 
   test.each([
@@ -55,7 +58,7 @@ describe('users of a server that keeps connections in its process', () => {
       pid: (await modern[0].list()).pid,
     });
     expect(await legacy[1].list()).toMatchObject({ connections: [], pid: (await modern[1].list()).pid });
-    await waitForDescendants(gateway.pid, 2);
+    await waitForDescendants(gateway, 2);
   });
 
   test('[M-05] [M-06] with --share request nobody shares, not even a user with himself; a session has its own process', async () => {
@@ -100,7 +103,7 @@ describe('users of a server that keeps connections in its process', () => {
       const server = await startRemoteServer('modern');
       onTestFinished(() => server.stop());
       const args = ['--observe.logFormat', 'json', '--share', share, server.url];
-      const gateway = await startGateway({ env: usersEnv, args });
+      const gateway = await startLocalGateway({ env: usersEnv, args });
       expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: users.alice })).status).toBe(200);
       const warning = expect.objectContaining({ msg: '--share has no effect on modern clients of this server' });
       if (isWarned) expect(warningsOf(gateway)).toContainEqual(warning);
@@ -112,7 +115,7 @@ describe('users of a server that keeps connections in its process', () => {
     const gateway = await start([], ['--modern'], { env: {} });
     expect(await seenBy(modernKeeper(gateway.url), modernKeeper(gateway.url))).toEqual({ alice: true, bob: true });
     // The process of the start is replaced once its era is known, and may still be ending.
-    await waitForDescendants(gateway.pid, 1);
+    await waitForDescendants(gateway, 1);
   });
 
   test('[M-05] hear of changes in the process of their own, and of no other', async () => {
@@ -165,7 +168,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test('[M-05] a drain ends the processes of all users, and what they have in flight in order', async () => {
-    const gateway = await start([], ['--modern']);
+    const gateway = await startGateway(optionsOf([], ['--modern']));
     const filter = { notifications: { toolsListChanged: true } };
     const streams = await Promise.all(
       (['alice', 'bob'] as const).map((user) =>
@@ -199,7 +202,7 @@ describe('SDK v2 clients at a legacy server', () => {
   const withoutUsers = { env: { GANGWAY_SHARE: undefined } };
   const toAnybody = ['--public-url', 'http://127.0.0.1:1/'];
   const callTwice = async (
-    gateway: Gateway,
+    gateway: LocalGateway,
     mode: Mode = 'auto',
   ): Promise<{ readonly connections: readonly string[] }> => {
     await using client = await connectModernSdk(gateway.url, mode);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type GuardedServer, startGuardedServer, tokenOf, usualMetadata } from '../support/guarded-server.ts';
 import { type Exchange, initialize, open, post } from '../support/http-client.ts';
+import { type LocalGateway, startLocalGateway } from '../support/local-gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const issuer = 'https://login.example.com';
@@ -13,11 +13,11 @@ const [ada, adaNext, bob] = [
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 let server: GuardedServer;
-let gateway: Gateway;
+let gateway: LocalGateway;
 beforeAll(async () => {
   server = await startGuardedServer();
   const args = ['--log-level', 'trace', '--defaults.auth', 'upstream', server.url];
-  gateway = await startGateway({ args, isStoppedWithTest: false });
+  gateway = await startLocalGateway({ args, isStoppedWithTest: false });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -62,7 +62,7 @@ describe('the refusal of a server with its own OAuth', () => {
     expect(status).toBe(401);
     expect(headers['www-authenticate']).toBe(`Bearer error="invalid_token", resource_metadata="${metadataUrl()}"`);
     expect(reasonOf(json)).toBe('upstream_unauthorized');
-    expect(gateway.stderr() + gateway.stdout()).not.toContain('"level":"warn"'); // anybody can do that
+    expect(gateway.stderr()).not.toContain('"level":"warn"'); // anybody can do that
   });
 
   test('of a modern request is the answer to the client, and a token makes the request work', async () => {
@@ -225,7 +225,7 @@ test.each([
   onTestFinished(() => other.close());
   other.challenge = challenge;
   for (const transport of challenge === 'Bearer' ? ['auto', 'sse'] : ['auto'])
-    await expect(startGateway({ args: ['--defaults.transport', transport, other.url] })).rejects.toThrow(advice);
+    await expect(startLocalGateway({ args: ['--defaults.transport', transport, other.url] })).rejects.toThrow(advice);
 });
 
 test('[P12] requests without an accepted token cause no warnings, whatever their method', async () => {
@@ -244,7 +244,7 @@ test('[P12] requests without an accepted token cause no warnings, whatever their
     gateway.logs().filter(({ msg, reason }) => msg === 'refused a request' && reason === 'upstream_unauthorized');
   await waitFor(() => refused().length > 0, { what: 'the log line of a refusal' });
   expect(refused().map(({ level }) => level)).not.toContain('warn');
-  expect(gateway.stdout()).not.toContain('count as one user');
+  expect(gateway.sharing).not.toContain('count as one user');
 });
 
 describe('a session at a server with its own OAuth', () => {
@@ -290,7 +290,7 @@ describe('a session at a server with its own OAuth', () => {
   });
 
   test('[P12] leaves no token in the log', () => {
-    const output = gateway.stdout() + gateway.stderr();
+    const output = gateway.stderr();
     for (const token of [ada, adaNext, bob]) expect(output).not.toContain(token);
   });
 });
@@ -348,7 +348,7 @@ describe('the metadata of a server with its own OAuth', () => {
   });
 
   test('of a server whose public name leads to the gateway has the URL that both have', async () => {
-    await using own = await startGateway({
+    await using own = await startLocalGateway({
       args: ['--public-url', 'https://mcp.example.com', '--defaults.auth', 'upstream', server.url],
     });
     const at = 'https://mcp.example.com/.well-known/oauth-protected-resource/mcp';
@@ -448,7 +448,7 @@ test('the metadata of a server without metadata that needs no token is 404 no_up
 
 test('[P11] an invented token with the name of a user does not use up the requests of this user', async () => {
   const args = ['--limits.user.requestsPerSecond', '1', '--defaults.auth', 'upstream'];
-  const limited = await startGateway({ args: [...args, server.url] });
+  const limited = await startLocalGateway({ args: [...args, server.url] });
   const session = await initialize(limited.url, { headers: bearer(ada) });
   const invented = bearer(tokenOf({ iss: issuer, sub: 'ada', jti: 'invented' }));
   const statuses = [];

@@ -4,17 +4,25 @@ import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { expectNoLeak } from './canaries.ts';
 import { definedOnly, type Gateway, type GatewayOptions, inMemory, jsonLines, separateSessions } from './gateway.ts';
 import type * as Parts from './gateway-parts.ts';
-import { descendantsOf, findStarter, type ProcessInfo } from './processes.ts';
+import { descendantsOf, findStarter } from './processes.ts';
 
-/** A gateway without a process of its own. */
-export type LocalGateway = Pick<Gateway, 'url' | 'baseUrl' | 'port' | 'logs' | keyof AsyncDisposable> & {
-  /** The log, which the program writes to stderr. */
-  stderr(): string;
-  /** The living processes that the gateways in this process have started, and their descendants. */
-  descendants(): Promise<ProcessInfo[]>;
+/** A gateway, with or without a process of its own. */
+export type AnyGateway = Pick<
+  Gateway,
+  'url' | 'baseUrl' | 'port' | 'logs' | 'stderr' | 'descendants' | keyof AsyncDisposable
+> & {
   /** Closes the gateway gracefully. Rejects if a secret of the test run is in its log. Idempotent. */
   stop(): Promise<unknown>;
 };
+
+/**
+ * A gateway without a process of its own. `stderr()` is its log. `descendants()` are the living processes that the
+ * gateways in this process have started, and their descendants.
+ */
+export interface LocalGateway extends AnyGateway {
+  /** The sentence at the start that says which clients share processes. */
+  readonly sharing: string;
+}
 
 export type LocalOptions = Pick<
   GatewayOptions,
@@ -105,6 +113,7 @@ export async function startLocalGateway({
     port: Number(url.port),
     logs: () => jsonLines(text),
     stderr: () => text,
+    sharing: gateway.sharing,
     descendants: async () => {
       const starter = await findStarter(process.pid);
       return starter === undefined ? [] : descendantsOf(starter.pid);
