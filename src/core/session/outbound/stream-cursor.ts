@@ -135,8 +135,9 @@ export class StreamCursor {
   /** Ends the connection in order. */
   close(): void {
     if (this.#state === 'closed') return;
-    this.sink.end();
+    // First: the end of a connection can end its session, which closes its cursors.
     this.#onClosed();
+    this.sink.end();
   }
 
   #read(first?: ReadOutcome): void {

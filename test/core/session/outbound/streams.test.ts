@@ -116,6 +116,16 @@ describe('a GET stream', () => {
     ]);
   });
 
+  it('ends its connection once, also if that ends the session, which closes all streams', async () => {
+    const { streams } = await createStreamsFixture();
+    const reply = createFakeReply();
+    streams.listen(reply);
+    const { sink } = reply;
+    const end = vi.spyOn(sink, 'end').mockImplementation(() => streams.closeAll());
+    streams.closeAll();
+    expect(end).toHaveBeenCalledTimes(1);
+  });
+
   it('stays with the newest connection when the previous one closes late', async () => {
     const { get, emit, streams } = await createStreamsFixture();
     get();
