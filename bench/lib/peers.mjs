@@ -3,7 +3,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from './command.mjs';
@@ -84,24 +84,6 @@ command = ${JSON.stringify(program)}
 args = ${JSON.stringify(args)}
 `;
 
-const agentgatewayConfig = ({ port, adminPort }, { command: [cmd, ...args] }) => ({
-  config: {
-    ...{
-      enableIpv6: false,
-      adminAddr: `127.0.0.1:${adminPort}`,
-      statsAddr: '127.0.0.1:0',
-      readinessAddr: '127.0.0.1:0',
-    },
-    logging: { level: 'error' },
-  },
-  binds: [
-    {
-      port: Number(port),
-      listeners: [{ routes: [{ backends: [{ mcp: { targets: [{ name: 'server', stdio: { cmd, args } }] } }] }] }],
-    },
-  ],
-});
-
 /** The translator of ContextForge starts only with secrets, which it does not use. */
 const contextforgeSecrets = () =>
   Object.fromEntries(
@@ -110,16 +92,6 @@ const contextforgeSecrets = () =>
       'DEFAULT_USER_PASSWORD',
     ].map((name) => [name, `${randomBytes(24).toString('base64')}aA1!`]),
   );
-
-/** Preloaded into a program that listens on all addresses: on loopback only. */
-const loopbackOnly = () => {
-  const library = path.join(bench, 'targets/loopback-only.so');
-  const source = path.join(bench, 'targets/loopback-only.c');
-  const isBuilt = existsSync(library) && statSync(library).mtimeMs >= statSync(source).mtimeMs;
-  if (!isBuilt && spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source]).status !== 0)
-    throw new UsageError('gcc is needed for a peer that listens on all addresses');
-  return { LD_PRELOAD: library };
-};
 
 const all = {
   supergateway: ofNpm(
@@ -185,19 +157,6 @@ const all = {
     {
       ...{ title: 'joshrotenberg mcp-proxy', language: 'Rust', path: '/' },
       files: (at, places) => ({ 'proxy.toml': joshConfig(at, places) }),
-    },
-  ),
-  agentgateway: ofSource(
-    'agentgateway',
-    {
-      version: '75b4e6c (2026-08-21)',
-      install:
-        'git clone https://github.com/agentgateway/agentgateway && cd agentgateway && git checkout 75b4e6c && cargo build --release -p agentgateway-app && cp target/release/agentgateway $BENCH_PEERS/',
-    },
-    ({ folder: own }) => ['-f', path.join(own, 'config.yaml')],
-    {
-      ...{ title: 'agentgateway', language: 'Rust', variables: loopbackOnly },
-      files: (at, places) => ({ 'config.yaml': JSON.stringify(agentgatewayConfig(at, places)) }),
     },
   ),
 };
