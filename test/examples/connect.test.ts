@@ -12,7 +12,8 @@ it('docs/recipes/connect.md connects a client that only starts programs, by the 
   const gateway = await startLocalGateway({ command: everythingFixture, env: { GANGWAY_API_KEYS: key.variable } });
   const recipe = await walk({
     page: 'docs/recipes/connect.md',
-    instead: { 'https://mcp.example.com': gateway.baseUrl, KEY: key.key },
+    // The tool of our own server has another argument.
+    instead: { 'https://mcp.example.com': gateway.baseUrl, KEY: key.key, '"message"': '"text"' },
   });
   const { remote } = JSON.parse(readFileSync(`${recipe.folder}/client.json`, 'utf8')).mcpServers;
   expect(remote.command).toBe('mcp-gangway');

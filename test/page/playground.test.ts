@@ -231,7 +231,7 @@ describe('operations', () => {
     await choose(page, 'Read');
     await page.getByLabel('Result').getByText('This is the content of the static text resource.').waitFor();
     await choose(page, 'template test://template/{id}/data');
-    await page.getByLabel('id', { exact: true }).fill('a b');
+    await page.getByRole('textbox', { name: /^id\b/ }).fill('a b');
     await choose(page, 'Read');
     await page.getByLabel('Result').getByText('test://template/a%20b/data').first().waitFor();
   });
