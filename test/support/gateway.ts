@@ -94,6 +94,18 @@ export function separateSessions(args: readonly string[]): Record<string, string
   return isModern && isRemote ? {} : { GANGWAY_SHARE: 'session' };
 }
 
+/** The arguments of the program. */
+export const argumentsOf = ({
+  port,
+  adminPort,
+  args,
+  command,
+}: Required<Pick<GatewayOptions, 'port' | 'adminPort' | 'args' | 'command'>>): readonly string[] => [
+  ...['--host', '127.0.0.1', '--port', `${port}`, '--admin-port', `${adminPort}`],
+  ...args,
+  ...(command.length > 0 ? ['--', ...command] : []),
+];
+
 /** Gateways that run side by side would meet in the directory of this user. */
 export const inMemory = { GANGWAY_REPLAY_STORE: 'memory' };
 
@@ -125,20 +137,11 @@ export async function startGateway({
   const [file = process.execPath, ...programArgs] = program;
   // A substitute for the gateway promises nothing about its processes.
   const carried = program === defaultProgram ? environmentCanaries : {};
-  const child = spawn(
-    file,
-    [
-      ...programArgs,
-      ...['--host', '127.0.0.1', '--port', `${wantedPort}`, '--admin-port', `${adminPort}`],
-      ...args,
-      ...(command.length > 0 ? ['--', ...command] : []),
-    ],
-    {
-      cwd,
-      env: definedOnly({ ...process.env, ...inMemory, ...separateSessions([...args, ...command]), ...carried, ...env }),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const child = spawn(file, [...programArgs, ...argumentsOf({ port: wantedPort, adminPort, args, command })], {
+    cwd,
+    env: definedOnly({ ...process.env, ...inMemory, ...separateSessions([...args, ...command]), ...carried, ...env }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const stdout = collectText(child.stdout);
   const stderr = collectText(child.stderr);
   const closed = once(child, 'close');
@@ -212,16 +215,23 @@ export async function startGateway({
  * A gateway that several tests use: the first one starts it, and it ends after the last test of this suite. For tests that
  * change nothing by which another one could be disturbed.
  */
-export function sharedGateway(options: GatewayOptions | (() => Promise<GatewayOptions>)): () => Promise<Gateway> {
-  let started: Promise<Gateway> | undefined;
-  const start = async () =>
-    startGateway({ ...(typeof options === 'function' ? await options() : options), isStoppedWithTest: false });
-  afterAll(async () => {
-    await (await started)?.stop();
-  });
-  return () => {
-    started ??= start();
-    return started;
+export const sharedGateway = sharedBy(startGateway);
+
+/** A start whose gateway several tests use, as with `sharedGateway`. */
+export function sharedBy<Options extends object, Started extends { stop(): Promise<unknown> }>(
+  start: (options: Options & { isStoppedWithTest: false }) => Promise<Started>,
+) {
+  return (options: Options | (() => Promise<Options>)): (() => Promise<Started>) => {
+    let started: Promise<Started> | undefined;
+    const startNow = async () =>
+      start({ ...(typeof options === 'function' ? await options() : options), isStoppedWithTest: false });
+    afterAll(async () => {
+      await (await started)?.stop();
+    });
+    return () => {
+      started ??= startNow();
+      return started;
+    };
   };
 }
 

@@ -1,8 +1,17 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { pino } from 'pino';
-import { afterAll, onTestFinished, TestRunner } from 'vitest';
+import { onTestFinished, TestRunner } from 'vitest';
 import { expectNoLeak } from './canaries.ts';
-import { definedOnly, type Gateway, type GatewayOptions, inMemory, jsonLines, separateSessions } from './gateway.ts';
+import {
+  argumentsOf,
+  definedOnly,
+  type Gateway,
+  type GatewayOptions,
+  inMemory,
+  jsonLines,
+  separateSessions,
+  sharedBy,
+} from './gateway.ts';
 import type * as Parts from './gateway-parts.ts';
 import { descendantsOf, findStarter } from './processes.ts';
 
@@ -49,11 +58,7 @@ export async function startLocalGateway({
   isStoppedWithTest = true,
 }: LocalOptions = {}): Promise<LocalGateway> {
   const { features, logParts, readConfiguration, readLogLevels, renderIssue, startGateway } = await loadParts();
-  const argv = [
-    ...['--host', '127.0.0.1', '--port', `${port}`, '--admin-port', `${adminPort}`],
-    ...args,
-    ...(command.length > 0 ? ['--', ...command] : []),
-  ];
+  const argv = argumentsOf({ port, adminPort, args, command });
   const environment = definedOnly({ ...process.env, ...inMemory, ...separateSessions([...args, ...command]), ...env });
   const read = () =>
     readConfiguration({
@@ -127,15 +132,4 @@ export async function startLocalGateway({
  * A gateway in this process that several tests use: the first one starts it, and it ends after the last test of this
  * suite. For tests that change nothing by which another one could be disturbed.
  */
-export function sharedLocalGateway(options: LocalOptions | (() => Promise<LocalOptions>)): () => Promise<LocalGateway> {
-  let started: Promise<LocalGateway> | undefined;
-  const start = async () =>
-    startLocalGateway({ ...(typeof options === 'function' ? await options() : options), isStoppedWithTest: false });
-  afterAll(async () => {
-    await (await started)?.stop();
-  });
-  return () => {
-    started ??= start();
-    return started;
-  };
-}
+export const sharedLocalGateway = sharedBy<LocalOptions, LocalGateway>(startLocalGateway);
