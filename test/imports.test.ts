@@ -19,10 +19,10 @@ const levelOf = new Map([
   ['call', 4],
   ['server', 5],
   ['quota', 6],
-  ['session', 6],
-  ['registry', 7],
-  ['http', 8],
-  ['ops', 9],
+  ['session', 7],
+  ['registry', 8],
+  ['http', 9],
+  ['ops', 10],
 ]);
 
 /**

@@ -1,7 +1,7 @@
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { mebibyte, minute, second } from '../../config/units.ts';
-import { createQuotas, type Quotas } from '../../core/quota/quotas.ts';
+import { Quotas } from '../../core/quota/quotas.ts';
 import type { RateLimit } from '../../core/quota/rate.ts';
 import type { Rates } from '../../core/store/shared/shared-data.ts';
 import { allHeldBytes } from '../../core/util/held-bytes.ts';
@@ -12,7 +12,7 @@ const burstS = 10;
 /** Creates the quotas of a configuration. */
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
   const { user, total } = config.limits;
-  return createQuotas({
+  return new Quotas({
     heldBytes: allHeldBytes,
     own: {
       sessions: user.sessions ?? ownSessions(config),

@@ -87,16 +87,11 @@ export class QuotaAccount {
     return sessions !== undefined && this.waiting >= sessions ? this.#reasons.sessions : undefined;
   }
 
-  /** Returns the reason if another session with this number of processes exceeds a limit. */
-  sessionRefusal(newProcesses: number, nowMs: number): Reason | undefined {
-    const { sessions } = this.#limits;
-    if (sessions !== undefined && this.sessions >= sessions) return this.#reasons.sessions;
-    return newProcesses > 0 ? this.processRefusal(nowMs, newProcesses) : undefined;
-  }
-
-  /** Returns the reason if further processes exceed a limit. */
-  processRefusal(nowMs: number, newProcesses = 1): Reason | undefined {
-    const { processes } = this.#limits;
+  /** Returns the reason if so many further sessions and processes exceed a limit. */
+  refusalOf(newSessions: number, newProcesses: number, nowMs: number): Reason | undefined {
+    const { sessions, processes } = this.#limits;
+    if (sessions !== undefined && newSessions > 0 && this.sessions >= sessions) return this.#reasons.sessions;
+    if (newProcesses === 0) return undefined;
     if (processes !== undefined && this.processes + newProcesses > processes) return this.#reasons.processes;
     return this.starts.hasRoom(nowMs) ? undefined : this.#reasons.starts;
   }

@@ -6,8 +6,8 @@ import type { Rates } from '../store/shared/shared-data.ts';
 import { type AccountLimits, type AccountReasons, QuotaAccount } from './account.ts';
 import { QuotaAccounts } from './accounts.ts';
 import type { RequestRate } from './rate.ts';
-import { CountedRequestPermit, type RequestPermit, uncountedRequestPermit } from './request-permit.ts';
-import { createSessionPermit, type SessionPermit, uncountedSessionPermit } from './session-permit.ts';
+import { RequestPermit, uncountedRequestPermit } from './request-permit.ts';
+import { SessionPermit, uncountedSessionPermit } from './session-permit.ts';
 import { SharedRate } from './shared-rate.ts';
 
 /** The limits, and the store of shared rates. */
@@ -24,49 +24,13 @@ export interface QuotasOptions {
   onFailed(cause: unknown): void;
 }
 
-/** The server and the principal of a session. */
-export interface SessionUse {
+/** A session to be opened, or a process beside all sessions, and whose it is. */
+export interface QuotaUse {
+  readonly principal: Principal;
   readonly server: Pick<Server, 'isRemote' | 'sharesProcess' | 'processes'>;
-  readonly principal: Principal;
+  /** True for a process that belongs to no session. */
+  readonly isProcess?: boolean;
 }
-
-/** The server and the principal of a process that belongs to no session. */
-export interface ProcessUse {
-  readonly server: Pick<Server, 'isRemote'>;
-  readonly principal: Principal;
-}
-
-/**
- * The limits of each principal and of all principals together (docs/decisions/0146). A permit is acquired at admission,
- * before any part of a request reaches a server, and released on every way out. Admitted work is never refused later: a
- * session that is restored or taken over is counted but not checked.
- */
-export interface Quotas {
-  /** Admits a request with this number of bytes, or a WebSocket. Returns the reason if the request is refused. */
-  admitRequest(principal: Principal, bytes: number): RequestPermit | Reason;
-  /** Returns the reason if this principal may not open another session. */
-  sessionRefusal(use: SessionUse): Reason | undefined;
-  /** Counts a session. */
-  acquireSession(use: SessionUse): SessionPermit;
-  /**
-   * Admits a client that waits for a session, and returns a function that ends the wait. Returns the reason if refused.
-   */
-  admitWaiting(principal: Principal): Reason | (() => void);
-  /** Returns the reason if this principal may not have another process beside the principal's sessions. */
-  processRefusal(use: ProcessUse): Reason | undefined;
-  /** Counts such a process. */
-  acquireProcess(use: ProcessUse): SessionPermit;
-}
-
-/** Quotas without any limit. */
-export const noQuotas: Quotas = {
-  admitRequest: () => uncountedRequestPermit,
-  sessionRefusal: () => undefined,
-  acquireSession: () => uncountedSessionPermit,
-  admitWaiting: () => () => undefined,
-  processRefusal: () => undefined,
-  acquireProcess: () => uncountedSessionPermit,
-};
 
 const ownReasons: AccountReasons = {
   sessions: 'quota_sessions',
@@ -96,71 +60,79 @@ const hasLimit = (limits: AccountLimits): boolean => Object.values(limits).some(
 const hasRequestLimit = ({ streams, bytes, requests }: AccountLimits): boolean =>
   hasLimit({ streams, bytes, requests });
 
-/** Makes quotas with these limits. Without any limit nothing is counted. */
-export function createQuotas({ own, all, heldBytes, rates, onFailed }: QuotasOptions): Quotas {
-  if (!hasLimit(own) && !hasLimit(all)) return noQuotas;
-  const shared = new SharedRate(rates, onFailed);
-  const accounts = new QuotaAccounts((key) => {
-    const onRequests = own.requests && ((rate: RequestRate) => shared.note(`requests ${key}`, rate));
-    return new QuotaAccount(own, ownReasons, onRequests);
-  });
-  const totalAccount = new QuotaAccount(all, allReasons, undefined, heldBytes);
-  const onlyTotal = [totalAccount];
+/**
+ * The limits of each principal and of all principals together (docs/decisions/0146). A permit is acquired at admission,
+ * before any part of a request reaches a server, and released on every way out. Admitted work is never refused later: a
+ * session that is restored or taken over is counted but not checked. Without any limit nothing is counted.
+ */
+export class Quotas {
+  readonly #own: QuotaAccounts | undefined;
+  /** The account of all principals; empty without any limit. */
+  readonly #total: readonly QuotaAccount[] = [];
+  readonly #countsRequests: boolean = false;
+
+  constructor(options?: QuotasOptions) {
+    if (options === undefined || (!hasLimit(options.own) && !hasLimit(options.all))) return;
+    const { own, all, heldBytes, rates, onFailed } = options;
+    const shared = new SharedRate(rates, onFailed);
+    this.#own = new QuotaAccounts((key) => {
+      const onRequests = own.requests && ((rate: RequestRate) => shared.note(`requests ${key}`, rate));
+      return new QuotaAccount(own, ownReasons, onRequests);
+    });
+    this.#total = [new QuotaAccount(all, allReasons, undefined, heldBytes)];
+    this.#countsRequests = hasRequestLimit(own) || hasRequestLimit(all);
+  }
+
+  /** Admits a request with this number of bytes, or a WebSocket. Returns the reason if the request is refused. */
+  admitRequest(principal: Principal, bytes: number): RequestPermit | Reason {
+    if (!this.#countsRequests) return uncountedRequestPermit;
+    const nowMs = performance.now();
+    const counted = this.#accountsOf(principal);
+    for (const account of counted) {
+      const refusal = account.streamRefusal ?? account.requestRefusal(bytes, nowMs);
+      if (refusal !== undefined) return refusal;
+    }
+    return new RequestPermit(counted, bytes, nowMs);
+  }
+
+  /** Returns the reason if this principal may not have another session, or another process. */
+  refusalOf(use: QuotaUse): Reason | undefined {
+    const nowMs = performance.now();
+    for (const account of this.#accountsOf(use.principal)) {
+      const refusal = account.refusalOf(sessionsOf(use), processesOf(use.server), nowMs);
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
+  }
+
+  /** Counts a session, or a process. */
+  acquire(use: QuotaUse, onEnded?: () => void): SessionPermit {
+    const accounts = this.#accountsOf(use.principal);
+    if (accounts.length === 0 && onEnded === undefined) return uncountedSessionPermit;
+    return new SessionPermit(accounts, sessionsOf(use), processesOf(use.server), onEnded);
+  }
+
+  /**
+   * Admits a client that waits for a session, and returns a function that ends the wait. Returns the reason if refused.
+   */
+  admitWaiting(principal: Principal): Reason | (() => void) {
+    const counted = this.#accountsOf(principal);
+    for (const { waitingRefusal } of counted) if (waitingRefusal !== undefined) return waitingRefusal;
+    for (const account of counted) account.waiting += 1;
+    return () => {
+      for (const account of counted) account.waiting -= 1;
+    };
+  }
 
   /** The anonymous principal has no account of its own: all anonymous users would share it and throttle each other. */
-  const accountsFor = (principal: Principal): readonly QuotaAccount[] =>
-    isSameUser(principal, anonymous) ? onlyTotal : [accounts.accountFor(principal), totalAccount];
-
-  const mustCountRequests = hasRequestLimit(own) || hasRequestLimit(all);
-
-  return {
-    admitRequest(principal, bytes) {
-      if (!mustCountRequests) return uncountedRequestPermit;
-      const nowMs = performance.now();
-      const counted = accountsFor(principal);
-      for (const account of counted) {
-        const refusal = account.streamRefusal ?? account.requestRefusal(bytes, nowMs);
-        if (refusal !== undefined) return refusal;
-      }
-      return new CountedRequestPermit(counted, bytes, nowMs);
-    },
-
-    sessionRefusal({ server, principal }) {
-      const nowMs = performance.now();
-      for (const account of accountsFor(principal)) {
-        const refusal = account.sessionRefusal(processesOf(server), nowMs);
-        if (refusal !== undefined) return refusal;
-      }
-      return undefined;
-    },
-
-    acquireSession: ({ server, principal }) =>
-      createSessionPermit(accountsFor(principal), { sessions: 1, processes: processesOf(server) }),
-
-    processRefusal({ server, principal }) {
-      if (server.isRemote) return undefined;
-      const nowMs = performance.now();
-      for (const account of accountsFor(principal)) {
-        const refusal = account.processRefusal(nowMs);
-        if (refusal !== undefined) return refusal;
-      }
-      return undefined;
-    },
-
-    acquireProcess: ({ server, principal }) =>
-      createSessionPermit(accountsFor(principal), { sessions: 0, processes: server.isRemote ? 0 : 1 }),
-
-    admitWaiting(principal) {
-      const counted = accountsFor(principal);
-      for (const { waitingRefusal } of counted) if (waitingRefusal !== undefined) return waitingRefusal;
-      for (const account of counted) account.waiting += 1;
-      return () => {
-        for (const account of counted) account.waiting -= 1;
-      };
-    },
-  };
+  #accountsOf(principal: Principal): readonly QuotaAccount[] {
+    const ownAccount = isSameUser(principal, anonymous) ? undefined : this.#own?.accountFor(principal);
+    return ownAccount === undefined ? this.#total : [ownAccount, ...this.#total];
+  }
 }
 
+const sessionsOf = ({ isProcess = false }: QuotaUse): 0 | 1 => (isProcess ? 0 : 1);
+
 /** The processes that a session of a server may have. A session of a view has those of its servers. */
-const processesOf = ({ isRemote, sharesProcess = false, processes }: SessionUse['server']): number =>
+const processesOf = ({ isRemote, sharesProcess = false, processes }: QuotaUse['server']): number =>
   processes ?? (isRemote || sharesProcess ? 0 : 1);

@@ -3,34 +3,12 @@ import type { Message } from '../protocol/message/message.ts';
 import type { QuotaAccount } from './account.ts';
 
 /** The quota use of an HTTP request, or of a WebSocket, from its admission until its end. */
-export interface RequestPermit {
-  /**
-   * Counts the messages of the body, once it was read: the request may not have declared its length. A batch was
-   * admitted as one request. Its other messages are counted now, which delays the next requests.
-   */
-  countMessages(messages: readonly Message[]): void;
-  /**
-   * Admits messages on an open connection. An empty list stands for a text that is no message, and counts as one.
-   * @returns the reason if the messages are refused, or a function to call when they were handled
-   */
-  admitNext(messages: readonly Message[]): Reason | (() => void);
-  /** Releases everything that the permit counts. Idempotent. */
-  release(): void;
-}
-
-/** The permit if nothing is counted. */
-export const uncountedRequestPermit: RequestPermit = {
-  countMessages: () => undefined,
-  admitNext: () => () => undefined,
-  release: () => undefined,
-};
-
-/** A permit that is counted in these accounts. */
-export class CountedRequestPermit implements RequestPermit {
+export class RequestPermit {
   readonly #accounts: readonly QuotaAccount[];
   #bytes: number;
   #isReleased = false;
 
+  /** @param accounts in which the permit is counted */
   constructor(accounts: readonly QuotaAccount[], bytes: number, nowMs: number) {
     this.#accounts = accounts;
     this.#bytes = bytes;
@@ -41,12 +19,21 @@ export class CountedRequestPermit implements RequestPermit {
     }
   }
 
+  /**
+   * Counts the messages of the body, once it was read: the request may not have declared its length. A batch was
+   * admitted as one request. Its other messages are counted now, which delays the next requests.
+   */
   countMessages(messages: readonly Message[]): void {
+    if (this.#accounts.length === 0) return;
     const bytes = countBytes(messages);
     if (messages.length > 1) this.#count(messages.length - 1, performance.now());
     if (!this.#isReleased && bytes !== this.#bytes) this.#addBytes(bytes - this.#bytes);
   }
 
+  /**
+   * Admits messages on an open connection. An empty list stands for a text that is no message, and counts as one.
+   * @returns the reason if the messages are refused, or a function to call when they were handled
+   */
   admitNext(messages: readonly Message[]): Reason | (() => void) {
     const bytes = countBytes(messages);
     const nowMs = performance.now();
@@ -63,6 +50,7 @@ export class CountedRequestPermit implements RequestPermit {
     };
   }
 
+  /** Releases everything that the permit counts. Idempotent. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -79,6 +67,9 @@ export class CountedRequestPermit implements RequestPermit {
     for (const account of this.#accounts) account.bytes += bytes;
   }
 }
+
+/** The permit if nothing is counted. */
+export const uncountedRequestPermit = new RequestPermit([], 0, 0);
 
 function countBytes(messages: readonly Message[]): number {
   let bytes = 0;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
-import type { Quotas, SessionUse } from '../quota/quotas.ts';
+import type { Quotas, QuotaUse } from '../quota/quotas.ts';
 import { faultAnswer, type Reply } from '../reply/reply.ts';
 import type { SessionEndReason } from '../session/end-reason.ts';
 import type { SessionLookup } from '../session/lookup.ts';
@@ -21,7 +21,7 @@ export interface ConnectionSessionsOptions {
   readonly storeSignal: AbortSignal;
   readonly quotas: Quotas;
   /** The reason to open no further session; undefined if one may be opened. */
-  refuses(use: SessionUse, initialize: Message): Reason | undefined;
+  refuses(use: QuotaUse, initialize: Message): Reason | undefined;
 }
 
 /** Where the sessions of connections are kept. */
@@ -88,7 +88,7 @@ export class ConnectionSessions implements SessionHost {
       storeSignal,
       options: { ...options, maxEventBytes },
       telemetry,
-      permit: quotas.acquireSession({ server, principal }),
+      permit: quotas.acquire({ server, principal }),
     };
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
     const session = new Session(parts, start, this);
@@ -105,12 +105,12 @@ export class ConnectionSessions implements SessionHost {
     const onEnding = this.#sessions.get(session);
     this.#sessions.delete(session);
     this.#ending.add(session);
-    session.permit.ending();
+    session.parts.permit.ending();
     onEnding?.(reason);
   }
 
   onEnded(session: Session): void {
     this.#ending.delete(session);
-    session.permit.ended();
+    session.parts.permit.ended();
   }
 }

@@ -5,8 +5,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { ownsOrShares, type Principal } from '../protocol/principal.ts';
-import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
-import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
+import { Quotas, type QuotaUse } from '../quota/quotas.ts';
 import type { SessionPermit } from '../quota/session-permit.ts';
 import { ForwardingReply } from '../reply/forwarding-reply.ts';
 import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
@@ -63,7 +62,7 @@ export interface SessionsOptions extends SessionOptions {
 }
 
 /** The sessions of one instance, by key, and the way to sessions of other instances. */
-export class Sessions implements ProcessCapacity, SessionHost {
+export class Sessions implements SessionHost {
   /** Sessions that live with one connection of their client. */
   readonly connected: ConnectionSessions;
   /** The clients of HTTP+SSE, whose sessions live with their streams. */
@@ -87,7 +86,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#quotas = options.quotas ?? noQuotas;
+    this.#quotas = options.quotas ?? new Quotas();
     const { cluster, store, sessionIdleMs, abandonedMs, requestIdleMs, requestTotalMs, unreadMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
@@ -253,22 +252,18 @@ export class Sessions implements ProcessCapacity, SessionHost {
     };
   }
 
-  /** Implements `ProcessCapacity`. */
-  acquireProcess(use: ProcessUse, { isAdmitted, isOfRequest }: ProcessPurpose): SessionPermit | Reason {
-    const quotas = this.#quotas;
-    const quotaRefusal = isOfRequest ? quotas.sessionRefusal(use) : quotas.processRefusal(use);
-    const refusal = isAdmitted ? undefined : (quotaRefusal ?? this.#capacityRefusal());
+  /**
+   * Admits a process beside the sessions, which counts as one session towards the limit of this instance.
+   * @param isAdmitted true if the process is for a session that was counted with a process. It is then never refused.
+   * @returns the permit of the process, or the reason if the process is refused
+   */
+  acquireProcess(use: QuotaUse, isAdmitted: boolean): SessionPermit | Reason {
+    const refusal = isAdmitted ? undefined : (this.#quotas.refusalOf(use) ?? this.#capacityRefusal());
     if (refusal !== undefined) return refusal;
-    const permit = isOfRequest ? quotas.acquireSession(use) : quotas.acquireProcess(use);
     this.#processes += 1;
-    return {
-      started: () => permit.started(),
-      ending: () => permit.ending(),
-      ended: () => {
-        this.#processes -= 1;
-        permit.ended();
-      },
-    };
+    return this.#quotas.acquire(use, () => {
+      this.#processes -= 1;
+    });
   }
 
   /**
@@ -346,11 +341,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 
   /** The reason to open no further session here; undefined if one may be opened. */
-  #refusalFor(use: SessionUse, initialize: Message): Reason | undefined {
+  #refusalFor(use: QuotaUse, initialize: Message): Reason | undefined {
     if (isHandshakeTooLarge(initialize)) return 'initialize_too_large';
     if (this.isDraining) return 'draining';
     if (this.retirements.includes(use.server)) return 'server_reconfigured';
-    return this.#quotas.sessionRefusal(use) ?? this.#capacityRefusal();
+    return this.#quotas.refusalOf(use) ?? this.#capacityRefusal();
   }
 
   #capacityRefusal(): Reason | undefined {
@@ -380,7 +375,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
       storeSignal: this.#closing.signal,
       instance: this.#instance,
       isOwner: () => this.#cluster?.guard.covers(session) ?? true,
-      permit: this.#quotas.acquireSession({ server, principal }),
+      permit: this.#quotas.acquire({ server, principal }),
     };
     const session: Session = new Session(parts, start, this);
     this.#byKey.set(key, session);
@@ -392,16 +387,16 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 
   onEnding(session: Session): void {
-    const { key, permit } = session;
+    const { key, parts } = session;
     if (this.#byKey.get(key) === session) this.#byKey.delete(key);
     this.#ending.set(key, session);
-    permit.ending();
+    parts.permit.ending();
     this.#cluster?.guard.release();
   }
 
   onEnded(session: Session): void {
     if (this.#ending.get(session.key) === session) this.#ending.delete(session.key);
-    session.permit.ended();
+    session.parts.permit.ended();
   }
 
   #endIfDue(session: Session): void {

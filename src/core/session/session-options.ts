@@ -1,4 +1,5 @@
 import type { Principal } from '../protocol/principal.ts';
+import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Server } from '../server/server.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import type { Registrant } from '../store/session-records.ts';
@@ -43,16 +44,6 @@ export interface SessionOptions {
 /** An instance that shares its store with no other; see `SessionParts.instance`. */
 export const singleInstance = { name: '', term: 0 };
 
-/** Counts what a session uses in the quotas of its client. */
-export interface SessionUsage {
-  /** A backend is opened: the first one, or the next one after a loss. */
-  started(): void;
-  /** The session can no longer be used. Its process is still ending. */
-  ending(): void;
-  /** The process has ended too. */
-  ended(): void;
-}
-
 /** The parts that a session is made of. */
 export interface SessionParts {
   /** The session's name in the store: a hash of the id that clients know. */
@@ -69,5 +60,5 @@ export interface SessionParts {
   readonly options: SessionOptions;
   readonly telemetry: SessionTelemetry;
   /** The session's place in the quotas. */
-  readonly permit: SessionUsage;
+  readonly permit: SessionPermit;
 }

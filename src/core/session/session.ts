@@ -23,7 +23,7 @@ import { SessionCore, type SessionStart } from './session-core.ts';
 import type { HibernationReason } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
 import { SessionOpening } from './session-opening.ts';
-import type { SessionParts, SessionUsage } from './session-options.ts';
+import type { SessionParts } from './session-options.ts';
 
 /** The table that a session is in. */
 export interface SessionHost {
@@ -105,11 +105,6 @@ export class Session extends SessionCore implements SessionHandle {
   /** True if the gateway opened the session for modern clients. */
   get isOfGroup(): boolean {
     return this.client.isGroup;
-  }
-
-  /** The resources that the session holds of its principal's quotas. */
-  get permit(): SessionUsage {
-    return this.parts.permit;
   }
 
   /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readGatewayMessage } from '../../../src/core/protocol/message/message.ts';
 import { anonymous, type Principal } from '../../../src/core/protocol/principal.ts';
 import type { AccountLimits } from '../../../src/core/quota/account.ts';
-import { createQuotas, noQuotas, type Quotas } from '../../../src/core/quota/quotas.ts';
+import { Quotas } from '../../../src/core/quota/quotas.ts';
 import type { RequestPermit } from '../../../src/core/quota/request-permit.ts';
 import { createMemoryStore } from '../../../src/core/store/memory/memory-store.ts';
 import type { Rates } from '../../../src/core/store/shared/shared-data.ts';
@@ -30,7 +30,7 @@ function createFixture({ own = {}, all = {}, rates, heldBytes = () => 0 }: Fixtu
   const store = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
   onTestFinished(() => store.close());
   const failed = vi.fn();
-  const open = (): Quotas => createQuotas({ own, all, heldBytes, rates: rates ?? store.rates, onFailed: failed });
+  const open = (): Quotas => new Quotas({ own, all, heldBytes, rates: rates ?? store.rates, onFailed: failed });
   return { quotas: open(), open, failed };
 }
 
@@ -188,41 +188,41 @@ describe('[S20] sessions of a principal', () => {
   it('are refused beyond the quota; one that is ending counts no more, but its process does', () => {
     const { quotas } = createFixture({ own: { sessions: 2, processes: 3 } });
     const of = { server: local, principal: alice };
-    const seats = [quotas.acquireSession(of), quotas.acquireSession(of)];
-    expect(quotas.sessionRefusal(of)).toBe('quota_sessions');
-    expect(quotas.sessionRefusal({ ...of, principal: bob })).toBeUndefined();
+    const seats = [quotas.acquire(of), quotas.acquire(of)];
+    expect(quotas.refusalOf(of)).toBe('quota_sessions');
+    expect(quotas.refusalOf({ ...of, principal: bob })).toBeUndefined();
     for (const seat of seats) seat.ending();
-    expect(quotas.sessionRefusal(of)).toBeUndefined();
-    quotas.acquireSession(of);
-    expect(quotas.sessionRefusal(of)).toBe('quota_processes');
+    expect(quotas.refusalOf(of)).toBeUndefined();
+    quotas.acquire(of);
+    expect(quotas.refusalOf(of)).toBe('quota_processes');
     seats[0]?.ended();
-    expect(quotas.sessionRefusal(of)).toBeUndefined();
+    expect(quotas.refusalOf(of)).toBeUndefined();
   });
 
   it('have no process if the server is remote, or all share one', () => {
     const { quotas } = createFixture({ own: { processes: 1, starts: { burst: 1, everyMs: 1_000 } } });
     for (const server of [remote, { ...local, sharesProcess: true }]) {
-      const seat = quotas.acquireSession({ server, principal: alice });
+      const seat = quotas.acquire({ server, principal: alice });
       seat.started();
     }
-    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBeUndefined();
+    expect(quotas.refusalOf({ server: local, principal: alice })).toBeUndefined();
   });
 
   it('may start so many processes in a time; those that were lost and started again count, too', () => {
     const starts = { burst: 3, everyMs: 1_000 };
     const { quotas } = createFixture({ own: { starts }, all: { starts: { burst: 5, everyMs: 1_000 } } });
-    const seat = quotas.acquireSession({ server: local, principal: alice });
+    const seat = quotas.acquire({ server: local, principal: alice });
     for (let n = 0; n < 4; n++) seat.started();
-    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBe('quota_starts');
-    expect(quotas.sessionRefusal({ server: remote, principal: alice })).toBeUndefined();
-    expect(quotas.sessionRefusal({ server: local, principal: bob })).toBeUndefined();
-    quotas.acquireSession({ server: local, principal: bob }).started();
-    expect(quotas.sessionRefusal({ server: local, principal: bob })).toBe('too_many_starts');
+    expect(quotas.refusalOf({ server: local, principal: alice })).toBe('quota_starts');
+    expect(quotas.refusalOf({ server: remote, principal: alice })).toBeUndefined();
+    expect(quotas.refusalOf({ server: local, principal: bob })).toBeUndefined();
+    quotas.acquire({ server: local, principal: bob }).started();
+    expect(quotas.refusalOf({ server: local, principal: bob })).toBe('too_many_starts');
     vi.advanceTimersByTime(1_000);
-    expect(quotas.sessionRefusal({ server: local, principal: bob })).toBeUndefined();
-    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBe('quota_starts');
+    expect(quotas.refusalOf({ server: local, principal: bob })).toBeUndefined();
+    expect(quotas.refusalOf({ server: local, principal: alice })).toBe('quota_starts');
     vi.advanceTimersByTime(1_000);
-    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBeUndefined();
+    expect(quotas.refusalOf({ server: local, principal: alice })).toBeUndefined();
   });
 });
 
@@ -235,8 +235,8 @@ describe('quotas', () => {
       ...['in', 'in', 'in'],
       'gateway_busy',
     ]);
-    quotas.acquireSession({ server: local, principal: anonymous });
-    expect(quotas.sessionRefusal({ server: local, principal: anonymous })).toBeUndefined();
+    quotas.acquire({ server: local, principal: anonymous });
+    expect(quotas.refusalOf({ server: local, principal: anonymous })).toBeUndefined();
   });
 
   it('keep apart principals whose parts look alike', () => {
@@ -253,7 +253,6 @@ describe('quotas', () => {
   });
 
   it('count nothing where there are none', () => {
-    expect(createFixture().quotas).toBe(noQuotas);
-    expect(countLetIn(noQuotas, alice, 1_000)).toBe(1_000);
+    for (const quotas of [createFixture().quotas, new Quotas()]) expect(countLetIn(quotas, alice, 1_000)).toBe(1_000);
   });
 });

@@ -31,7 +31,7 @@ import {
   subjectTokenHeader,
 } from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import { noQuotas, type Quotas } from '../../quota/quotas.ts';
+import { Quotas } from '../../quota/quotas.ts';
 import type { MemberNeeds } from '../../server/server.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
@@ -79,7 +79,7 @@ export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {
   /** The rules for what admitted senders may do. */
   readonly authorization: Authorization;
   /** Limits for each principal; absent for no limits. */
-  readonly quotas?: Quotas;
+  readonly quotas?: Pick<Quotas, 'admitRequest'>;
   /** Limit of one request, or one message on a WebSocket. */
   readonly maxBodyBytes: number;
   /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
@@ -106,13 +106,13 @@ export class Admission {
   readonly #options: AdmissionOptions;
   readonly #guard: RequestGuard;
   readonly #authenticate: Authenticate;
-  readonly #quotas: Quotas;
+  readonly #quotas: Pick<Quotas, 'admitRequest'>;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
     this.#guard = createRequestGuard(options);
     this.#authenticate = options.authorization.guard(options.authenticate);
-    this.#quotas = options.quotas ?? noQuotas;
+    this.#quotas = options.quotas ?? new Quotas();
   }
 
   /**

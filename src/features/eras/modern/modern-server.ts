@@ -8,7 +8,7 @@ import type { Message } from '../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
 import { anonymous, isSameUser, type Principal } from '../../../core/protocol/principal.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
-import type { ProcessCapacity } from '../../../core/quota/process-capacity.ts';
+import type { Sessions } from '../../../core/registry/sessions.ts';
 import type { Isolation } from '../../../core/server/share.ts';
 import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
 import { detach } from '../../../core/util/boundary.ts';
@@ -33,7 +33,7 @@ export interface ModernServerOptions extends ServerEraOptions {
   /** True while all clients are known to be one user. */
   readonly isOfOneUser?: () => boolean;
   /** Counts the processes of users; absent where no quota applies. */
-  readonly room?: ProcessCapacity | undefined;
+  readonly room?: Pick<Sessions, 'acquireProcess'> | undefined;
   /** An unused process is ended after this many milliseconds, unless all clients share it. */
   readonly idleMs?: number;
 }

@@ -6,8 +6,8 @@ import { CredentialMarks } from '../../../../src/core/keys/credential-marks.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
 import { type ClientCredentials, parseCredential } from '../../../../src/core/protocol/http/client-credentials.ts';
 import { noHeaders } from '../../../../src/core/protocol/http/forwarded-headers.ts';
-import { noQuotas, type Quotas } from '../../../../src/core/quota/quotas.ts';
-import { uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
+import type { Quotas } from '../../../../src/core/quota/quotas.ts';
+import { RequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import type { Server } from '../../../../src/core/server/server.ts';
 import { StoreUnavailable } from '../../../../src/core/store/store-unavailable.ts';
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
@@ -44,7 +44,7 @@ function decide(options: Partial<AdmissionOptions>, request?: FakeRequest) {
 }
 
 const challenge: Challenge = { reason: 'credentials_required', wwwAuthenticate: 'Bearer' };
-const refusing = (reason: Reason): Quotas => ({ ...noQuotas, admitRequest: () => reason });
+const refusing = (reason: Reason): Pick<Quotas, 'admitRequest'> => ({ admitRequest: () => reason });
 
 describe('the steps of an admission', () => {
   it('are over at once where nothing has to be awaited, and the sender is known then', () => {
@@ -102,8 +102,8 @@ describe('the steps of an admission', () => {
   });
 
   it('end with nobody if the client leaves while its credentials are checked', async () => {
-    const admitRequest = vi.fn(noQuotas.admitRequest);
-    const { context, verdict } = decide({ authenticate: async () => alice, quotas: { ...noQuotas, admitRequest } });
+    const admitRequest = vi.fn(() => new RequestPermit([], 0, 0));
+    const { context, verdict } = decide({ authenticate: async () => alice, quotas: { admitRequest } });
     context.incoming.socket.destroy();
     expect(await verdict).toBe('gone');
     expect(admitRequest).not.toHaveBeenCalled();
@@ -111,8 +111,8 @@ describe('the steps of an admission', () => {
 
   it('reserve the bytes of the body, and hold the permit until the response has ended', () => {
     const release = vi.fn();
-    const admitRequest = vi.fn(() => ({ ...uncountedRequestPermit, release }));
-    const { context } = decide({ quotas: { ...noQuotas, admitRequest } }, { headers: { 'content-length': '77' } });
+    const admitRequest = vi.fn(() => Object.assign(new RequestPermit([], 0, 0), { release }));
+    const { context } = decide({ quotas: { admitRequest } }, { headers: { 'content-length': '77' } });
     expect(admitRequest).toHaveBeenCalledExactlyOnceWith(alice.principal, 77);
     expect(release).not.toHaveBeenCalled();
     context.outgoing.emit('close');

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { createHttpServer } from '../../../../src/core/http/http-server.ts';
 import { reservedBytes } from '../../../../src/core/http/pipeline/admission.ts';
-import { type RequestPermit, uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
+import { RequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { createHttpContext } from '../../../support/http-context.ts';
 import { turn } from '../../../support/wait-for.ts';
 
@@ -30,7 +30,7 @@ describe('[P8] a request reserves', () => {
 describe('a permit is released', () => {
   function createPermit() {
     const release = vi.fn();
-    const permit: RequestPermit = { ...uncountedRequestPermit, release };
+    const permit = Object.assign(new RequestPermit([], 0, 0), { release });
     return { permit, released: () => release.mock.calls.length };
   }
 

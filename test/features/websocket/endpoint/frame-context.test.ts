@@ -1,7 +1,7 @@
 import { describe, expect, it, type Mock, vi } from 'vitest';
 import { MessageReceiver } from '../../../../src/core/http/pipeline/receive-messages.ts';
 import type { Reason } from '../../../../src/core/protocol/faults.ts';
-import { uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
+import { RequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { reportFaultsTo } from '../../../../src/core/util/boundary.ts';
 import { FrameContext } from '../../../../src/features/websocket/endpoint/frame-context.ts';
 import { refuseSubprotocols } from '../../../../src/features/websocket/endpoint/websocket.ts';
@@ -17,7 +17,7 @@ async function receive(
 ) {
   const connection = { refuse: vi.fn(), fail: vi.fn() };
   const release = vi.fn();
-  const permit = { ...uncountedRequestPermit, admitNext: vi.fn(() => quota ?? release) };
+  const permit = Object.assign(new RequestPermit([], 0, 0), { admitNext: vi.fn(() => quota ?? release) });
   const sender = { identity: alice, principal: alice.principal, forwarded: {} };
   const context = new FrameContext(connection, { server: { name: 'git' }, sender, permit });
   const receiver = new MessageReceiver<FrameContext>(

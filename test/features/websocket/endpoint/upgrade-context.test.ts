@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { uncountedRequestPermit } from '../../../../src/core/quota/request-permit.ts';
+import { RequestPermit } from '../../../../src/core/quota/request-permit.ts';
 import { UpgradeContext } from '../../../../src/features/websocket/endpoint/upgrade-context.ts';
 import { createFakeSocket, createHttpContext } from '../../../support/http-context.ts';
 import { turn } from '../../../support/wait-for.ts';
@@ -46,7 +46,7 @@ describe('a handshake', () => {
   it('holds its permit as long as the connection', async () => {
     const { context, socket } = createUpgrade();
     const release = vi.fn();
-    context.hold({ ...uncountedRequestPermit, release });
+    context.hold(Object.assign(new RequestPermit([], 0, 0), { release }));
     context.outgoing.emit('close');
     expect(release).not.toHaveBeenCalled();
     socket.destroy();

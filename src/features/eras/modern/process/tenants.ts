@@ -1,6 +1,6 @@
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
-import type { ProcessCapacity } from '../../../../core/quota/process-capacity.ts';
+import type { Sessions } from '../../../../core/registry/sessions.ts';
 import type { Isolation } from '../../../../core/server/share.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { principalKey } from './task-owners.ts';
@@ -12,7 +12,7 @@ export interface TenantsOptions {
   /** Announces changes between instances; undefined if there is only one instance. */
   readonly changes: Changes | undefined;
   /** Counts the processes of users; absent where no quota applies. */
-  readonly room?: ProcessCapacity | undefined;
+  readonly room?: Pick<Sessions, 'acquireProcess'> | undefined;
   /** An unused process is ended after this many milliseconds. */
   readonly idleMs: number;
 }
@@ -111,9 +111,9 @@ export class Tenants {
     const { host, room, changes } = this.#options;
     if (this.#isDraining && !isOfSession) return 'draining';
     const { isRemote, sharesProcess, name, digest } = host.server;
-    const use = { server: { isRemote }, principal };
-    const isAdmitted = isOfSession && sharesProcess !== true;
-    const permit = room?.acquireProcess(use, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
+    // A single request with a process of its own counts as a session of the user.
+    const use = { server: { isRemote }, principal, isProcess: key !== undefined || isOfSession };
+    const permit = room?.acquireProcess(use, isOfSession && sharesProcess !== true);
     if (typeof permit === 'string') return permit;
     const tenant = new Tenant(host, {
       topic: `modern ${digest} ${name} ${key}`,

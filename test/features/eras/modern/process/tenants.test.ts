@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RerunPolicy } from '../../../../../src/core/call/rerun.ts';
 import type { Principal } from '../../../../../src/core/protocol/principal.ts';
-import type { ProcessCapacity } from '../../../../../src/core/quota/process-capacity.ts';
+import { SessionPermit } from '../../../../../src/core/quota/session-permit.ts';
+import type { Sessions } from '../../../../../src/core/registry/sessions.ts';
 import type { Isolation } from '../../../../../src/core/server/share.ts';
 import { ModernServer } from '../../../../../src/features/eras/modern/modern-server.ts';
 import { createFakeServer, type FakeBackend } from '../../../../support/fake-backend.ts';
@@ -14,7 +15,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A server whose processes answer everything, until they are told to hold back, or to end. */
-function createModern(isolation: Isolation, room?: ProcessCapacity) {
+function createModern(isolation: Isolation, room?: Pick<Sessions, 'acquireProcess'>) {
   let isBroken = false;
   const held: (() => void)[] = [];
   let holds = false;
@@ -122,14 +123,10 @@ describe('the processes of a modern server with isolation', () => {
 
   it('[M-05] that do not run stop counting soon, but their recent ends are remembered', async () => {
     const counted: string[] = [];
-    const room: ProcessCapacity = {
+    const room: Pick<Sessions, 'acquireProcess'> = {
       acquireProcess: ({ principal }) => {
         counted.push(`+${principal.subject}`);
-        return {
-          started: () => undefined,
-          ending: () => undefined,
-          ended: () => counted.push(`-${principal.subject}`),
-        };
+        return new SessionPermit([], 0, 1, () => counted.push(`-${principal.subject}`));
       },
     };
     const { modern, ask, break: end } = createModern('principal', room);
@@ -145,8 +142,8 @@ describe('the processes of a modern server with isolation', () => {
 
   it('[S20] are refused over the quota, except for a session that was counted before', async () => {
     const asked: boolean[] = [];
-    const room: ProcessCapacity = {
-      acquireProcess(_, { isAdmitted }) {
+    const room: Pick<Sessions, 'acquireProcess'> = {
+      acquireProcess(_, isAdmitted) {
         asked.push(isAdmitted);
         return 'quota_processes';
       },
