@@ -60,6 +60,11 @@ export class WaitingList<Entry> {
     return this.#entries.length;
   }
 
+  /** The bytes of all entries. */
+  get bytes(): number {
+    return this.#held.bytes;
+  }
+
   get first(): Entry | undefined {
     return this.#entries[0];
   }

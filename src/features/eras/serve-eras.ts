@@ -152,7 +152,7 @@ function openForSessions(
   const { isOverHttp } = access;
   const { maxQueuedBytes } = derived;
   const translated: OpenBackend = (events, opening) => {
-    const side = modern.forSession({ principal: opening?.principal ?? anonymous });
+    const side = modern.forSession(opening?.principal ?? anonymous);
     return new Translator({ server: side, isOverHttp, maxQueuedBytes }, events, opening);
   };
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });

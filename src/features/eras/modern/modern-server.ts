@@ -11,10 +11,9 @@ import type { Era } from '../../../core/protocol/revisions.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
 import type { Isolation } from '../../../core/server/share.ts';
 import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
-import { detach } from '../../../core/util/boundary.ts';
 import type { ListClient } from './list-cache.ts';
 import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
-import type { SharedProcessLimits } from './process/shared-process-limits.ts';
+import type { SharedProcessLimits } from './process/shared-server.ts';
 import { TaskDirectory } from './process/task-directory.ts';
 import type { TaskRequester } from './process/task-owners.ts';
 import type { Tenant, TenantHost } from './process/tenant.ts';
@@ -36,11 +35,6 @@ export interface ModernServerOptions extends ServerEraOptions {
   readonly room?: Pick<Sessions, 'acquireProcess'> | undefined;
   /** An unused process is ended after this many milliseconds, unless all clients share it. */
   readonly idleMs?: number;
-}
-
-/** The owner of a session. */
-export interface SessionOwner {
-  readonly principal: Principal;
 }
 
 /** The origin of a client's request: who sends it, and its headers. */
@@ -141,16 +135,13 @@ export class ModernServer {
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
   async listTools(cursor: string | undefined, { principal, forwarded }: ListClient): Promise<Buffer | undefined> {
-    const isPerRequest = this.#isolation === 'request';
-    const tenant = isPerRequest
-      ? this.#tenants.createDedicated(anonymous, false)
-      : this.#tenants.findOrCreate(principal, false);
+    const tenant = this.#tenants.find(this.#isolation === 'request' ? anonymous : principal, false);
     // The call that needs the list reports why there is no process.
     if (typeof tenant === 'string') return undefined;
     try {
       return await tenant.listTools(cursor, forwarded);
     } finally {
-      if (isPerRequest) detach('shared_process', this.#tenants.end(tenant));
+      this.#tenants.endIfForOne(tenant);
     }
   }
 
@@ -169,24 +160,8 @@ export class ModernServer {
   }
 
   /** The access of one legacy session to the server. The caller releases it when the session is over. */
-  forSession({ principal }: SessionOwner): SessionAccess {
-    const isPerRequest = this.#isolation === 'request';
-    return new SessionAccess({
-      name: this.name,
-      revision: () => this.revision,
-      acquireTenant: () => {
-        const tenant = isPerRequest
-          ? this.#tenants.createDedicated(principal, true)
-          : this.#tenants.findOrCreate(principal, true);
-        if (typeof tenant !== 'string') tenant.users += 1;
-        return tenant;
-      },
-      releaseTenant: (tenant) => {
-        tenant.users -= 1;
-        tenant.usedAt = performance.now();
-        if (isPerRequest) detach('shared_process', this.#tenants.end(tenant));
-      },
-    });
+  forSession(principal: Principal): SessionAccess {
+    return new SessionAccess({ name: this.name, revision: () => this.revision, tenants: this.#tenants, principal });
   }
 
   /** As `request`, for a health probe, which no client waits for. Only where all clients share a process. */
@@ -201,7 +176,7 @@ export class ModernServer {
       this.reportUnplaced(notification.text);
       return undefined;
     }
-    const tenant = this.#tenants.findOrCreate(principal, false);
+    const tenant = this.#tenants.find(principal, false);
     return typeof tenant === 'string' ? tenant : tenant.notify(notification, forwarded);
   }
 
@@ -222,15 +197,12 @@ export class ModernServer {
     principal: Principal,
     origin: RequestOrigin,
   ): CancelRequest {
-    const isPerRequest = this.#isolation === 'request';
-    const tenant = isPerRequest
-      ? this.#tenants.createDedicated(principal, false)
-      : this.#tenants.findOrCreate(principal, false);
+    const tenant = this.#tenants.find(principal, false);
     if (typeof tenant === 'string') {
       answer.fault(tenant);
       return () => undefined;
     }
-    return isPerRequest
+    return tenant.isForOne
       ? this.#requestOnce(tenant, request, logLevel, answer, origin)
       : tenant.request(request, logLevel, answer, origin);
   }
@@ -243,7 +215,7 @@ export class ModernServer {
     answer: CallAnswer,
     origin: RequestOrigin,
   ): CancelRequest {
-    const end = (): void => detach('shared_process', this.#tenants.end(tenant));
+    const end = (): void => this.#tenants.endIfForOne(tenant);
     const once: CallAnswer = {
       message: (notification) => answer.message(notification),
       response(response, status) {

@@ -3,17 +3,18 @@ import type { Reason } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { LogLevel } from '../../../core/protocol/modern/log-levels.ts';
+import type { Principal } from '../../../core/protocol/principal.ts';
 import type { CancelRequest } from './process/shared-calls.ts';
 import type { Tenant } from './process/tenant.ts';
+import type { Tenants } from './process/tenants.ts';
 
 export interface SessionAccessOptions {
   readonly name: string;
   /** The newest revision of the modern era that the server and the gateway serve. */
   readonly revision: () => string;
-  /** Takes the tenant whose process the session uses, and keeps it from being ended; or returns why there is none. */
-  acquireTenant(): Tenant | Reason;
-  /** The session no longer uses the tenant. */
-  releaseTenant(tenant: Tenant): void;
+  readonly tenants: Tenants;
+  /** The owner of the session. */
+  readonly principal: Principal;
 }
 
 /** A modern server as a translator uses it, whatever its transport. */
@@ -50,13 +51,18 @@ export class SessionAccess {
     answer: CallAnswer,
     headers?: ForwardedHeaders,
   ): CancelRequest {
-    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#options.acquireTenant());
+    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#enter());
     if (typeof tenant === 'string') {
       answer.fault(tenant);
       return () => undefined;
     }
     this.#tenant = tenant;
     return tenant.request(request, logLevel, answer, { headers, isOfSession: true });
+  }
+
+  #enter(): Tenant | Reason {
+    const { tenants, principal } = this.#options;
+    return tenants.enter(principal);
   }
 
   /** Passes on a client's notification. Returns the reason if it was not taken. */
@@ -67,7 +73,7 @@ export class SessionAccess {
   /** The session has ended or hibernates: it no longer needs the server. */
   release(): void {
     this.#hasLeft = true;
-    if (this.#tenant !== undefined) this.#options.releaseTenant(this.#tenant);
+    if (this.#tenant !== undefined) this.#options.tenants.leave(this.#tenant);
     this.#tenant = undefined;
   }
 }

@@ -6,8 +6,7 @@ import type { LogLevel } from '../../../../src/core/protocol/modern/log-levels.t
 import type { Server } from '../../../../src/core/server/server.ts';
 import type { ModernDropReason } from '../../../../src/core/server/shared-server-events.ts';
 import type { RequestOrigin } from '../../../../src/features/eras/modern/process/shared-calls.ts';
-import type { SharedProcessLimits } from '../../../../src/features/eras/modern/process/shared-process-limits.ts';
-import { SharedServer } from '../../../../src/features/eras/modern/process/shared-server.ts';
+import { type SharedProcessLimits, SharedServer } from '../../../../src/features/eras/modern/process/shared-server.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../../../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../../../support/wait-for.ts';
 

@@ -1,6 +1,7 @@
 import type { BackendEnd, RequestIds } from '../../../../core/backend/backend.ts';
+import { WaitingList } from '../../../../core/backend/waiting-budget.ts';
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
-import { overdueReason } from '../../../../core/call/call-limits.ts';
+import { type CallTimeLimits, overdueReason } from '../../../../core/call/call-limits.ts';
 import type { RerunPolicy } from '../../../../core/call/rerun.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
@@ -21,7 +22,6 @@ import { settlesWithin } from '../../../../core/util/timing/within.ts';
 import { ProcessAttribution } from './attribution.ts';
 import { type CancelRequest, type RequestOrigin, type SharedCall, SharedCalls } from './shared-calls.ts';
 import { SharedProcess } from './shared-process.ts';
-import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { knowsTasks, TaskOwners } from './task-owners.ts';
 
 /** A notification of a client. */
@@ -32,27 +32,11 @@ interface HeldNotification {
   readonly after: number;
 }
 
-/** Client notifications that wait for a process to start, in the order in which they came. */
-class HeldNotifications {
-  #held: HeldNotification[] = [];
-  #bytes = 0;
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  add(notification: HeldNotification): void {
-    this.#held.push(notification);
-    this.#bytes += notification.message.text.length;
-  }
-
-  /** Removes and returns the notifications that came before the call with this number. */
-  takeBefore(call: number): readonly HeldNotification[] {
-    const first = this.#held.findIndex(({ after }) => after >= call);
-    const taken = this.#held.splice(0, first < 0 ? this.#held.length : first);
-    for (const { message } of taken) this.#bytes -= message.text.length;
-    return taken;
-  }
+/** Times and sizes for every shared server; `docs/reference/configuration.md` explains each. */
+export interface SharedProcessLimits extends CallTimeLimits {
+  readonly maxSharedCalls: number;
+  readonly maxQueuedBytes: number;
+  readonly graceMs: number;
 }
 
 export interface SharedServerOptions {
@@ -87,7 +71,8 @@ const maxSweepMs = 30_000;
 export class SharedServer {
   readonly #options: SharedServerOptions;
   readonly #calls: SharedCalls;
-  readonly #heldNotifications = new HeldNotifications();
+  /** Client notifications that wait for a process to start, in the order in which they came. */
+  readonly #heldNotifications = new WaitingList<HeldNotification>(({ message }) => message.text.length);
   readonly #attribution: ProcessAttribution;
   readonly #process: SharedProcess;
   readonly #reruns: RerunPolicy;
@@ -212,15 +197,17 @@ export class SharedServer {
   /** Keeps a notification for the process that is being started. Returns the reason if there is no room. */
   #holdNotification(message: Message, headers: ForwardedHeaders): Reason | undefined {
     if (this.#heldBytes + message.text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
-    this.#heldNotifications.add({ message, headers, after: this.#numbers.last });
+    this.#heldNotifications.push({ message, headers, after: this.#numbers.last });
     this.#process.start(headers);
     return undefined;
   }
 
   /** Sends the process the notifications that came before a call. */
   #sendHeld(call: number): void {
-    for (const { message, headers } of this.#heldNotifications.takeBefore(call)) {
-      if (this.#process.send(message, headers) !== 'sent') this.#drop('unplaced', message.text);
+    const held = this.#heldNotifications;
+    for (let { first } = held; first !== undefined && first.after < call; { first } = held) {
+      held.shift();
+      if (this.#process.send(first.message, first.headers) !== 'sent') this.#drop('unplaced', first.message.text);
     }
   }
 

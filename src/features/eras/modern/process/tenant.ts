@@ -1,5 +1,4 @@
 import type { CallAnswer } from '../../../../core/call/call-answer.ts';
-import type { Reason } from '../../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
@@ -8,44 +7,30 @@ import { ownRequest } from '../../../../core/protocol/modern/envelope.ts';
 import type { LogLevel } from '../../../../core/protocol/modern/log-levels.ts';
 import type { SessionPermit } from '../../../../core/quota/session-permit.ts';
 import type { Server } from '../../../../core/server/server.ts';
-import type { SharedServerEvent } from '../../../../core/server/shared-server-events.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
-import type { Emit } from '../../../../core/util/telemetry/emit.ts';
 import { SharedChanges } from '../changes/shared-changes.ts';
 import { askShared, type CancelRequest, type RequestOrigin } from './shared-calls.ts';
-import type { SharedProcessLimits } from './shared-process-limits.ts';
-import { SharedServer } from './shared-server.ts';
+import { SharedServer, type SharedServerOptions } from './shared-server.ts';
 import type { TaskDirectory } from './task-directory.ts';
 
 /** The parts that all tenants of a server share. */
-export interface TenantHost {
-  readonly server: Server;
-  /** The gateway's own version. */
-  readonly version: string;
-  readonly limits: SharedProcessLimits;
-  readonly emit: Emit<SharedServerEvent>;
-  /** True while all clients of a tenant are known to be one user. */
-  readonly isOfOneUser: () => boolean;
+export interface TenantHost extends Omit<SharedServerOptions, 'after' | 'onLost'> {
   /** The owners of the server's tasks, where other instances reach the same server; absent where none does. */
   readonly directory?: TaskDirectory | undefined;
   /** The newest revision of the modern era that the server and the gateway serve. */
   readonly revision: () => string;
-  /** A process is ready and serves these revisions. */
-  onReady(revisions: readonly string[]): void;
-  /** A process did not answer like a modern server. */
-  onNotModern(): void;
 }
 
 /** The parts of one tenant. */
-export interface TenantParts {
+export interface TenantParts extends Pick<SharedServerOptions, 'after'> {
   /** Announces changes between instances; undefined where nothing is announced. */
   readonly changes: Changes | undefined;
   /** The tenant's name, the same on all instances and different from every other tenant's. */
   readonly topic: string;
   /** Counts the tenant's processes against a quota; undefined where no quota applies. */
   readonly permit: SessionPermit | undefined;
-  /** Settles when the tenant that this one replaces has ended. */
-  readonly after?: Promise<unknown> | undefined;
+  /** True for the tenant of a single request or session, which ends with it. */
+  readonly isForOne: boolean;
 }
 
 /** A call waits no longer than this for the gateway's own `tools/list`. */
@@ -55,23 +40,21 @@ const listTimeoutMs = 10_000;
  * The clients that share one process of a modern server, with that process, its subscriptions and its tasks
  * (docs/decisions/0164). Nothing of it reaches clients of another tenant.
  */
-export class Tenant {
+export class Tenant extends SharedServer {
   /** The number of sessions that use the tenant. */
   users = 0;
   /** When the tenant was last seen in use, on the monotonic clock in milliseconds. */
   usedAt = performance.now();
+  readonly isForOne: boolean;
   readonly #host: TenantHost;
   readonly #permit: SessionPermit | undefined;
-  readonly #shared: SharedServer;
   /** Undefined where there is only one instance, or where all instances reach the same server. */
   readonly #changes: SharedChanges | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(host: TenantHost, { changes, topic, permit, after }: TenantParts) {
-    const { server, version, limits, emit, isOfOneUser } = host;
-    this.#host = host;
-    this.#permit = permit;
-    this.#shared = new SharedServer({
+  constructor(host: TenantHost, { changes, topic, permit, isForOne, after }: TenantParts) {
+    const { server, version, limits, emit, isOfOneUser, onNotModern } = host;
+    super({
       server: permit === undefined ? server : countStarts(server, permit),
       version,
       limits,
@@ -83,33 +66,26 @@ export class Tenant {
         this.#changes?.processReady();
       },
       onLost: () => this.#changes?.processLost(),
-      onNotModern: host.onNotModern,
+      onNotModern,
     });
+    this.#host = host;
+    this.#permit = permit;
+    this.isForOne = isForOne;
     if (changes === undefined) return;
     this.#changes = new SharedChanges({
       changes,
       topic,
       listen: (notifications, answer) =>
-        this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
+        super.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
           isOfProbe: true,
         }),
       onTruncated: () => emit({ type: 'filters-truncated', server: server.name }),
     });
   }
 
-  /** The clients' calls and subscription streams in flight. */
-  get inFlight(): { readonly calls: number; readonly streams: number } {
-    return this.#shared.inFlight;
-  }
-
   /** True if the tenant must not be ended. */
   get isInUse(): boolean {
-    return this.users > 0 || this.#shared.isBusy;
-  }
-
-  /** True if the process runs or is being started. */
-  get isRunning(): boolean {
-    return this.#shared.isRunning;
+    return this.users > 0 || this.isBusy;
   }
 
   /** True once the tenant is ending: it takes no more requests. */
@@ -117,18 +93,22 @@ export class Tenant {
     return this.#ending !== undefined;
   }
 
-  /** Starts the process ahead of the first request. */
-  start(): void {
+  override start(): void {
     this.#changes?.join();
-    this.#shared.start();
+    super.start();
   }
 
   /** As `SharedServer.request`; a subscription gets the changes of all instances. */
-  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: RequestOrigin): CancelRequest {
+  override request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: CallAnswer,
+    origin: RequestOrigin = {},
+  ): CancelRequest {
     const { directory } = this.#host;
     const { requester } = origin;
     if (directory === undefined || requester === undefined) return this.#request(request, logLevel, answer, origin);
-    return directory.request(request, answer, requester, this.#shared.tasks, (target) =>
+    return directory.request(request, answer, requester, this.tasks, (target) =>
       this.#request(request, logLevel, target, origin),
     );
   }
@@ -137,15 +117,10 @@ export class Tenant {
     const changes = this.#changes;
     changes?.join();
     if (changes === undefined || request.method !== 'subscriptions/listen')
-      return this.#shared.request(request, logLevel, answer, origin);
-    const send = (target: CallAnswer): CancelRequest => this.#shared.request(request, logLevel, target, origin);
+      return super.request(request, logLevel, answer, origin);
+    const send = (target: CallAnswer): CancelRequest => super.request(request, logLevel, target, origin);
     // A session's calls must not overtake its subscription, and go to the process of this instance.
     return changes.listen(request, answer, origin.isOfSession !== true, send);
-  }
-
-  /** Passes on a client's notification. Returns the reason if it was not taken. */
-  notify(notification: Message, forwarded?: ForwardedHeaders): Reason | undefined {
-    return this.#shared.notify(notification, forwarded);
   }
 
   /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
@@ -155,7 +130,7 @@ export class Tenant {
     isRepeat = false,
   ): Promise<Buffer | undefined> {
     const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
-    const send = (answer: CallAnswer): CancelRequest => this.#shared.request(request, undefined, answer, { headers });
+    const send = (answer: CallAnswer): CancelRequest => super.request(request, undefined, answer, { headers });
     const response = await askShared(send, listTimeoutMs);
     if (typeof response !== 'object') return undefined;
     // The server has started for this request, which then names a revision that it may not serve.
@@ -174,7 +149,7 @@ export class Tenant {
 
   async #end(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
     this.#changes?.drain();
-    await this.#shared.drain(graceMs, sessionsEnded);
+    await this.drain(graceMs, sessionsEnded);
     this.#permit?.ending();
     this.#permit?.ended();
     await this.#changes?.close();

@@ -3,6 +3,7 @@ import type { Principal } from '../../../../core/protocol/principal.ts';
 import type { Sessions } from '../../../../core/registry/sessions.ts';
 import type { Isolation } from '../../../../core/server/share.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
+import { detach } from '../../../../core/util/boundary.ts';
 import { principalKey } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';
 
@@ -49,7 +50,7 @@ export class Tenants {
     const { host, isolation, changes } = options;
     if (isolation !== 'shared') return;
     const topic = `modern ${host.server.digest} ${host.server.name}`;
-    this.#common = new Tenant(host, { changes, topic, permit: undefined });
+    this.#common = new Tenant(host, { changes, topic, permit: undefined, isForOne: false });
     this.#all.add(this.#common);
   }
 
@@ -70,11 +71,12 @@ export class Tenants {
   }
 
   /**
-   * Returns the tenant of this user, created if there is none; or the reason why there may be none.
+   * Returns the tenant of this user, or one for this request or session alone; or the reason why there may be none.
    * @param isOfSession true if the request is of a session, which was admitted before
    */
-  findOrCreate(principal: Principal, isOfSession: boolean): Tenant | Reason {
+  find(principal: Principal, isOfSession: boolean): Tenant | Reason {
     if (this.#common !== undefined) return this.#common;
+    if (this.#options.isolation === 'request') return this.#create(principal, isOfSession);
     const found = this.#byPrincipal.get(principal);
     if (found?.isEnding === false) return found;
     const key = principalKey(principal);
@@ -83,15 +85,26 @@ export class Tenants {
     return tenant;
   }
 
-  /**
-   * Creates a tenant for a single request or session, which ends it; or returns the reason why there may be none.
-   */
-  createDedicated(principal: Principal, isOfSession: boolean): Tenant | Reason {
-    return this.#create(principal, isOfSession);
+  /** A session uses a tenant, which does not end before `leave`. */
+  enter(principal: Principal): Tenant | Reason {
+    const tenant = this.find(principal, true);
+    if (typeof tenant !== 'string') tenant.users += 1;
+    return tenant;
   }
 
-  /** Ends a tenant that `apart` made. Resolves when its process is gone. */
-  async end(tenant: Tenant): Promise<void> {
+  leave(tenant: Tenant): void {
+    tenant.users -= 1;
+    tenant.usedAt = performance.now();
+    this.endIfForOne(tenant);
+  }
+
+  /** The request or the session of a tenant is over. */
+  endIfForOne(tenant: Tenant): void {
+    if (tenant.isForOne) detach('shared_process', this.#end(tenant));
+  }
+
+  /** Resolves when the process of the tenant is gone. */
+  async #end(tenant: Tenant): Promise<void> {
     await tenant.end();
     this.#all.delete(tenant);
   }
@@ -118,6 +131,7 @@ export class Tenants {
     const tenant = new Tenant(host, {
       topic: `modern ${digest} ${name} ${key}`,
       permit,
+      isForOne: key === undefined,
       changes: key === undefined ? undefined : changes,
       after: key === undefined ? undefined : this.#ending.get(key),
     });
@@ -140,7 +154,7 @@ export class Tenants {
       const keptMs = tenant.isRunning ? idleMs : Math.min(idleMs, withoutProcessMs);
       if (now - tenant.usedAt < keptMs) continue;
       this.#byKey.delete(key);
-      const ending = this.end(tenant).finally(() => {
+      const ending = this.#end(tenant).finally(() => {
         if (this.#ending.get(key) === ending) this.#ending.delete(key);
       });
       this.#ending.set(key, ending);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { allHeldBytes } from '../../../../../src/core/util/held-bytes.ts';
 import type { SharedServer } from '../../../../../src/features/eras/modern/process/shared-server.ts';
 import { createFakeServer } from '../../../../support/fake-backend.ts';
 import { call, createClient, createShared, readRequest, sharedOf, subscriptionKey } from '../shared-fixture.ts';
@@ -168,9 +169,12 @@ describe('a shared modern process', () => {
     const server = createFakeServer((_, backend) => backend.ends({ reason: 'failed' }));
     const { shared, dropped, observed } = sharedOf(server, { maxQueuedBytes: 150 });
     const hello = readRequest({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { pad: 'x'.repeat(50) } });
+    const before = allHeldBytes();
     expect([shared.notify(hello), shared.notify(hello)]).toEqual([undefined, 'server_busy']);
+    expect(allHeldBytes() - before).toBe(hello.text.length);
     await observed.next(([what]) => what === 'shared-start-failed');
     expect(dropped).toEqual(['unplaced']);
+    expect(allHeldBytes()).toBe(before);
     await shared.drain(0);
   });
 

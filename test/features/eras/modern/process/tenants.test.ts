@@ -105,7 +105,7 @@ describe('the processes of a modern server with isolation', () => {
     }
     expect(got.items).toHaveLength(1);
     expect(server.opened).toHaveLength(1);
-    const session = modern.forSession({ principal: userOf('b') });
+    const session = modern.forSession(userOf('b'));
     session.request(readRequest(call(1)), undefined, createClient().answer);
     await vi.advanceTimersByTimeAsync(10);
     goOn();
@@ -151,7 +151,7 @@ describe('the processes of a modern server with isolation', () => {
     const { modern, ask } = createModern('principal', room);
     expect(ask(userOf('a')).got.items).toEqual(['quota_processes']);
     const session = createClient();
-    modern.forSession({ principal: userOf('a') }).request(readRequest(call(1)), undefined, session.answer);
+    modern.forSession(userOf('a')).request(readRequest(call(1)), undefined, session.answer);
     expect(session.got.items).toEqual(['quota_processes']);
     expect(asked).toEqual([false, true]);
     await modern.drain(0);
