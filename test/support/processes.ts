@@ -24,7 +24,8 @@ export async function listProcesses(): Promise<ProcessInfo[]> {
 }
 
 /** The gateway's own process that starts the servers. It is not one of them. */
-const isStarter = ({ command }: ProcessInfo): boolean => /^mcp server starter|starter-process\.cjs$/.test(command);
+const isStarter = ({ command }: ProcessInfo): boolean =>
+  /^mcp server starter|starter-process\.cjs( \d+)*$/.test(command);
 
 /** The process that starts the servers of the gateway with this pid; undefined while there is none. */
 export const findStarter = async (pid: number): Promise<ProcessInfo | undefined> =>

@@ -14,8 +14,8 @@ const killAfterMs = 1_500;
 const pollMs = 20;
 const watchMs = 100;
 
-/** The leaders of the process groups that may still have processes. */
-const groups = new Set();
+/** The leaders of the process groups that may still have processes. Those of a starter that was lost are arguments. */
+const groups = new Set(process.argv.slice(2).map(Number));
 let isEnding = false;
 
 /** Sends a signal to a group, or looks whether it has a process (0). A group that cannot be reached is forgotten. */
@@ -102,8 +102,7 @@ function signalAll(signal) {
   for (const pid of [...groups]) signalGroup(pid, signal);
 }
 
-process.on('message', ({ start: program, forget, adopt = [] }) => {
-  for (const pid of adopt) groups.add(pid);
+process.on('message', ({ start: program, forget }) => {
   groups.delete(forget);
   if (program !== undefined) start(program);
 });

@@ -116,7 +116,9 @@ export class Starter {
   }
 
   #open(): ChildProcess {
-    const opened = fork(fileURLToPath(new URL('./starter-process.cjs', import.meta.url)), [], {
+    // The groups are arguments: a message could come too late, if the gateway is killed just then (P10).
+    const groups = [...this.#groups.keys()].map(String);
+    const opened = fork(fileURLToPath(new URL('./starter-process.cjs', import.meta.url)), groups, {
       execArgv: flags,
       env: { ...this.environment },
       // A process group of its own: signals of the terminal are for the gateway.
@@ -129,8 +131,6 @@ export class Starter {
     opened.once('error', (failure) => this.#onFailed(opened, failure));
     opened.unref();
     opened.channel?.unref();
-    const groups = [...this.#groups.keys()];
-    if (groups.length > 0) opened.send({ adopt: groups }, () => undefined);
     return opened;
   }
 
