@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { examineEras } from '../../src/app/commands/check/examine-server.ts';
 import type { OpenBackend } from '../../src/core/backend/backend.ts';
-import { Answer, modernPolicy } from '../../src/core/call/answer.ts';
+import { Answer } from '../../src/core/call/answer.ts';
 import { LiveTarget } from '../../src/core/call/live-target.ts';
 import { RerunPolicy } from '../../src/core/call/rerun.ts';
 import { CredentialMarks } from '../../src/core/keys/credential-marks.ts';
@@ -227,10 +227,7 @@ function askAll(
     const meta = { [metaKeys.clientCapabilities]: index % 2 === 0 ? { elicitation: {}, sampling: {} } : {} };
     const request = readMessage(modernBody(method, params, { id: index, meta }));
     const reply = new CountingReply(index);
-    ask(
-      request,
-      new Answer(new LiveTarget(never), { policy: modernPolicy, reply, ids: [index], commitAfterMs: never }),
-    );
+    ask(request, new Answer(new LiveTarget(never), { era: 'modern', reply, ids: [index], commitAfterMs: never }));
     return reply;
   });
 }

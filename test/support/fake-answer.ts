@@ -1,4 +1,4 @@
-import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../src/core/call/answer.ts';
+import { Answer, type AnswerOptions, type AnswerTarget } from '../../src/core/call/answer.ts';
 import type { RequestId } from '../../src/core/protocol/faults.ts';
 import type { Message } from '../../src/core/protocol/message/message.ts';
 import type { EventSink } from '../../src/core/reply/reply.ts';
@@ -60,5 +60,5 @@ export function createFakeAnswer(
   id: RequestId,
   { reply = createFakeReply(), target = new FakeTarget(), ...options }: FakeAnswer = {},
 ): Answer {
-  return new Answer(target, { policy: legacyPolicy, reply, ids: [id], commitAfterMs: 2 ** 30, ...options });
+  return new Answer(target, { era: 'legacy', reply, ids: [id], commitAfterMs: 2 ** 30, ...options });
 }

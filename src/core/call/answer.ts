@@ -9,25 +9,6 @@ import type { CallAnswer, FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
 import { type SilenceOptions, SilentCall } from './silent-call.ts';
 
-/** What answers do differently by era. */
-export interface AnswerPolicy {
-  /** The era of the client, which decides the codes of errors. */
-  readonly era: Era;
-  /**
-   * True if a client that leaves cancels its request (2026-07-28, basic/patterns/cancellation). In the legacy era, a
-   * disconnect is not a cancellation (2025-11-25, basic/transports, "Sending Messages to the Server").
-   */
-  readonly cancelsByLeaving: boolean;
-  /**
-   * True to send server errors in band, with 200: a client that probes for the era takes a 5xx as a refusal of the era.
-   */
-  readonly hidesServerErrors?: boolean;
-}
-
-export const legacyPolicy: AnswerPolicy = { era: 'legacy', cancelsByLeaving: false };
-export const modernPolicy: AnswerPolicy = { era: 'modern', cancelsByLeaving: true };
-export const discoveryPolicy: AnswerPolicy = { ...modernPolicy, hidesServerErrors: true };
-
 /** Sees what is sent to the client of one request. */
 export interface AnswerObserver {
   /** A message before the response. Returns the message that the client gets. */
@@ -44,7 +25,16 @@ export interface Continuation extends CallAnswer {
 
 /** The POST to answer, and the options of its answer. */
 export interface AnswerOptions {
-  readonly policy: AnswerPolicy;
+  /**
+   * The era of the client, which decides the codes of errors. A modern client that leaves cancels its request (2026-07-28,
+   * basic/patterns/cancellation). In the legacy era, a disconnect is not a cancellation (2025-11-25, basic/transports,
+   * "Sending Messages to the Server").
+   */
+  readonly era: Era;
+  /**
+   * True to send server errors in band, with 200: a client that probes for the era takes a 5xx as a refusal of the era.
+   */
+  readonly hidesServerErrors?: boolean;
   /** Absent for an answer on a stream that exists already: one of an earlier owner, or the GET stream. */
   readonly reply?: Reply;
   /** The ids of the requests in the POST, as the server knows them: one, or those of a batch. */
@@ -66,11 +56,10 @@ export interface AnswerOptions {
 }
 
 /**
- * Carries an answer that has become an event stream, in one of these ways:
+ * Carries an answer that has become an event stream, in one of two ways:
  *
  * - `LoggedTarget` puts the events into the log of a session. They come back to the connections of the client (P5).
  * - `LiveTarget` writes the events to the connection at once. They end with the connection.
- * - `OpeningTarget` does so for the answer to `initialize`, and pauses the server for a slow client.
  */
 export interface AnswerTarget {
   /** The number of the session's stream; undefined if there is none. */
@@ -204,10 +193,10 @@ export class Answer implements OpeningAnswer {
 
   /**
    * Calls the listener once if the client cancels by leaving before the answer is complete, or by reading too slowly;
-   * see `AnswerPolicy.cancelsByLeaving`.
+   * see `AnswerOptions.era`.
    */
   onCancelled(listener: (reason: 'left' | 'slow') => void): void {
-    if (this.#options.policy.cancelsByLeaving) this.#onCancelled = listener;
+    if (this.#options.era === 'modern') this.#onCancelled = listener;
   }
 
   /** Calls the listener once after so long, unless the answer is complete by then, or the client has left. */
@@ -235,12 +224,12 @@ export class Answer implements OpeningAnswer {
 
   fault(cause: Reason, data?: FaultData, id: RequestId = this.ids[0] as RequestId): void {
     if (this.#continuation !== undefined) return this.#continuation.fault(cause, data);
-    const { reply, policy, report } = this.#options;
+    const { reply, era, hidesServerErrors = false, report } = this.#options;
     const reason = reasonWithChallenge(cause, reply?.request.forwarded);
-    const isHidden = policy.hidesServerErrors === true && entryOf(reason).status >= 500;
+    const isHidden = hidesServerErrors && entryOf(reason).status >= 500;
     if (this.faultsInBand || isHidden) {
       report?.failed(reason);
-      this.response(createFaultResponse(reason, id, data, policy.era));
+      this.response(createFaultResponse(reason, id, data, era));
     } else {
       this.#settle('done');
       reply?.answer(faultAnswer(reason, this.#clientIdOf(id), data));

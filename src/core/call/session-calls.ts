@@ -11,7 +11,6 @@ import { BoundedMap } from '../util/bounded-map.ts';
 import type { FaultData, SessionAnswer } from './call-answer.ts';
 import { type CallTimeLimits, overdueOf, type TimedCall } from './call-limits.ts';
 import type { CallReport } from './call-report.ts';
-import { RenumberedCalls } from './renumbered-calls.ts';
 import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
@@ -57,6 +56,9 @@ export type StreamTarget = Call | 'get';
 /** How many ids and progress tokens of calls that the gateway has ended are remembered (P8). */
 const maxRetired = 100;
 
+/** How many progress tokens of answered calls that were renumbered are remembered (P8): servers report progress late. */
+const maxLateTokens = 64;
+
 /** The calls in flight of one session, and the tasks that they have started. */
 export class SessionCalls extends CallBook<Call> {
   readonly tasks = new Tasks();
@@ -68,8 +70,10 @@ export class SessionCalls extends CallBook<Call> {
   #retiredTokens: BoundedMap<RequestId, true> | undefined;
   /** The ids of these calls, oldest first, so that a late answer reaches no other call. Undefined for none. */
   #retiredIds: BoundedMap<RequestId, true> | undefined;
-  /** Undefined until a call is renumbered. */
-  #renumbered: RenumberedCalls<Call> | undefined;
+  /** True once a call was renumbered, which is rare (docs/decisions/0156). */
+  #hasRenumbered = false;
+  /** The ids of answered calls that were renumbered, by the tokens that the server has. Undefined for none. */
+  #lateTokens: BoundedMap<RequestId, RenumberedIds> | undefined;
   /** True once the session ends: there are no more calls, and all progress is late. */
   #isClosed = false;
   /** Called for each call that was removed. */
@@ -77,9 +81,7 @@ export class SessionCalls extends CallBook<Call> {
 
   override add(call: Call): void {
     super.add(call);
-    if (call.renumbered === undefined) return;
-    this.#renumbered ??= new RenumberedCalls<Call>();
-    this.#renumbered.add(call, call.renumbered);
+    this.#hasRenumbered ||= call.renumbered !== undefined;
   }
 
   /** True if the server may take this id for that of another request. */
@@ -89,25 +91,28 @@ export class SessionCalls extends CallBook<Call> {
 
   /** The calls with this id of the client, oldest first. There are several if the client uses an id twice. */
   ofClient(clientId: RequestId): readonly Call[] {
+    if (this.#hasRenumbered) return this.all().filter((call) => clientIdOf(call) === clientId);
     const call = this.get(clientId);
-    const own = call === undefined || call.renumbered !== undefined ? [] : [call];
-    const renumbered = this.#renumbered?.of(clientId) ?? [];
-    return renumbered.length === 0 ? own : [...own, ...renumbered].sort((a, b) => a.startedAt - b.startedAt);
+    return call === undefined ? [] : [call];
   }
 
   /** A progress notification of the server as its client gets it: under the client's token. */
   underClientToken(message: Message): Message {
     const { progressToken } = message;
-    const ids = progressToken === undefined ? undefined : this.#renumbered?.tokenOf(progressToken);
+    if (progressToken === undefined || !this.#hasRenumbered) return message;
+    const ids = this.byToken(progressToken)?.renumbered ?? this.#lateTokens?.get(progressToken);
     return ids?.tokenText === undefined ? message : restoreToken(message, ids.clientToken, ids.tokenText);
   }
 
   override take(id: RequestId | null | undefined): Call | undefined {
     const call = super.take(id);
     if (call === undefined) return undefined;
-    const { cancelTimer, renumbered } = call;
+    const { cancelTimer, progressToken, renumbered } = call;
     clearTimeout(cancelTimer);
-    if (renumbered !== undefined) this.#renumbered?.remove(call, renumbered);
+    if (renumbered !== undefined && progressToken !== undefined) {
+      this.#lateTokens ??= new BoundedMap(maxLateTokens);
+      this.#lateTokens.set(progressToken, renumbered);
+    }
     this.onTaken?.(call);
     return call;
   }

@@ -57,5 +57,5 @@ export class SilentCall {
 }
 
 /** The silence of a call that a client may hear about; undefined if it wants no progress, or the option is off. */
-export const silenceOf = ({ progressToken }: Message, everyMs = 0): SilenceOptions | undefined =>
-  everyMs > 0 && progressToken !== undefined ? { everyMs, token: progressToken } : undefined;
+export const silenceOf = (token: RequestId | undefined, everyMs = 0): SilenceOptions | undefined =>
+  everyMs > 0 && token !== undefined ? { everyMs, token } : undefined;

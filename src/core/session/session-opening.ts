@@ -1,31 +1,22 @@
-import { Answer, type AnswerTarget, legacyPolicy } from '../call/answer.ts';
+import { Answer } from '../call/answer.ts';
 import type { OpeningAnswer } from '../call/call-answer.ts';
+import { LiveTarget } from '../call/live-target.ts';
 import { type Call, failCall } from '../call/session-calls.ts';
 import { isAnswerTooLarge, readHandshake, withLegacyRevision } from '../protocol/handshake.ts';
 import { errorCodeIn } from '../protocol/json.ts';
 import { changedMessage } from '../protocol/message/changed-message.ts';
 import { type Message, readGatewayMessage, requestId } from '../protocol/message/message.ts';
-import { createMessageBatch } from '../reply/event-batch.ts';
-import type { EventSink, Headers, Reply, RequestFacts } from '../reply/reply.ts';
+import type { Headers, Reply, RequestFacts } from '../reply/reply.ts';
 import { SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
 import { endCall } from './end-reason.ts';
 import type { Inbound } from './inbound/inbound.ts';
-import { eventText } from './outbound/logged-target.ts';
-import type { Outbound } from './outbound/outbound.ts';
+import { openingOnStream } from './inbound/one-stream.ts';
 import type { SessionLog } from './outbound/session-log.ts';
 import type { ServerLink } from './server/server-link.ts';
 import type { SessionCore } from './session-core.ts';
-
-/** The parts of the session that is opened. */
-export interface OpeningParts {
-  readonly link: ServerLink;
-  readonly log: SessionLog;
-  readonly outbound: Outbound;
-  readonly inbound: Inbound;
-}
 
 /**
  * Opens a session: starts its server, passes the client's `initialize` on, stores the record, and answers. It is dropped
@@ -35,7 +26,9 @@ export class SessionOpening {
   /** The error code with which the server refused `initialize`. */
   refusalCode: number | undefined;
   readonly #session: SessionCore;
-  readonly #parts: OpeningParts;
+  readonly #link: ServerLink;
+  readonly #log: SessionLog;
+  readonly #inbound: Inbound;
   readonly #initialize: Message;
   readonly #facts: RequestFacts;
   readonly #answer: OpeningAnswer;
@@ -44,27 +37,37 @@ export class SessionOpening {
   /** Settles when the client has its answer, or the session has ended. Undefined before the server's answer. */
   #completed: Promise<void> | undefined;
 
-  /** @param headers of a successful answer */
-  constructor(session: SessionCore, parts: OpeningParts, reply: Reply, headers: Headers | undefined) {
+  /**
+   * @param parts of the session that is opened
+   * @param headers of a successful answer
+   */
+  constructor(
+    session: SessionCore,
+    parts: { readonly link: ServerLink; readonly log: SessionLog; readonly inbound: Inbound },
+    reply: Reply,
+    headers: Headers | undefined,
+  ) {
     const { startTimeoutMs } = session.parts.server;
-    const { outbound, inbound } = parts;
     this.#session = session;
-    this.#parts = parts;
+    this.#link = parts.link;
+    this.#log = parts.log;
+    this.#inbound = parts.inbound;
     this.#startLimit = new TimeLimit(() => session.endFor('server_start_timeout'), startTimeoutMs);
     const initialize = readGatewayMessage(session.client.initialize);
     const id = requestId(initialize);
-    const { commitAfterMs } = session.limits;
-    const options = { policy: legacyPolicy, reply, ids: [id], commitAfterMs, headers };
-    this.#answer = inbound.oneStream?.opening(id, reply) ?? new Answer(new OpeningTarget(session, outbound), options);
+    const { commitAfterMs, slowReaderMs } = session.limits;
+    // Before this answer the session has no record to log events in, so they are sent without an id (P5).
+    this.#answer = session.client.isOneStream
+      ? openingOnStream(session, parts.log, id, reply)
+      : new Answer(new LiveTarget(slowReaderMs), { era: 'legacy', reply, ids: [id], commitAfterMs, headers });
     this.#initialize = initialize;
     this.#facts = reply.request;
   }
 
   /** Starts the server, and passes `initialize` on. */
   begin(): void {
-    const { link, inbound } = this.#parts;
-    link.open();
-    inbound.call([this.#initialize], this.#answer, this.#facts);
+    this.#link.open();
+    this.#inbound.call([this.#initialize], this.#answer, this.#facts);
   }
 
   /**
@@ -117,7 +120,7 @@ export class SessionOpening {
     session.ready();
     call.report?.answered(response);
     this.#answer.response(response);
-    this.#parts.log.open();
+    this.#log.open();
     this.#reportStart();
   }
 
@@ -138,44 +141,6 @@ export class SessionOpening {
   #reportStart(): void {
     const { parts, name, protocolVersion } = this.#session;
     const startMs = Math.round(performance.now() - this.#startedAt);
-    parts.telemetry.emit({ type: 'session-started', name, protocolVersion, startMs, pid: this.#parts.link.pid });
-  }
-}
-
-/**
- * The stream of the answer to `initialize`, which cannot be resumed. Before that answer the session has no record to
- * log events in, so they are sent without an id (P5). The server is paused while the client does not keep up, since no
- * other limit bounds the bytes that wait for the client.
- */
-class OpeningTarget implements AnswerTarget {
-  readonly isLogged = false;
-  readonly #session: SessionCore;
-  readonly #outbound: Outbound;
-  #sink: EventSink | undefined;
-
-  constructor(session: SessionCore, outbound: Outbound) {
-    this.#session = session;
-    this.#outbound = outbound;
-  }
-
-  open(answer: Answer): void {
-    this.#sink = answer.connect();
-    this.#sink?.onDrain(() => this.#outbound.setHeld(false));
-  }
-
-  write({ text }: Pick<Message, 'text'>): boolean {
-    if (this.#sink?.write(createMessageBatch(text)) === false) this.#outbound.setHeld(true);
-    return true;
-  }
-
-  respond(response: Message, isLast: boolean): void {
-    this.write({ text: eventText(response, this.#session.limits.maxEventBytes) });
-    if (!isLast) return;
-    this.#sink?.end();
-    this.#outbound.setHeld(false); // a response that has ended reports no drain
-  }
-
-  undeliverable(): void {
-    this.#session.drop('undeliverable');
+    parts.telemetry.emit({ type: 'session-started', name, protocolVersion, startMs, pid: this.#link.pid });
   }
 }

@@ -113,7 +113,7 @@ export class Session extends SessionCore implements SessionHandle {
       if (this.handshake === undefined) this.endFor('client_gone');
     });
     this.noteActivity(reply);
-    const parts = { link: this.#link, log: this.#log, outbound: this.#outbound, inbound: this.#inbound };
+    const parts = { link: this.#link, log: this.#log, inbound: this.#inbound };
     this.#opening = new SessionOpening(this, parts, reply, headers);
     this.#opening.begin();
   }

@@ -1,4 +1,4 @@
-import { Answer, modernPolicy } from '../../core/call/answer.ts';
+import { Answer } from '../../core/call/answer.ts';
 import type { CallSender, CallTasks, CallTasksOptions, ListedTasks, TaskAsker } from '../../core/call/call-tasks.ts';
 import { LiveTarget } from '../../core/call/live-target.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
@@ -237,7 +237,7 @@ export class ModernTasks implements CallTasks {
     const { slowReaderMs, commitAfterMs } = this.#options;
     return (task, request) => {
       const ids = [request.id as RequestId];
-      const options = { policy: modernPolicy, ids, commitAfterMs, continuation: task };
+      const options = { era: 'modern' as const, ids, commitAfterMs, continuation: task };
       return this.#taskCall(request, new Answer(new LiveTarget(slowReaderMs), options), sender);
     };
   }

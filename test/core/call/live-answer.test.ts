@@ -1,11 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import {
-  Answer,
-  type AnswerPolicy,
-  discoveryPolicy,
-  legacyPolicy,
-  modernPolicy,
-} from '../../../src/core/call/answer.ts';
+import { Answer, type AnswerOptions } from '../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../src/core/call/live-target.ts';
 import { codeOf } from '../../../src/core/protocol/faults.ts';
 import { asMessage } from '../../support/as-message.ts';
@@ -14,9 +8,10 @@ import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply } from '../../sup
 const result = { jsonrpc: '2.0', id: 'x', result: {} };
 const note = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { n } });
 
-function answerTo(accepts = acceptsBoth, policy: AnswerPolicy = modernPolicy) {
+function answerTo(accepts = acceptsBoth, options: Partial<AnswerOptions> = {}) {
   const reply = createFakeReply(accepts);
-  const answer = new Answer(new LiveTarget(1_000), { policy, reply, ids: ['x'], commitAfterMs: 15_000 });
+  const all = { era: 'modern', reply, ids: ['x'], commitAfterMs: 15_000, ...options } as const;
+  const answer = new Answer(new LiveTarget(1_000), all);
   const gone: string[] = [];
   answer.onCancelled((why) => gone.push(why));
   return { reply, answer, gone };
@@ -88,10 +83,10 @@ describe('the answer to a modern request', () => {
   });
 
   it('[R9.02] hides the faults of a server behind 200 where a client would take them for the end', () => {
-    const { reply, answer } = answerTo(acceptsBoth, discoveryPolicy);
+    const { reply, answer } = answerTo(acceptsBoth, { hidesServerErrors: true });
     answer.fault('server_start_failed');
     expect(reply.given).toMatchObject({ kind: 'json', status: 200, json: { id: 'x', error: { code: -31000 } } });
-    const refused = answerTo(acceptsBoth, discoveryPolicy);
+    const refused = answerTo(acceptsBoth, { hidesServerErrors: true });
     refused.answer.fault('header_mismatch');
     expect(refused.reply.given).toMatchObject({ kind: 'fault', reason: 'header_mismatch' });
   });
@@ -115,15 +110,15 @@ describe('the answer to a modern request', () => {
   });
 
   it('to a legacy client ends too when the client leaves, but that cancels nothing', () => {
-    const { reply, answer, gone } = answerTo(acceptsBoth, legacyPolicy);
+    const { reply, answer, gone } = answerTo(acceptsBoth, { era: 'legacy' });
     answer.message(asMessage(note(1)));
     reply.leave();
     expect([answer.isOver, gone]).toEqual([true, []]);
   });
 
   it('has the code of an error in the form of its era', () => {
-    const codes = [modernPolicy, legacyPolicy].map((policy) => {
-      const { reply, answer } = answerTo(acceptsBoth, policy);
+    const codes = (['modern', 'legacy'] as const).map((era) => {
+      const { reply, answer } = answerTo(acceptsBoth, { era });
       answer.message(asMessage(note(1)));
       answer.fault('server_exited');
       return reply.sink.messages[1].error.code;

@@ -1,11 +1,11 @@
-import { Answer, legacyPolicy } from '../../call/answer.ts';
+import { Answer } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import type { CallOrigin } from '../../call/call-events.ts';
 import { overdueReason } from '../../call/call-limits.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Call } from '../../call/session-calls.ts';
-import type { SilenceOptions } from '../../call/silent-call.ts';
+import { silenceOf } from '../../call/silent-call.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -16,6 +16,7 @@ import { cancelled, type Message, requestId } from '../../protocol/message/messa
 import { methodOf } from '../../protocol/methods/methods.ts';
 import { idsOf, type RenumberedIds, renumber } from '../../protocol/modern/renumber.ts';
 import { accepted, faultAnswer, type Reply, type RequestFacts } from '../../reply/reply.ts';
+import { getStream } from '../../store/event-log.ts';
 import { GatewayAnswer } from '../group/gateway-requests.ts';
 import { GroupInbound } from '../group/group-inbound.ts';
 import { answerOnStream, LoggedTarget } from '../outbound/logged-target.ts';
@@ -25,7 +26,6 @@ import type { PendingCallState } from '../record/adoption.ts';
 import type { ServerLink } from '../server/server-link.ts';
 import type { SessionCore } from '../session-core.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
-import { OneStream } from './one-stream.ts';
 
 /** The requests of one POST, as the server gets them. */
 interface SentRequests {
@@ -49,8 +49,6 @@ const requestsIn = (messages: readonly Message[]): readonly Message[] =>
 
 /** The way from the client to its server. Each request gets an entry in the call table and an answer. */
 export class Inbound {
-  /** Set for a client that gets everything on one stream. */
-  readonly oneStream: OneStream | undefined;
   readonly #session: SessionCore;
   readonly #link: ServerLink;
   readonly #log: SessionLog;
@@ -66,7 +64,6 @@ export class Inbound {
     this.#link = link;
     this.#log = log;
     this.#outbound = outbound;
-    if (client.isOneStream) this.oneStream = new OneStream(session, log);
     if (client.isGroup) this.#group = new GroupInbound(session, link, outbound, this);
   }
 
@@ -74,12 +71,12 @@ export class Inbound {
   post(post: ClientPost, reply: Reply): void {
     const { messages, isBatch, again, group } = post;
     const { calls, maxCalls } = this.#session;
-    const { oneStream } = this;
+    const { isOneStream } = this.#session.client;
     const requests = requestsIn(messages);
     const ids = requests.map(requestId);
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.answer(faultAnswer('already_initialized', requestId(second)));
-    if (again && !oneStream && this.#rejoin(requests, reply)) return;
+    if (again && !isOneStream && this.#rejoin(requests, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.answer(faultAnswer('outcome_unknown', ids[0] ?? null));
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.answer(faultAnswer('duplicate_id', null));
     if (this.#group?.admits(post, reply) === false) return;
@@ -96,10 +93,11 @@ export class Inbound {
     if (requests.length === 0) reply.answer(accepted);
     else {
       const sent = this.#renumber(requests, ids);
-      if (oneStream === undefined)
-        return this.call(sent.requests, this.#createAnswer(sent, isBatch, reply), reply.request, group);
-      this.call(sent.requests, oneStream.answer(sent), reply.request);
-      oneStream.accept(reply);
+      const answer = isOneStream
+        ? answerOnStream(this.#session, this.#log, getStream, sent)
+        : this.#createAnswer(sent, isBatch, reply);
+      this.call(sent.requests, answer, reply.request, group);
+      if (isOneStream) reply.answer(accepted);
     }
   }
 
@@ -257,20 +255,11 @@ export class Inbound {
     const isPassedOn = parts.server.authorizesClients === true;
     const commitAfterMs = isPassedOn ? Math.max(limits.streamAfterMs, limits.commitAfterMs) : limits.streamAfterMs;
     const target = new LoggedTarget(this.#session, this.#log);
-    const silence = this.#silenceOf(requests, renumbered);
-    return new Answer(target, { policy: legacyPolicy, reply, ids, renumbered, isBatch, commitAfterMs, silence });
-  }
-
-  /** The endpoint tells the clients of a group. */
-  #silenceOf(
-    [request, ...more]: readonly Message[],
-    renumbered: SentRequests['renumbered'],
-  ): SilenceOptions | undefined {
-    const { limits, client } = this.#session;
-    const { progressMs: everyMs = 0 } = limits;
-    if (everyMs === 0 || request === undefined || more.length > 0 || client.isGroup) return undefined;
-    const token = renumbered?.get(requestId(request))?.clientToken ?? request.progressToken;
-    return token === undefined ? undefined : { everyMs, token };
+    // The endpoint tells the clients of a group.
+    const [request] = requests.length > 1 || this.#session.client.isGroup ? [] : requests;
+    const token = (request && renumbered?.get(requestId(request))?.clientToken) ?? request?.progressToken;
+    const silence = silenceOf(token, limits.progressMs);
+    return new Answer(target, { era: 'legacy', reply, ids, renumbered, isBatch, commitAfterMs, silence });
   }
 
   #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {

@@ -1,4 +1,4 @@
-import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
+import { Answer, type AnswerOptions, type AnswerTarget } from '../../call/answer.ts';
 import type { SessionCalls } from '../../call/session-calls.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -80,7 +80,7 @@ export function answerOnStream(
 ): Answer {
   const { streamAfterMs: commitAfterMs } = session.limits;
   const target = new LoggedTarget(session, log, stream);
-  return new Answer(target, { policy: legacyPolicy, ...requests, commitAfterMs });
+  return new Answer(target, { era: 'legacy', ...requests, commitAfterMs });
 }
 
 /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */

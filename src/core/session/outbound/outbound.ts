@@ -56,7 +56,7 @@ export class Outbound implements ServerEvents {
     this.#link = link;
     this.#log = log;
     link.events = this;
-    log.streams.onPressure = (isHigh) => this.setHeld(isHigh);
+    log.streams.onPressure = (isHigh) => this.#setHeld(isHigh);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
@@ -165,7 +165,7 @@ export class Outbound implements ServerEvents {
   }
 
   /** Stops handling the server's messages while a client lags too far behind, and continues when it has caught up. */
-  setHeld(isHeld: boolean): void {
+  #setHeld(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) this.#pause(true);
     else if (!this.#isRunning) this.#run();

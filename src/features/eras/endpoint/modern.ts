@@ -1,4 +1,4 @@
-import { Answer, type AnswerObserver, discoveryPolicy, modernPolicy } from '../../../core/call/answer.ts';
+import { Answer, type AnswerObserver } from '../../../core/call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
 import { CallReport } from '../../../core/call/call-report.ts';
 import type { CallSender, CallTasks } from '../../../core/call/call-tasks.ts';
@@ -138,11 +138,12 @@ class ModernRequest {
     this.#origin = { principal, forwarded, scopes: identity.scopes, needs };
     this.#report = calls && new CallReport(calls, callOrigin, message, reply.request);
     this.#answer = new Answer(new LiveTarget(slowReaderMs), {
-      policy: message.method === 'server/discover' ? discoveryPolicy : modernPolicy,
+      era: 'modern',
+      hidesServerErrors: message.method === 'server/discover',
       reply,
       ids: [message.id as RequestId],
       commitAfterMs,
-      silence: silenceOf(message, endpoint.progressMs),
+      silence: silenceOf(message.progressToken, endpoint.progressMs),
       report: this.#report,
     });
   }

@@ -1,4 +1,4 @@
-import { Answer, legacyPolicy } from '../../../core/call/answer.ts';
+import { Answer } from '../../../core/call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../../core/call/call-events.ts';
 import { CallReport } from '../../../core/call/call-report.ts';
 import { LiveTarget } from '../../../core/call/live-target.ts';
@@ -45,7 +45,7 @@ export class SessionlessEndpoint {
     const report = calls && new CallReport(calls, origin, message, reply.request);
     const ids = [message.id ?? ''];
     const target = new LiveTarget(slowReaderMs);
-    const answer = new Answer(target, { policy: legacyPolicy, reply, ids, commitAfterMs, report });
+    const answer = new Answer(target, { era: 'legacy', reply, ids, commitAfterMs, report });
     groups.sessionless(message, { principal, forwarded: reply.request.forwarded }, answer);
     report?.sent();
   }

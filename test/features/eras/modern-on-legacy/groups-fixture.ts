@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { Answer, modernPolicy } from '../../../../src/core/call/answer.ts';
+import { Answer } from '../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../src/core/call/live-target.ts';
 import { RerunPolicy } from '../../../../src/core/call/rerun.ts';
 import { CredentialMarks } from '../../../../src/core/keys/credential-marks.ts';
@@ -149,7 +149,7 @@ export function createGroups(options: GroupsFixture) {
       const { envelope } = readEnvelope(request) as { envelope: Envelope };
       const reply = createFakeReply(acceptsBoth);
       const answer = new Answer(new LiveTarget(never), {
-        policy: modernPolicy,
+        era: 'modern',
         reply,
         ids: ['mine'],
         commitAfterMs: never,

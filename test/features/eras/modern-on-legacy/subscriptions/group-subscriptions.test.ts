@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Answer, modernPolicy } from '../../../../../src/core/call/answer.ts';
+import { Answer } from '../../../../../src/core/call/answer.ts';
 import { LiveTarget } from '../../../../../src/core/call/live-target.ts';
 import type { Reason } from '../../../../../src/core/protocol/faults.ts';
 import { faultAnswer } from '../../../../../src/core/reply/reply.ts';
@@ -62,7 +62,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
       request: readMessage(
         JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
       ),
-      answer: new Answer(new LiveTarget(1e9), { policy: modernPolicy, reply, ids: ['L'], commitAfterMs: 1e9 }),
+      answer: new Answer(new LiveTarget(1e9), { era: 'modern', reply, ids: ['L'], commitAfterMs: 1e9 }),
       session: {
         open: async () => {
           if (session.isGone) return 'unknown_session';
