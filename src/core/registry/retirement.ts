@@ -32,26 +32,22 @@ export async function endInOrder(
   await session.end(session.isReady ? reason : 'draining');
 }
 
-interface SessionSource {
-  values(): Iterable<Session>;
-}
-
 /**
  * Servers that have been removed or reconfigured. Their sessions are no longer opened, and open ones end when their
  * time is up.
  */
 export class Retirements {
-  readonly #sessions: readonly SessionSource[];
+  readonly #sessions: () => readonly Session[];
   readonly #isShared: boolean;
   /** When unused sessions of a server have to end, on the monotonic clock. */
   readonly #lingerUntil = new WeakMap<object, number>();
   #isClosed = false;
 
   /**
-   * @param sessions the live collections of this instance's sessions
+   * @param sessions all sessions of this instance, also those that are ending
    * @param isShared true if other instances have sessions too, which may have to be taken over
    */
-  constructor(sessions: readonly SessionSource[], isShared: boolean) {
+  constructor(sessions: () => readonly Session[], isShared: boolean) {
     this.#sessions = sessions;
     this.#isShared = isShared;
   }
@@ -64,12 +60,13 @@ export class Retirements {
   /** Resolves when the server has no session left and none can come, or once `close` was called. */
   async retire(server: Server, { lingerMs, graceMs }: Retirement): Promise<void> {
     this.#lingerUntil.set(server, performance.now() + lingerMs);
-    const remainingSessions = (): Session[] =>
-      this.#sessions.flatMap((source) => [...source.values()]).filter((session) => session.server === server);
+    const remainingSessions = (): Session[] => this.#sessions().filter((session) => session.server === server);
     detach(
       'session',
       Promise.all(
-        remainingSessions().map((session) => session.isOfGroup && endInOrder(session, 'reconfigured', pause(graceMs))),
+        remainingSessions().map(
+          (session) => session.client.isGroup && endInOrder(session, 'reconfigured', pause(graceMs)),
+        ),
       ),
     );
     const mayGoOn = (): boolean => !this.#isClosed && performance.now() < (this.#lingerUntil.get(server) ?? 0);

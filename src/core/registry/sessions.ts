@@ -10,6 +10,7 @@ import type { SessionPermit } from '../quota/session-permit.ts';
 import { ForwardingReply } from '../reply/forwarding-reply.ts';
 import { type CompleteAnswer, type EventSink, faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
+import type { SessionEndReason } from '../session/end-reason.ts';
 import { isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionHost } from '../session/session.ts';
@@ -20,11 +21,10 @@ import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
-import { type ConnectionHome, ConnectionSessions } from './connection-sessions.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import type { ClusterHost, PeerStates, RemoteOpening, SessionCluster } from './session-cluster.ts';
-import { SseClients, type StreamHolders } from './sse-clients.ts';
+import { SseClients } from './sse-clients.ts';
 import { RecordRenewal, Sweep } from './upkeep.ts';
 
 /** A call without a reader need not be found sooner, in milliseconds. */
@@ -49,8 +49,8 @@ export interface SessionsOptions extends SessionOptions {
   readonly abandonedMs: number;
   /** How long the stream of an HTTP+SSE client may be open without a session, beside the server's time to start. */
   readonly sseOpenMs: number;
-  /** Where the sessions of connections are kept. */
-  readonly connections: ConnectionHome;
+  /** The store of the sessions of connections, which belongs to this instance alone, and the most bytes of one event. */
+  readonly connections: { readonly store: Store; readonly maxEventBytes: number };
   /** The limits of principals; absent for none. */
   readonly quotas?: Quotas;
   /** Set if other instances share the store, which is the same one as `store`. */
@@ -63,8 +63,6 @@ export interface SessionsOptions extends SessionOptions {
 
 /** The sessions of one instance, by key, and the way to sessions of other instances. */
 export class Sessions implements SessionHost {
-  /** Sessions that live with one connection of their client. */
-  readonly connected: ConnectionSessions;
   /** The clients of HTTP+SSE, whose sessions live with their streams. */
   readonly sse: SseClients;
   /** Ends the sessions of servers that were removed or reconfigured. */
@@ -72,6 +70,8 @@ export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #quotas: Quotas;
   readonly #byKey = new Map<string, Session>();
+  /** Sessions that live with one connection of their client; see `openConnected`. */
+  readonly #connected = new Map<Session, (reason: SessionEndReason) => void>();
   /** Sessions that can no longer be used but whose backend or record may still be ending. */
   readonly #ending = new Map<string, Session>();
   /** Number of processes that belong to no session. */
@@ -80,6 +80,8 @@ export class Sessions implements SessionHost {
   readonly #cluster: SessionCluster | undefined;
   readonly #closing = new AbortController();
   readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
+  /** What all sessions of connections have. */
+  readonly #ofConnections: Pick<SessionParts, 'instance' | 'store' | 'options'>;
   /** True once `drain` was called: no new sessions. */
   isDraining = false;
   readonly #recordRenewal: RecordRenewal;
@@ -94,25 +96,13 @@ export class Sessions implements SessionHost {
     this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
     // Not more often than it matters: each sweep looks at all sessions.
     if (unreadMs !== undefined) this.#sweep.notice(Math.max(unreadMs, leastUnreadMs));
-    this.connected = new ConnectionSessions({
-      options,
-      home: options.connections,
-      telemetry: options.telemetry,
-      storeSignal: this.#closing.signal,
-      quotas: this.#quotas,
-      refuses: (use, initialize) => this.#refusalFor(use, initialize),
-    });
-    this.sse = new SseClients({
-      connected: this.connected,
-      quotas: this.#quotas,
-      maxWaiting: options.maxSessions,
-      openWithinMs: options.sseOpenMs,
-      claimEveryMs: options.recordTtlMs / 2,
-      holders: cluster && this.#streamHolders(),
-    });
-    this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
-    if (cluster === undefined) return;
-    this.#cluster = cluster.create({
+    const { store: ownStore, maxEventBytes } = options.connections;
+    this.#ofConnections = { instance: () => singleInstance, store: ownStore, options: { ...options, maxEventBytes } };
+    this.retirements = new Retirements(
+      () => [...this.#byKey.values(), ...this.#ending.values(), ...this.#connected.keys()],
+      cluster !== undefined,
+    );
+    this.#cluster = cluster?.create({
       currentServer: (name) => options.currentServer?.(name),
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
@@ -127,17 +117,25 @@ export class Sessions implements SessionHost {
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
       telemetry: options.telemetry,
     });
-    this.#cluster.start();
+    this.sse = new SseClients({
+      open: (...args) => this.openConnected(...args),
+      quotas: this.#quotas,
+      maxWaiting: options.maxSessions,
+      openWithinMs: options.sseOpenMs,
+      claimEveryMs: options.recordTtlMs / 2,
+      cluster: this.#cluster,
+    });
+    this.#cluster?.start();
   }
 
   /** The sessions that can be used here. */
   get all(): readonly Session[] {
-    return [...this.#byKey.values(), ...this.connected.values()];
+    return [...this.#byKey.values(), ...this.#connected.keys()];
   }
 
   /** The number of the sessions that can be used here. */
   get count(): number {
-    return this.#byKey.size + this.connected.size;
+    return this.#byKey.size + this.#connected.size;
   }
 
   /** Whether new sessions are welcome. */
@@ -168,7 +166,7 @@ export class Sessions implements SessionHost {
 
   /** Opens a session for a client's `initialize` and answers it. */
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const id = randomBytes(32).toString('base64url');
+    const id = newId();
     const lookup = { key: keyFromId(id), server, principal };
     const headers = { [idHeader]: id };
     const home = this.#cluster && homeOf(server, principal, initialize);
@@ -239,17 +237,30 @@ export class Sessions implements SessionHost {
     this.#openWhenReady(lookup, initialize, reply).catch(this.#faultHandler(reply));
   }
 
-  /** How this instance and others find the stream of an HTTP+SSE client. */
-  #streamHolders(): StreamHolders {
-    const cluster = (): SessionCluster => this.#cluster as SessionCluster;
-    return {
-      async claim(key) {
-        // Without its lease, the others take this instance for lost.
-        if (!cluster().lease.isHeld && !(await cluster().isReady())) return false;
-        return cluster().homes.claim(['sse', key], true);
-      },
-      post: (lookup, post, reply) => cluster().postToHome(['sse', lookup.key], lookup, post, reply),
-    };
+  /**
+   * Opens a session that lives and dies with one connection of its client (docs/decisions/0195). The client gets
+   * everything, this answer too, on its one stream. No other instance and no shared store knows the session, and no request
+   * can name it. The holder of the connection ends it.
+   * @param reply is answered `accepted` once the session can be listened to
+   * @param onEnding called when the session is ending; its last messages to the client follow
+   * @returns undefined if the session was refused; the reply then has the fault
+   */
+  openConnected(
+    use: Pick<SessionLookup, 'server' | 'principal'>,
+    initialize: Message,
+    reply: Reply,
+    onEnding: (reason: SessionEndReason) => void,
+  ): Session | undefined {
+    const refusal = this.#refusalFor(use, initialize);
+    if (refusal !== undefined) {
+      reply.answer(faultAnswer(refusal, initialize.id ?? null));
+      return undefined;
+    }
+    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
+    const session = this.#create(keyFromId(newId()), use.server, use.principal, start);
+    this.#connected.set(session, onEnding);
+    session.start(reply);
+    return session;
   }
 
   /**
@@ -286,15 +297,14 @@ export class Sessions implements SessionHost {
     do {
       await Promise.all([
         ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
-        ...Array.from(this.connected.values(), (session) => endInOrder(session, 'draining', deadline)),
+        ...Array.from(this.#connected.keys(), (session) => endInOrder(session, 'draining', deadline)),
         takeoversEnded,
       ]);
     } while (this.#byKey.size > 0);
     await this.#cluster?.leave(deadline);
     clearTimeout(timer);
     this.#closing.abort();
-    const ending = [...this.#ending.values(), ...this.connected.ending()];
-    await Promise.all(ending.map((session) => session.end('draining')));
+    await Promise.all(Array.from(this.#ending.values(), (session) => session.end('draining')));
     await this.#cluster?.close();
   }
 
@@ -337,7 +347,9 @@ export class Sessions implements SessionHost {
     const refusal = isTaken ? 'already_initialized' : this.#refusalFor({ server, principal }, initialize);
     if (refusal !== undefined) return reply.answer(faultAnswer(refusal, initialize.id ?? null));
     const start = { epoch: Date.now(), initialize: initialize.text, isGroup, topic };
-    this.#create(key, server, principal, start).start(reply, headers);
+    const session = this.#create(key, server, principal, start);
+    this.#byKey.set(key, session);
+    session.start(reply, headers);
   }
 
   /** The reason to open no further session here; undefined if one may be opened. */
@@ -349,13 +361,14 @@ export class Sessions implements SessionHost {
   }
 
   #capacityRefusal(): Reason | undefined {
-    const count = this.#byKey.size + this.#ending.size + this.connected.size + this.#processes;
+    const count = this.#byKey.size + this.#ending.size + this.#connected.size + this.#processes;
     return count < this.#options.maxSessions ? undefined : 'too_many_sessions';
   }
 
   #adopt(key: string, server: Server, adoption: Adoption): Session {
     const { principal, epoch, initialize } = adoption.record;
     const session = this.#create(key, server, principal, { epoch, initialize, adoption });
+    this.#byKey.set(key, session);
     const { emit } = this.#options.telemetry;
     const { calls, lostInstance } = adoption;
     emit({ type: 'session-adopted', name: session.name, pending: calls.length, lostInstance });
@@ -365,32 +378,34 @@ export class Sessions implements SessionHost {
   #create(key: string, server: Server, principal: Principal, start: SessionStart): Session {
     const { store, telemetry } = this.#options;
     this.#sweep.notice(server.hibernateAfterMs);
+    const shared = { store, options: this.#options, instance: this.#instance };
     const parts: SessionParts = {
       key,
       server,
       principal,
-      store,
       telemetry,
-      options: this.#options,
       storeSignal: this.#closing.signal,
-      instance: this.#instance,
-      isOwner: () => this.#cluster?.guard.covers(session) ?? true,
       permit: this.#quotas.acquire({ server, principal }),
+      ...(start.isOneStream
+        ? this.#ofConnections
+        : { ...shared, isOwner: () => this.#cluster?.guard.covers(session) ?? true }),
     };
     const session: Session = new Session(parts, start, this);
-    this.#byKey.set(key, session);
     return session;
   }
 
   onReady(session: Session): void {
-    detach('session', this.#cluster?.opened(session, session.term));
+    if (!this.#connected.has(session)) detach('session', this.#cluster?.opened(session, session.term));
   }
 
-  onEnding(session: Session): void {
+  onEnding(session: Session, reason: SessionEndReason): void {
     const { key, parts } = session;
+    const onEnding = this.#connected.get(session);
+    this.#connected.delete(session);
     if (this.#byKey.get(key) === session) this.#byKey.delete(key);
     this.#ending.set(key, session);
     parts.permit.ending();
+    onEnding?.(reason);
     this.#cluster?.guard.release();
   }
 
@@ -416,6 +431,9 @@ export class Sessions implements SessionHost {
     this.sse.renewClaims();
   }
 }
+
+/** A new id of a session, which only its client learns. */
+const newId = (): string => randomBytes(32).toString('base64url');
 
 /** What names the instance to which a client comes back. */
 type Home = readonly string[];

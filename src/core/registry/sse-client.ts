@@ -20,11 +20,16 @@ import { type ClientPost, postId } from '../session/session-handle.ts';
 import { detach } from '../util/boundary.ts';
 import { HeldBytes } from '../util/held-bytes.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
-import type { ConnectionSessions } from './connection-sessions.ts';
 
 /** Options of `SseClient`. */
 export interface SseClientOptions {
-  readonly connected: Pick<ConnectionSessions, 'open'>;
+  /** As `Sessions.openConnected`. */
+  open(
+    use: Pick<SessionLookup, 'server' | 'principal'>,
+    initialize: Message,
+    reply: Reply,
+    onEnding: () => void,
+  ): Session | undefined;
   readonly openWithinMs: number;
   /** The client has its session, or has left. */
   onWaited(): void;
@@ -159,7 +164,7 @@ export class SseClient {
   /** Opens the session, and resolves with the answer to `initialize`. */
   #open(initialize: Message, facts: RequestFacts): Promise<CompleteAnswer> {
     return new Promise((resolve) => {
-      this.#session = this.#options.connected.open(this.#lookup, initialize, answeringTo(facts, resolve), () => {
+      this.#session = this.#options.open(this.#lookup, initialize, answeringTo(facts, resolve), () => {
         if (!this.#isOpen) this.#session = undefined; // the client may try again
       });
       if (this.#hasLeft) this.#endSession();

@@ -4,20 +4,12 @@ import { faultAnswer, type Reply } from '../reply/reply.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import { type ClientPost, postId, type SessionHandle } from '../session/session-handle.ts';
 import { detach } from '../util/boundary.ts';
-import type { ConnectionSessions } from './connection-sessions.ts';
-import { SseClient } from './sse-client.ts';
-
-/** The instances that hold the streams of clients. */
-export interface StreamHolders {
-  /** This instance holds the stream of the client with this key. Resolves to false if the others cannot learn it now. */
-  claim(key: string): Promise<boolean>;
-  /** Passes a POST to the instance that holds the stream of its client, or answers that there is none. */
-  post(lookup: SessionLookup, post: ClientPost, reply: Reply): void;
-}
+import type { SessionCluster } from './session-cluster.ts';
+import { SseClient, type SseClientOptions } from './sse-client.ts';
 
 /** Options of `SseClients`. */
 export interface SseClientsOptions {
-  readonly connected: Pick<ConnectionSessions, 'open'>;
+  readonly open: SseClientOptions['open'];
   readonly quotas: Quotas;
   /** How many clients may listen without a session at once (P8). */
   readonly maxWaiting: number;
@@ -26,7 +18,7 @@ export interface SseClientsOptions {
   /** How often a claim is made again. */
   readonly claimEveryMs: number;
   /** Undefined if there is no other instance. */
-  readonly holders: StreamHolders | undefined;
+  readonly cluster: SessionCluster | undefined;
 }
 
 /**
@@ -48,7 +40,7 @@ export class SseClients {
    * @returns the reason if the client is refused
    */
   connect(lookup: SessionLookup, reply: Reply): Reason | undefined {
-    const { connected, quotas, maxWaiting, openWithinMs, holders } = this.#options;
+    const { open, quotas, maxWaiting, openWithinMs } = this.#options;
     const { key, server, principal } = lookup;
     if (this.#isClosed) return 'draining';
     if (this.#waiting >= maxWaiting) return 'too_many_sessions';
@@ -56,7 +48,7 @@ export class SseClients {
     if (typeof endWaiting === 'string') return endWaiting;
     this.#waiting += 1;
     const client = new SseClient(lookup, reply, {
-      connected,
+      open,
       openWithinMs: openWithinMs + server.startTimeoutMs,
       onWaited: () => {
         this.#waiting -= 1;
@@ -65,7 +57,7 @@ export class SseClients {
       onLeft: () => this.#entries.delete(key),
     });
     this.#entries.set(key, { client, claimedAt: performance.now() });
-    const claimed = holders?.claim(key);
+    const claimed = this.#claim(key);
     if (claimed === undefined) client.open();
     else
       detach(
@@ -79,9 +71,10 @@ export class SseClients {
   /** Passes on what a client has posted. */
   post(lookup: SessionLookup, post: ClientPost, reply: Reply): void {
     const client = this.#entries.get(lookup.key)?.client;
-    const { holders } = this.#options;
+    const { cluster } = this.#options;
     if (client?.server.name === lookup.server.name) client.post(post, reply, lookup.version);
-    else if (client === undefined && holders !== undefined) holders.post(lookup, post, reply);
+    else if (client === undefined && cluster !== undefined)
+      cluster.postToHome(homeOfStream(lookup.key), lookup, post, reply);
     else reply.answer(faultAnswer('unknown_session', postId(post)));
   }
 
@@ -108,16 +101,29 @@ export class SseClients {
   }
 
   #claimOlderThan(ms: number): void {
-    const { holders } = this.#options;
     const now = performance.now();
-    for (const [key, entry] of holders === undefined ? [] : this.#entries) {
+    for (const [key, entry] of this.#entries) {
       if (now - entry.claimedAt < ms) continue;
       entry.claimedAt = now;
-      const claimed = holders?.claim(key).then((isKnown) => {
+      const claimed = this.#claim(key)?.then((isKnown) => {
         if (!isKnown) entry.claimedAt = Number.NEGATIVE_INFINITY; // again at the next opportunity
       });
       detach('session', claimed);
     }
+  }
+
+  /**
+   * This instance holds the stream of the client with this key. Resolves to false if the others cannot learn it now;
+   * undefined if there is none.
+   */
+  #claim(key: string): Promise<boolean> | undefined {
+    const { cluster } = this.#options;
+    const claim = async (of: SessionCluster): Promise<boolean> => {
+      // Without its lease, the others take this instance for lost.
+      if (!of.lease.isHeld && !(await of.isReady())) return false;
+      return of.homes.claim(homeOfStream(key), true);
+    };
+    return cluster && claim(cluster);
   }
 
   /** Ends the streams of clients without a session, and takes no further client. */
@@ -126,3 +132,6 @@ export class SseClients {
     for (const { client } of this.#entries.values()) client.endIfWaiting();
   }
 }
+
+/** What names the instance that holds the stream of a client. */
+const homeOfStream = (key: string): readonly string[] => ['sse', key];

@@ -46,7 +46,7 @@ function createFixture(options: Partial<SessionsOptions> = {}, maxEventBytes = w
     const reply = createFakeReply();
     const ends: SessionEndReason[] = [];
     const onEnding = (reason: SessionEndReason): void => void ends.push(reason);
-    const session = sessions.connected.open({ server, principal: nobody }, readMessage(initialize), reply, onEnding);
+    const session = sessions.openConnected({ server, principal: nobody }, readMessage(initialize), reply, onEnding);
     return { reply, ends, session };
   };
   /** A session that its client listens to. */
@@ -103,7 +103,7 @@ describe('a session of a connection', () => {
     expect(await open().reply.answered()).toMatchObject({ kind: 'fault', reason: 'too_many_sessions', id: 0 });
     expect(await openOther()).toMatchObject({ kind: 'fault', reason: 'too_many_sessions' });
     await session?.end('client_gone');
-    expect(sessions.connected.size).toBe(0);
+    expect(sessions.all.map(({ client }) => client.isOneStream)).toEqual([false]);
     expect((await open().reply.answered()).kind).toBe('accepted');
   });
 
@@ -127,6 +127,6 @@ describe('a session of a connection', () => {
     reply.leave();
     await telemetry.ends.next((reason) => reason === 'client_gone');
     expect(ends).toEqual(['client_gone']);
-    await waitFor(() => sessions.connected.size === 0, { what: 'the end' });
+    await waitFor(() => sessions.count === 0, { what: 'the end' });
   });
 });

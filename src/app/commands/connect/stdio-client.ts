@@ -131,7 +131,7 @@ export class StdioClient {
       onAnswered();
     });
     const { server, sessions } = this.#options;
-    this.#session = sessions.connected.open({ server, principal: anonymous }, initialize, reply, (reason) => {
+    this.#session = sessions.openConnected({ server, principal: anonymous }, initialize, reply, (reason) => {
       onAnswered();
       if (this.#isOpen || reason === 'deleted') this.#sessionEnd = reason;
       else {

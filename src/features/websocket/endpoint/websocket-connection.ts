@@ -189,7 +189,7 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
     this.#initializeTimer?.clear();
     this.#sessionEnd = undefined;
     const lookup = { server, principal: sender.principal };
-    this.#session = sessions.connected.open(lookup, initialize, reply, (reason) => this.#onSessionEnd(reason));
+    this.#session = sessions.openConnected(lookup, initialize, reply, (reason) => this.#onSessionEnd(reason));
     if (this.#session === undefined) this.#awaitInitialize();
   }
 
