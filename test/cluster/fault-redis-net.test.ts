@@ -101,7 +101,7 @@ describe('a Redis', () => {
       [answered, '"result"'],
       [held, '"reason":"request_timeout"'],
     ] as const) {
-      const { events } = await withDeadline(stream.ended, { deadlineMs: idleMs + 2_000 + loadMs });
+      const { events } = await withDeadline(stream.ended, { deadlineMs: idleMs + 4_000 + loadMs });
       expect(events.at(-1)?.data).toContain(end);
       // What has no id comes last.
       const unlogged = events.slice(events.findIndex(({ id }) => id === undefined));

@@ -90,7 +90,7 @@ export class Session extends SessionCore implements SessionHandle {
     this.#outbound = new Outbound(this, this.#link, this.#log);
     this.#inbound = new Inbound(this, this.#link, this.#log, this.#outbound);
     this.idleness = new Idleness(this, this.#link, this.#log.streams);
-    if (!this.isOfGroup) this.holder = this.idleness;
+    if (!this.client.isGroup) this.holder = this.idleness;
     if (start.adoption !== undefined) this.#adopt(start.adoption);
   }
 
@@ -100,11 +100,6 @@ export class Session extends SessionCore implements SessionHandle {
 
   get server(): Server {
     return this.parts.server;
-  }
-
-  /** True if the gateway opened the session for modern clients. */
-  get isOfGroup(): boolean {
-    return this.client.isGroup;
   }
 
   /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */

@@ -1,7 +1,7 @@
 import type { BackendEnd, QueuedMessage, RequestIds } from '../../backend/backend.ts';
-import { type Call, clientIdOf, failCall, type StreamTarget } from '../../call/session-calls.ts';
+import { type Call, failCall, type StreamTarget } from '../../call/session-calls.ts';
 import { taskStatus } from '../../call/tasks.ts';
-import { faultMessage, type Reason } from '../../protocol/faults.ts';
+import type { Reason } from '../../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { faultData, type Message, requestId } from '../../protocol/message/message.ts';
@@ -154,8 +154,6 @@ export class Outbound implements ServerEvents {
     calls.retire(call.id);
     failCall(call, reason);
     this.#log.flush();
-    const { stream } = call.answer;
-    if (stream !== undefined) this.#log.sendUnlogged(stream, faultMessage(reason, clientIdOf(call)));
   }
 
   /** Asks the client of a call what no message of the server causes now. */

@@ -9,7 +9,6 @@ import type {
   ReadOutcome,
   StoredEvent,
 } from '../../store/event-log.ts';
-import { getStream } from '../../store/event-log.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
@@ -64,9 +63,6 @@ export const maxSentAppends = 2;
 const maxRetainedEvents = 128;
 const maxRetainedBytes = 256 * 1024;
 
-/** A log that does not answer for this long is away, or full. */
-const stuckMs = 1_000;
-
 /** An answer waits so long for a log that is away, or full. Then its client gets it without an event id. */
 const maxAnswerWaitMs = 3_000;
 
@@ -107,7 +103,6 @@ export class SessionLog implements Pick<EventLog, 'read'> {
   #isDoubtful = false;
   /** True while an append is repeated that the log did not take. */
   #isRepeating = false;
-  #calledAt: number | undefined;
   /** Listeners for the storing of events up to a number; in order. Undefined for none. */
   #waiters: { readonly seq: number; onSettled(isStored: boolean): void }[] | undefined;
   /** Listeners for the end of the current append. */
@@ -190,7 +185,6 @@ export class SessionLog implements Pick<EventLog, 'read'> {
       .catch((cause: unknown) => this.#refuse('failed', cause))
       .finally(() => {
         this.#running = undefined;
-        this.#calledAt = undefined;
         this.#notifyAppended();
         this.flush(); // events added or sent after the loop's last check
       });
@@ -220,18 +214,6 @@ export class SessionLog implements Pick<EventLog, 'read'> {
       this.#waiters ??= [];
       this.#waiters.push({ seq: this.#seq, onSettled });
     }
-  }
-
-  /**
-   * Sends the client of a stream an answer that the log does not take: without an event id, and last on this
-   * connection. Does nothing if the log takes the answer in time, as the log of a one-stream client always does.
-   */
-  sendUnlogged(stream: number, text: string): void {
-    if (stream === getStream) return;
-    const waitedMs = this.#calledAt === undefined ? 0 : performance.now() - this.#calledAt;
-    const send = (): void => this.streams.sendUnlogged(stream, [Buffer.from(text)]);
-    const timer = setTimeout(send, Math.max(0, stuckMs - waitedMs));
-    this.whenStored(() => clearTimeout(timer));
   }
 
   /** The session was registered in a new term. Checks whether events that the store had confirmed are lost. */
@@ -341,7 +323,6 @@ export class SessionLog implements Pick<EventLog, 'read'> {
         isSuspect = false;
       }
       const [{ batch, outcome }] = this.#sent as readonly [SentAppend];
-      this.#calledAt = performance.now();
       const known = await outcome;
       if (isSuspect || !isTaken(known)) {
         this.#isRepeating = true;

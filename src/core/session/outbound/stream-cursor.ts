@@ -6,6 +6,7 @@ import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
+import type { SessionCore } from '../session-core.ts';
 
 /** How streams read the log: `maxWaitMs` limits the wait for a store that is away. */
 export interface RepairedLog {
@@ -15,17 +16,11 @@ export interface RepairedLog {
 /** The streams of the session, as one of their cursors sees them. */
 export interface CursorOwner {
   readonly log: RepairedLog;
-  readonly key: string;
-  /** The reconnection time in priming events. */
-  readonly retryMs: number;
-  /** How long a client may stop reading before its connection is cut. It can resume from the log (P8). */
-  readonly slowReaderMs: number;
+  readonly session: SessionCore;
   /** Events that the client has not seen are no longer kept. Returns `true` to continue with the oldest kept event. */
   reportBroken(cursor: StreamCursor): boolean;
   /** A client that lagged has caught up with the log. */
-  noteCaughtUp(): void;
-  /** This many events were written, live or from the log. */
-  noteWritten(count: number, source: 'live' | 'replayed'): void;
+  measurePressure(): void;
   /** The log could not be read, so this cursor is of no further use. */
   endFailed(cursor: StreamCursor, cause: unknown): void;
   /** The connection of this cursor is gone; called once. */
@@ -128,7 +123,7 @@ export class StreamCursor {
     const newest = events.at(-1);
     if (newest === undefined || this.#state !== 'live') return;
     const texts = events.map((event) => this.#heldFor(event)?.text ?? event.data).filter(({ length }) => length > 0);
-    this.#streams.noteWritten(texts.length, 'live');
+    this.#streams.session.parts.telemetry.delivered.live.add(texts.length);
     this.#written(newest, this.sink.write(createMessageBatch(...texts)));
   }
 
@@ -145,12 +140,12 @@ export class StreamCursor {
   }
 
   async #catchUp(first: ReadOutcome | undefined): Promise<void> {
-    const { log, key } = this.#streams;
+    const { log, session } = this.#streams;
     this.#state = 'reading';
     let known = first;
     do {
       this.#readAgain = false;
-      for await (const page of readPages(log, key, this.stream, this.cursor, known)) {
+      for await (const page of readPages(log, session.key, this.stream, this.cursor, known)) {
         if (this.#state !== 'reading') return;
         // Another outcome means that the stream has no event yet, so there is nothing to catch up with.
         if (page.outcome === 'ok' && !this.#writePage(page)) return;
@@ -177,15 +172,16 @@ export class StreamCursor {
     this.#state = 'live';
     this.lagEvents = 0;
     this.lagBytes = 0;
-    this.#streams.noteCaughtUp();
+    this.#streams.measurePressure();
   }
 
   #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
-    this.#streams.noteWritten(events.length, source);
+    const { limits, parts } = this.#streams.session;
+    parts.telemetry.delivered[source].add(events.length);
     const own = this.#held === undefined ? events : events.map((event) => withMessage(event, this.#heldFor(event)));
-    this.#written(newest, this.sink.write(createLoggedBatch(own, this.#streams.retryMs, this.requests)));
+    this.#written(newest, this.sink.write(createLoggedBatch(own, limits.reconnectDelayMs, this.requests)));
   }
 
   /** Events were written, up to this one. */
@@ -194,7 +190,8 @@ export class StreamCursor {
     if (last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';
-      this.#slowTimer = new TimeLimit(() => this.#cutOff(), this.#streams.slowReaderMs);
+      // It can resume from the log (P8).
+      this.#slowTimer = new TimeLimit(() => this.#cutOff(), this.#streams.session.limits.slowReaderMs);
     }
   }
 

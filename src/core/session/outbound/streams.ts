@@ -42,7 +42,7 @@ export class Streams implements CursorOwner {
   readonly log: RepairedLog;
   /** Called when a client lags so far behind that the server must be paused, and when none does any more. */
   onPressure: ((isHigh: boolean) => void) | undefined;
-  readonly #session: SessionCore;
+  readonly session: SessionCore;
   readonly #cursors = new SparseMap<number, StreamCursor>();
   /** The requests that the newest streams answer, for clients whose answer is no longer kept. */
   readonly #ids = new SparseMap<number, readonly RequestId[]>();
@@ -60,7 +60,7 @@ export class Streams implements CursorOwner {
   #isClosed = false;
 
   constructor(session: SessionCore, log: RepairedLog) {
-    this.#session = session;
+    this.session = session;
     this.log = log;
     const { earlier, epoch } = session;
     for (const call of earlier?.pending ?? [])
@@ -71,31 +71,19 @@ export class Streams implements CursorOwner {
     this.#next = (earlier === undefined ? getStream : Math.max(earlier.newestStream, epoch)) + 1;
   }
 
-  get key(): string {
-    return this.#session.key;
-  }
-
-  get retryMs(): number {
-    return this.#session.limits.reconnectDelayMs;
-  }
-
-  get slowReaderMs(): number {
-    return this.#session.limits.slowReaderMs;
+  /** The reconnection time in priming events. */
+  get #retryMs(): number {
+    return this.session.limits.reconnectDelayMs;
   }
 
   /** The position before the first event of this owner. */
   get #beginning(): LogPosition {
-    return { epoch: this.#session.epoch, seq: 0 };
+    return { epoch: this.session.epoch, seq: 0 };
   }
 
   /** True if a client could not resume its stream elsewhere, because it has no event id yet. */
   get hasUnresumableClients(): boolean {
-    return !this.#session.primes && [...this.#cursors.values()].some(({ cursor }) => cursor === undefined);
-  }
-
-  /** How long the GET stream has had no listener, in milliseconds; 0 while it has one. */
-  get unreadGetMs(): number {
-    return this.hasGet ? 0 : performance.now() - this.#unreadSince;
+    return !this.session.primes && [...this.#cursors.values()].some(({ cursor }) => cursor === undefined);
   }
 
   /**
@@ -103,7 +91,7 @@ export class Streams implements CursorOwner {
    * here, or was cut off by the gateway.
    */
   get leftMs(): number | undefined {
-    return this.#hasLeft && !this.hasGet ? this.unreadGetMs : undefined;
+    return this.#hasLeft && !this.hasGet ? performance.now() - this.#unreadSince : undefined;
   }
 
   /** True if no client ever listened to the GET stream. */
@@ -142,10 +130,10 @@ export class Streams implements CursorOwner {
    */
   listen(reply: Reply, position?: LogPosition): void {
     this.#cursors.get(getStream)?.close();
-    const after = this.#session.client.getCursor;
+    const after = this.session.client.getCursor;
     const sink = reply.stream();
-    if (this.#session.primes && !reply.isContinued)
-      sink.write(createPrimingBatch({ ...(position ?? after ?? this.#beginning), stream: getStream }, this.retryMs));
+    if (this.session.primes && !reply.isContinued)
+      sink.write(createPrimingBatch({ ...(position ?? after ?? this.#beginning), stream: getStream }, this.#retryMs));
     this.#attach(getStream, sink, after);
   }
 
@@ -154,7 +142,7 @@ export class Streams implements CursorOwner {
    * Redelivery").
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
-    const { name, parts } = this.#session;
+    const { name, parts } = this.session;
     const isFinal = id.seq === finalSeq;
     const deliveries = this.#deliveries;
     const read = isFinal ? undefined : await this.#readAfter(id);
@@ -171,9 +159,9 @@ export class Streams implements CursorOwner {
   async #readAfter(id: EventId): Promise<ReadOutcome | 'store_unavailable' | 'internal'> {
     const after = this.#isBeginning(id) ? undefined : id;
     try {
-      return await this.log.read(this.key, id.stream, after, eventsPerRead, this.#session.limits.storeWaitMs);
+      return await this.log.read(this.session.key, id.stream, after, eventsPerRead, this.session.limits.storeWaitMs);
     } catch (cause) {
-      this.#session.report(cause);
+      this.session.report(cause);
       return cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
     }
   }
@@ -183,7 +171,7 @@ export class Streams implements CursorOwner {
    * too.
    */
   #isBeginning({ stream, seq, epoch }: EventId): boolean {
-    return stream === getStream && seq === 0 && epoch <= this.#session.epoch;
+    return stream === getStream && seq === 0 && epoch <= this.session.epoch;
   }
 
   /**
@@ -202,8 +190,8 @@ export class Streams implements CursorOwner {
     if (typeof read === 'string') return 'failed';
     // The store lost this event with its owner. If the call goes on, its client gets the following events. The GET
     // stream goes on in any case.
-    const isListener = id.stream === getStream && this.#session.earlier !== undefined;
-    const isEarlier = id.epoch < this.#session.epoch && (isListener || this.#ids.has(id.stream));
+    const isListener = id.stream === getStream && this.session.earlier !== undefined;
+    const isEarlier = id.epoch < this.session.epoch && (isListener || this.#ids.has(id.stream));
     if (read.outcome === 'in_future' && !isEarlier) {
       reply.answer(faultAnswer('bad_event_id', null));
       return 'unknown';
@@ -233,7 +221,7 @@ export class Streams implements CursorOwner {
     const requests = id.requests ?? this.#requestNamesOf(id.stream);
     const at = { ...id, ...(requests !== undefined && { requests }) };
     // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
-    if (this.#session.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.retryMs));
+    if (this.session.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.#retryMs));
     this.#attach(id.stream, sink, this.#isBeginning(id) ? undefined : at, isCurrent ? read : undefined);
     return isBroken ? 'history_lost' : 'resumed';
   }
@@ -245,7 +233,7 @@ export class Streams implements CursorOwner {
   #listenAfterLoss(reply: Reply, id: EventId): ResumeOutcome {
     this.#cursors.get(getStream)?.close();
     const sink = reply.stream();
-    if (this.#session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.retryMs));
+    if (this.session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.#retryMs));
     this.#reportGap(id, sink);
     this.#attach(getStream, sink, id);
     return 'history_lost';
@@ -257,7 +245,7 @@ export class Streams implements CursorOwner {
    */
   #sendAway(reply: Reply, id: EventId): void {
     const sink = reply.stream();
-    if (this.#session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.retryMs));
+    if (this.session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.#retryMs));
     sink.write(createRetryBatch(Math.random() * strandedReturnMs));
     sink.end();
   }
@@ -267,13 +255,6 @@ export class Streams implements CursorOwner {
     const sink = reply.stream();
     this.#reportGap(id, sink);
     sink.end();
-  }
-
-  /** Ends the connection of a stream with messages that have no event ids. */
-  sendUnlogged(stream: number, texts: readonly Buffer[]): void {
-    const streamCursor = this.#cursors.get(stream);
-    streamCursor?.sink.write(createMessageBatch(...texts));
-    streamCursor?.close();
   }
 
   /**
@@ -301,7 +282,7 @@ export class Streams implements CursorOwner {
       this.#cursors.get(stream)?.push(to - from === events.length ? events : events.slice(from, to));
       from = to;
     }
-    this.#measurePressure();
+    this.measurePressure();
   }
 
   /**
@@ -311,8 +292,8 @@ export class Streams implements CursorOwner {
    */
   hold(stream: number, seq: number, message: Message): void {
     const cursor = this.#cursors.get(stream);
-    if (cursor !== undefined) cursor.hold({ epoch: this.#session.epoch, seq }, message);
-    else if (message.text.length > this.#session.limits.maxEventBytes) this.#session.drop('oversized');
+    if (cursor !== undefined) cursor.hold({ epoch: this.session.epoch, seq }, message);
+    else if (message.text.length > this.session.limits.maxEventBytes) this.session.drop('oversized');
   }
 
   /**
@@ -344,7 +325,7 @@ export class Streams implements CursorOwner {
     this.#isClosed = true;
     for (const streamCursor of [...this.#cursors.values()]) {
       if (canResume && streamCursor.sink.handOver !== undefined) streamCursor.sink.handOver();
-      else if (canResume && this.#session.primes)
+      else if (canResume && this.session.primes)
         streamCursor.sink.write(createRetryBatch(Math.random() * returnWindowMs));
       this.#end(streamCursor);
     }
@@ -368,7 +349,7 @@ export class Streams implements CursorOwner {
     after: Omit<EventId, 'stream'> | undefined,
     start?: 'live' | ReadOutcome,
   ): void {
-    const { limits, client } = this.#session;
+    const { limits, client } = this.session;
     const cursor = new StreamCursor(this, stream, sink, this.#requestNamesOf(stream), after, start);
     const { maxAgeMs } = limits;
     // A client that loses its only stream loses its session, so that stream has no maximum age.
@@ -382,31 +363,23 @@ export class Streams implements CursorOwner {
     return this.#reportGap({ stream, ...this.#beginning, ...(requests !== undefined && { requests }) }, sink);
   }
 
-  noteCaughtUp(): void {
-    this.#measurePressure();
-  }
-
-  noteWritten(count: number, source: 'live' | 'replayed'): void {
-    this.#session.parts.telemetry.delivered[source].add(count);
-  }
-
   endFailed(cursor: StreamCursor, cause: unknown): void {
-    this.#session.report(cause);
+    this.session.report(cause);
     if (isUnresumable(cursor)) this.#end(cursor);
     else cursor.sink.cut();
   }
 
   detach(cursor: StreamCursor): void {
     const { stream } = cursor;
-    const { name, parts } = this.#session;
+    const { name, parts } = this.session;
     if (cursor.isTooSlow) parts.telemetry.emit({ type: 'session-client-cut', name });
     if (stream === getStream) {
       this.#unreadSince = performance.now();
       this.#hasLeft = cursor.isClosedByClient;
-      this.#session.noteGetCursor(cursor.cursor);
+      this.session.noteGetCursor(cursor.cursor);
     }
     if (this.#cursors.get(stream) === cursor) this.#cursors.delete(stream);
-    this.#measurePressure();
+    this.measurePressure();
   }
 
   /**
@@ -415,10 +388,10 @@ export class Streams implements CursorOwner {
    */
   #reportGap(at: EventId, sink: EventSink): boolean {
     const { stream } = at;
-    this.#session.drop('history_lost');
+    this.session.drop('history_lost');
     if (stream === getStream) return sink.write(gapBatch) || true;
     const texts = this.#requestsOf(at).map((id) => faultMessage('history_lost', id));
-    if (texts.length > 0) sink.write(createFinalBatch(texts, { stream, epoch: this.#session.epoch }));
+    if (texts.length > 0) sink.write(createFinalBatch(texts, { stream, epoch: this.session.epoch }));
     return false;
   }
 
@@ -432,8 +405,8 @@ export class Streams implements CursorOwner {
     return id.requests === undefined ? (this.#ids.get(id.stream) ?? []) : readRequestIds(id);
   }
 
-  #measurePressure(): void {
-    const { maxEvents, maxBytes } = this.#session.limits.logLimits;
+  measurePressure(): void {
+    const { maxEvents, maxBytes } = this.session.limits.logLimits;
     let isHigh = false;
     for (const { lagEvents, lagBytes } of this.#cursors.values())
       isHigh ||= lagEvents > maxEvents / maxLagShare.events || lagBytes > maxBytes / maxLagShare.bytes;

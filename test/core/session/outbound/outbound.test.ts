@@ -123,48 +123,13 @@ describe('the way from the server to its client', () => {
     expect([results, call.sink.state, one.got(sink.messages), sink.state]).toEqual([[0, 1], 'ended', [1], 'ended']);
   });
 
-  describe('while the log accepts nothing', () => {
-    it('[F09] [P3] delivers an error that cannot be stored, even as the first event, but not one that can', async () => {
-      let letGoOn: () => void = () => undefined;
-      let waiting: Promise<void> | undefined;
-      const one = await open({
-        streamAfterMs: 0, // a call has its stream at once
-        log: (log) => ({
-          read: log.read,
-          append: async (...of) => waiting?.then(() => log.append(...of)) ?? log.append(...of),
-        }),
-      });
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-      onTestFinished(() => void vi.useRealTimers());
-      waiting = new Promise((resolve) => {
-        letGoOn = resolve;
-      });
-      onTestFinished(() => letGoOn());
-      const error = (id: number) => expect.objectContaining({ id, error: expect.anything() });
-      const call = one.post([request(1)], { accepts: acceptsSse });
-      await vi.advanceTimersByTimeAsync(1);
-      one.backend.leaves([1], 'server_busy');
-      await turn();
-      await vi.advanceTimersByTimeAsync(900);
-      expect(messagesOf(call)).toEqual([]);
-      await vi.advanceTimersByTimeAsync(100);
-      expect([messagesOf(call), call.sink.state]).toEqual([[error(1)], 'ended']);
-      waiting = undefined;
-      letGoOn();
-      const next = one.post([request(2)], { accepts: acceptsSse });
-      await vi.advanceTimersByTimeAsync(1);
-      one.backend.leaves([2], 'server_busy');
-      await vi.advanceTimersByTimeAsync(10_000);
-      expect([messagesOf(next), next.sink.state]).toEqual([[error(2)], 'ended']);
-    });
-  });
-
   describe('while the store is away', () => {
     /** A session with a call on a stream, and a log that refuses each append until it is back. */
-    async function openAway() {
+    async function openAway(options: Parameters<typeof open>[0] = {}) {
       let isAway = false;
       let attempts = 0;
       const one = await open({
+        ...options,
         log: (log) => ({
           read: log.read,
           append(...of) {
@@ -200,6 +165,24 @@ describe('the way from the server to its client', () => {
       await one.tried();
       await one.tried();
       expect([messagesOf(call), call.sink.ids, call.sink.state]).toEqual([[...lines(1, 4), answer], [], 'ended']);
+      one.setAway(false);
+    });
+
+    it('[F09] [P3] sends an error after its time, too, also as the first event', async () => {
+      const one = await openAway({ streamAfterMs: 0 }); // a call has its stream at once
+      one.setAway(true);
+      const call = one.send(1);
+      await vi.advanceTimersByTimeAsync(1);
+      one.backend.leaves([1], 'server_busy');
+      await one.tried();
+      vi.advanceTimersByTime(2_999);
+      await one.tried();
+      expect(messagesOf(call)).toEqual([]);
+      vi.advanceTimersByTime(1);
+      await one.tried();
+      await one.tried();
+      const error = expect.objectContaining({ id: 1, error: expect.anything() });
+      expect([messagesOf(call), call.sink.ids, call.sink.state]).toEqual([[error], [], 'ended']);
       one.setAway(false);
     });
 
