@@ -29,68 +29,38 @@ export function createDurableStore(
     return await result;
   };
 
-  const appendOwner = (key: string): void => {
-    const session = sessions.get(key);
-    if (session === undefined) return;
-    const { record, takeovers, term } = session;
-    stored.add({ kind: 'owner', key, owner: record.owner, epoch: record.epoch, takeovers, term });
-  };
-
-  const appendExpiry = (key: string): void => {
-    const expiresAtMs = sessions.get(key)?.expiresAtMs;
-    if (expiresAtMs !== undefined && Number.isFinite(expiresAtMs)) stored.setExpiry(key, expiresAtMs);
-  };
+  /** Makes a change of a session, of which the files get what the tables have changed. */
+  const changeSession =
+    <A extends [key: string, ...others: unknown[]], R>(method: (...args: A) => R) =>
+    (...args: A) =>
+      change(() => {
+        const result = method(...args);
+        stored.addChanges(args[0]);
+        return result;
+      });
 
   const records: SessionRecords = {
-    create: (key, record, how) =>
-      change(() => {
-        const before = sessions.get(key);
-        sessions.create(key, record, how);
-        if (before === undefined) stored.addWhole(key);
-      }),
     find: async (key) => sessions.find(key),
-    amend: (key, epoch, changes) =>
-      change(() => {
-        const outcome = sessions.amend(key, epoch, changes);
-        if (outcome === 'done') stored.add({ kind: 'amend', key, changes });
-        return outcome;
-      }),
+    create: changeSession(sessions.create),
+    amend: changeSession(sessions.amend),
     register: (key, record, tail, log, registrant) =>
       change(() => {
         const isKnown = sessions.get(key)?.record.epoch === record.epoch;
         const outcome = sessions.register(key, record, tail, log, registrant);
-        if (outcome === 'registered') isKnown ? appendOwner(key) : stored.addWhole(key);
+        // Otherwise the log has another state, too.
+        if (isKnown) stored.addChanges(key);
+        else if (outcome === 'registered') stored.addWhole(key);
         return outcome;
       }),
-    takeOver: (key, from, owner) =>
-      change(() => {
-        const outcome = sessions.takeOver(key, from, owner);
-        if (outcome.outcome === 'taken') appendOwner(key);
-        else if (outcome.outcome === 'worn_out') stored.addWhole(key);
-        return outcome;
-      }),
-    confirmTakeover: (key, epoch) =>
-      change(() => {
-        const outcome = sessions.confirmTakeover(key, epoch);
-        if (outcome === 'done') appendOwner(key);
-        return outcome;
-      }),
-    release: (key, epoch) =>
-      change(() => {
-        const outcome = sessions.release(key, epoch);
-        if (outcome === 'done') appendOwner(key);
-        return outcome;
-      }),
+    takeOver: changeSession(sessions.takeOver),
+    confirmTakeover: changeSession(sessions.confirmTakeover),
+    release: changeSession(sessions.release),
     renew: (keys) =>
       change(() => {
         sessions.renew(keys);
-        for (const key of keys) appendExpiry(key);
+        for (const key of keys) stored.addExpiry(key);
       }),
-    end: (key, epoch) =>
-      change(() => {
-        sessions.end(key, epoch);
-        stored.addWhole(key);
-      }),
+    end: changeSession(sessions.end),
   };
 
   return {

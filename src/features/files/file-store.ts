@@ -4,10 +4,10 @@ import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import type { FilesOptions, StoreInFiles } from '../../app/features/stores.ts';
 import { createMemoryInstances } from '../../core/store/memory/memory-instances.ts';
-import type { MemorySession } from '../../core/store/memory/memory-sessions.ts';
+import { copyRecord, type MemorySession } from '../../core/store/memory/memory-sessions.ts';
 import { createMemoryTables, type MemoryTables, sweepEveryMs } from '../../core/store/memory/memory-tables.ts';
 import { detach } from '../../core/util/boundary.ts';
-import type { Change, Ownership } from './change.ts';
+import type { Change, RecordChange } from './change.ts';
 import { isDamage, StoreDirectoryError } from './disk-errors.ts';
 import { createDurableStore } from './durable-store.ts';
 import { Engine, type EngineOptions } from './engine.ts';
@@ -147,15 +147,7 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair: 
   };
   const bytes = sizeOf(files); // before the engine merges files
   const { engine, isRepaired } = await Engine.open(engineOptions, mustRepair);
-  const stored = new StoredChanges({
-    engine,
-    now,
-    wholeOf(key) {
-      const [session, tombstone] = [sessions.get(key), sessions.tombstone(key)];
-      if (session !== undefined) return { kind: 'session', key, session: { ...session, log: session.log.contents() } };
-      return tombstone && { kind: 'end', key, tombstone };
-    },
-  });
+  const stored = new StoredChanges({ engine, sessions, now });
   try {
     await requireFormat(engine, directory);
     const { damaged, incomplete } = await load(engine, tables, stored, clock);
@@ -218,11 +210,12 @@ async function load(engine: Engine, tables: MemoryTables, stored: StoredChanges,
     clock.replayAt(timed.atMs);
     applyChange(tables, timed.change);
   }
+  for (const key of stored.keys) stored.noteTables(key);
   return { damaged, incomplete };
 }
 
 /** The format that this version reads and writes. */
-const format = 3;
+const format = 4;
 const formatKey = 'format';
 
 /** Throws `StoreDirectoryError` for files of another version. */
@@ -280,13 +273,8 @@ function applyChange(tables: MemoryTables, change: Change): void {
       return tables.restore(change.key, change.session);
     case 'append':
       return tables.replay(change.key, change.epoch, change.events);
-    case 'amend': {
-      const epoch = sessions.get(change.key)?.record.epoch;
-      if (epoch !== undefined) sessions.amend(change.key, epoch, change.changes);
-      return;
-    }
-    case 'owner':
-      return setOwner(tables, change.key, change);
+    case 'record':
+      return changeRecord(tables, change.key, change);
     case 'end':
       return sessions.bury(change.key, change.tombstone);
     case 'value':
@@ -294,13 +282,13 @@ function applyChange(tables: MemoryTables, change: Change): void {
   }
 }
 
-function setOwner({ sessions }: MemoryTables, key: string, { owner, epoch, takeovers, term }: Ownership): void {
+function changeRecord({ sessions }: MemoryTables, key: string, { record, takeovers, term }: RecordChange): void {
   const session = sessions.get(key);
   if (session === undefined) return;
-  if (session.record.epoch !== epoch) session.log.beginEpoch(epoch);
-  session.record = { ...session.record, owner, epoch };
+  const { epoch } = session.record;
+  session.record = copyRecord({ ...session.record, ...record });
+  if (session.record.epoch !== epoch) session.log.beginEpoch(session.record.epoch);
   session.takeovers = takeovers;
-  if (term === undefined) delete session.term;
-  else session.term = term;
+  session.term = term;
   sessions.renew([key]);
 }

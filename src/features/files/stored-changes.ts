@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import type { MemorySession, MemorySessions, Tombstone } from '../../core/store/memory/memory-sessions.ts';
 import type { ValueKind } from '../../core/store/shared/shared-data.ts';
 import { type Change, formatChange, parseChange } from './change.ts';
 import type { Engine, Operation } from './engine.ts';
@@ -12,13 +13,13 @@ export interface TimedChange {
 }
 
 /** A change that does not depend on earlier ones. */
-export type WholeChange = Extract<Change, { kind: 'session' | 'end' }>;
+type WholeChange = Extract<Change, { kind: 'session' | 'end' }>;
 
 /** Options of `StoredChanges`. */
 export interface StoredChangesOptions {
   readonly engine: Engine;
-  /** The whole session, or the mark of its end, as the tables have it now. */
-  wholeOf(key: string): WholeChange | undefined;
+  /** The sessions, and the marks of ended ones, as the tables have them now. */
+  readonly sessions: Pick<MemorySessions, 'get' | 'tombstone'>;
   now(): number;
 }
 
@@ -33,6 +34,9 @@ interface Chain {
   /** The bytes of the whole change, and of those that follow it. */
   wholeBytes: number;
   laterBytes: number;
+  /** What the tables had when this was stored: the session, or the mark of its end. */
+  session: Readonly<MemorySession> | undefined;
+  tombstone: Tombstone | undefined;
 }
 
 /** Below this size, the changes that follow a whole one are not worth another one. */
@@ -64,22 +68,53 @@ export class StoredChanges {
     return this.#chains.keys();
   }
 
+  /**
+   * Stores what the tables have changed of a session: the members of its record that are not the same any more, or the
+   * whole session or its end, if that is new. Nothing is stored if nothing has changed.
+   */
+  addChanges(key: string): void {
+    const { sessions } = this.#options;
+    const session = sessions.get(key);
+    const chain = this.#chains.get(key);
+    if (session === undefined) {
+      if (sessions.tombstone(key) !== chain?.tombstone) this.addWhole(key);
+      return;
+    }
+    const before = chain?.session;
+    if (before === undefined || before.log !== session.log) return this.addWhole(key);
+    const { record, takeovers, term } = session;
+    if (record === before.record && takeovers === before.takeovers && term === before.term) return;
+    const known = new Map<string, unknown>(Object.entries(before.record));
+    const changed = Object.entries(record).filter(([name, value]) => value !== known.get(name));
+    this.add({ kind: 'record', key, record: Object.fromEntries(changed), takeovers, term });
+    this.noteTables(key);
+  }
+
+  /** What is stored of a session is what the tables have. */
+  noteTables(key: string): void {
+    const { sessions } = this.#options;
+    const chain = this.#chains.get(key);
+    const session = sessions.get(key);
+    if (chain !== undefined)
+      Object.assign(chain, { session: session && { ...session }, tombstone: sessions.tombstone(key) });
+  }
+
   /** Stores a session whole, or the mark of its end, as the tables have it now. */
   addWhole(key: string): void {
-    const whole = this.#options.wholeOf(key);
+    const whole = this.#wholeOf(key);
     if (whole !== undefined) this.#putWhole(whole);
   }
 
   /** Stores a change that the tables already have, and that is not whole. */
   add(change: Exclude<Change, WholeChange>): void {
-    const { engine, now, wholeOf } = this.#options;
+    const { engine, now } = this.#options;
     if (change.kind === 'value') {
       const { of, name } = change;
       const key = valueKey(of, name);
       return engine.write([{ type: 'put', key, value: encodeChange(key, { atMs: now(), generation: 0, change }) }]);
     }
     const chain = this.#chains.get(change.key);
-    const whole = chain === undefined || isTooLong(chain) ? wholeOf(change.key) : undefined;
+    const whole = chain === undefined || isTooLong(chain) ? this.#wholeOf(change.key) : undefined;
     if (whole !== undefined) return this.#putWhole(whole);
     if (chain === undefined) return; // the session has ended meanwhile
     const key = changeKey(chain.digest, chain.next);
@@ -90,13 +125,14 @@ export class StoredChanges {
     chain.laterBytes += value.length;
   }
 
-  /** Stores how long a session is kept, in milliseconds of the store's clock. */
-  setExpiry(key: string, expiresAtMs: number): void {
+  /** Stores how long a session is kept. */
+  addExpiry(key: string): void {
     const chain = this.#chains.get(key);
-    if (chain === undefined) return;
-    this.#options.engine.write([
-      { type: 'put', key: `${expiryPrefix}${chain.digest}`, value: encodeTime(expiresAtMs) },
-    ]);
+    const expiresAtMs = this.#options.sessions.get(key)?.expiresAtMs ?? Number.POSITIVE_INFINITY;
+    if (chain === undefined || !Number.isFinite(expiresAtMs)) return;
+    const value = Buffer.allocUnsafe(8);
+    value.writeDoubleLE(expiresAtMs);
+    this.#options.engine.write([{ type: 'put', key: `${expiryPrefix}${chain.digest}`, value }]);
   }
 
   /**
@@ -106,7 +142,7 @@ export class StoredChanges {
   renewWhole(key: string, isForced = false): void {
     const chain = this.#chains.get(key);
     if (chain === undefined || (!isForced && chain.unused === 1)) return;
-    const whole = this.#options.wholeOf(key);
+    const whole = this.#wholeOf(key);
     if (whole === undefined) return;
     const obsolete = removalOf(chain).slice(1); // slot 0 gets the whole change
     this.#putWhole(whole);
@@ -128,8 +164,7 @@ export class StoredChanges {
    */
   noteStored(digest: string, slot: number, { generation, change }: TimedChange, bytes: number): boolean {
     const { key } = change as WholeChange;
-    const chain = this.#chains.get(key) ?? { digest, generation, next: 0, unused: 0, wholeBytes: 0, laterBytes: 0 };
-    this.#chains.set(key, chain);
+    const chain = this.#chainOf(key, digest, generation);
     chain.unused = slot + 1;
     if (slot > 0 && generation !== chain.generation) return false;
     chain.next = slot + 1;
@@ -138,23 +173,39 @@ export class StoredChanges {
     return true;
   }
 
-  #putWhole(change: WholeChange): void {
-    const { engine, now } = this.#options;
-    const { key } = change;
-    const chain = this.#chains.get(key) ?? {
-      digest: digestOf(key),
-      generation: 0,
+  /** @param generation that of a session of which nothing is known yet */
+  #chainOf(key: string, digest: string, generation: number): Chain {
+    const made = {
+      generation,
       next: 1,
       unused: 1,
       wholeBytes: 0,
       laterBytes: 0,
+      session: undefined,
+      tombstone: undefined,
     };
+    const chain = this.#chains.get(key) ?? { digest, ...made };
     this.#chains.set(key, chain);
+    return chain;
+  }
+
+  #wholeOf(key: string): WholeChange | undefined {
+    const { sessions } = this.#options;
+    const [session, tombstone] = [sessions.get(key), sessions.tombstone(key)];
+    if (session !== undefined) return { kind: 'session', key, session: { ...session, log: session.log.contents() } };
+    return tombstone && { kind: 'end', key, tombstone };
+  }
+
+  #putWhole(change: WholeChange): void {
+    const { engine, now } = this.#options;
+    const { key } = change;
+    const chain = this.#chainOf(key, digestOf(key), 0);
     chain.generation += 1;
     const place = changeKey(chain.digest, 0);
     const value = encodeChange(place, { atMs: now(), generation: chain.generation, change });
     engine.write([{ type: 'put', key: place, value }]);
     Object.assign(chain, { next: 1, wholeBytes: value.length, laterBytes: 0 });
+    this.noteTables(key);
     // What an ended session has said is of no use to anybody.
     if (change.kind !== 'end' || chain.unused === 1) return;
     engine.write(removalOf(chain).slice(1));
@@ -202,11 +253,5 @@ function encodeChange(key: string, { atMs, generation, change }: TimedChange): B
 export function decodeChange(key: string, encoded: Buffer): TimedChange | undefined {
   if (encoded.length < headBytes || encoded.readUInt32LE() !== checksumOf(key, encoded)) return undefined;
   const change = parseChange(encoded.subarray(headBytes));
-  return change && { atMs: encoded.readDoubleLE(4), generation: encoded.readUInt32LE(12), change };
-}
-
-function encodeTime(ms: number): Buffer {
-  const encoded = Buffer.allocUnsafe(8);
-  encoded.writeDoubleLE(ms);
-  return encoded;
+  return { atMs: encoded.readDoubleLE(4), generation: encoded.readUInt32LE(12), change };
 }

@@ -117,13 +117,13 @@ describe('a directory that cannot be used', () => {
       await database.put('format', text);
       await database.close();
     };
-    for (const other of ['2', '4']) {
+    for (const other of ['3', '5']) {
       await setFormat(other);
       await expect(openStore(directory)).rejects.toThrow(
-        `written by another version of mcp-gangway (format ${other}; this version reads 3). Use that version, name another directory (replay.store), or delete the directory`,
+        `written by another version of mcp-gangway (format ${other}; this version reads 4). Use that version, name another directory (replay.store), or delete the directory`,
       );
     }
-    await setFormat('3'); // which fails if the refused attempt has left a lock behind
+    await setFormat('4'); // which fails if the refused attempt has left a lock behind
     await openStore(directory);
   });
 });

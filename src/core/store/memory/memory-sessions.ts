@@ -14,7 +14,7 @@ export interface MemorySession {
   /** The takeovers from lost owners since the session made progress, and the time of the last one. */
   takeovers: { readonly count: number; readonly lastMs: number };
   /** The term of the last registration under this epoch. */
-  term?: number;
+  term?: number | undefined;
 }
 
 /** The table of sessions: `SessionRecords`, and the access that the log and the sweep need. */
@@ -252,7 +252,8 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
 
 const noTakeovers = { count: 0, lastMs: Number.NEGATIVE_INFINITY };
 
-const copyRecord = (record: SessionRecord): SessionRecord => ({
+/** Copies a record whose bytes may be slices of larger memory. */
+export const copyRecord = (record: SessionRecord): SessionRecord => ({
   ...record,
   initialize: detachBytes(record.initialize),
   initialized: detachBytes(record.initialized),
