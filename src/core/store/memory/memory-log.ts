@@ -2,7 +2,7 @@ import { compareLogPositions, type LogPosition } from '../../protocol/wire/event
 import { detachBytes, detachedBytes } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { AppendOutcome, LogLimits, NewEvent, PendingCall, ReadOutcome, StoredEvent } from '../event-log.ts';
-import { requireConsecutive } from '../require-consecutive.ts';
+import { forgottenStream, readOutcomeOf, requireConsecutive, selectEvents } from '../log-rules.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
 
 /** A kept event. */
@@ -159,21 +159,11 @@ export class MemoryLog {
       if (stream > this.#newestStream || stream === 0) return { outcome: 'unknown_stream' };
       if (after !== undefined && compareLogPositions(after, { epoch: this.#epoch, seq: this.#tailSeq }) > 0)
         return { outcome: 'in_future' };
-      return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
+      return forgottenStream;
     }
     if (after !== undefined && compareLogPositions(after, tail.newest) > 0) return { outcome: 'in_future' };
-    const events = collect(this.#entries, stream, after, Math.max(1, limit));
-    const [first] = events;
-    const reached = events.at(-1) ?? after;
-    return {
-      outcome: 'ok',
-      events,
-      broken: first === undefined ? !isSame(after, tail.newest) : isBreak(after, first),
-      // If no event is left, the log has nothing more to read, whatever was lost.
-      atTail: first === undefined || isSame(reached, tail.newest),
-      ended: tail.ended,
-      newest: tail.newest,
-    };
+    const kept = eventsFrom(this.#entries, firstAfter(this.#entries, after));
+    return readOutcomeOf(selectEvents(kept, stream, after, Math.max(1, limit)), after, tail);
   }
 
   #isKept(position: LogPosition): boolean {
@@ -182,26 +172,10 @@ export class MemoryLog {
   }
 }
 
-/**
- * Collects the stream's retained events after a position, at most `limit` of them. The list ends before an event whose
- * predecessor was never stored. The next read starts there and reports `broken`, which a read can report only of its
- * start.
- */
-function collect(
-  entries: Deque<LogEntry>,
-  stream: number,
-  after: LogPosition | undefined,
-  limit: number,
-): StoredEvent[] {
-  const events: StoredEvent[] = [];
-  for (let index = firstAfter(entries, after); events.length < limit; index += 1) {
-    const event = entries.at(index)?.event;
-    if (event === undefined) break;
-    if (event.stream !== stream) continue;
-    if (events.length > 0 && isBreak(events.at(-1), event)) break;
-    events.push(event);
-  }
-  return events;
+/** Yields the events of all streams from an index on. */
+function* eventsFrom(entries: Deque<LogEntry>, first: number): Generator<StoredEvent, void> {
+  for (let index = first, entry = entries.at(index); entry !== undefined; index += 1, entry = entries.at(index))
+    yield entry.event;
 }
 
 /** Finds the index of the oldest entry after a position; the log is sorted. */
@@ -218,16 +192,9 @@ function firstAfter(entries: Deque<LogEntry>, after: LogPosition | undefined): n
   return low;
 }
 
-/** True if the stream had an event between `after` and the event whose predecessor is `previous`. */
-const isBreak = (after: LogPosition | undefined, { previous }: StoredEvent): boolean =>
-  previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
-
 /** Copies only the position: a caller may pass a whole event, whose chain would keep every earlier event alive. */
 const copyPosition = (position: LogPosition | undefined): LogPosition | undefined =>
   position === undefined ? undefined : { epoch: position.epoch, seq: position.seq };
-
-const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
-  a !== undefined && compareLogPositions(a, b) === 0;
 
 /**
  * The requests of one session that have a stream and no answer yet. The limit of requests in flight bounds their

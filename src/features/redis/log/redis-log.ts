@@ -1,4 +1,3 @@
-import { compareLogPositions, type LogPosition } from '../../../core/protocol/wire/event-id.ts';
 import type {
   AppendOutcome,
   EventLog,
@@ -7,11 +6,11 @@ import type {
   ReadOutcome,
   StoredEvent,
 } from '../../../core/store/event-log.ts';
-import { requireConsecutive } from '../../../core/store/require-consecutive.ts';
+import { forgottenStream, readOutcomeOf, requireConsecutive, selectEvents } from '../../../core/store/log-rules.ts';
 import { formatPending, formatRequestId, formatStreamTail, parseLogPosition, textOf } from '../codec.ts';
 import type { RedisAccess } from '../redis-access.ts';
 import type { ScriptArgument, ScriptReply } from '../script.ts';
-import { eventsOf, fromSegment, toSegments } from './segments.ts';
+import { fromSegment, toSegments } from './segments.ts';
 
 /** The approximate limit of the bytes of one read, so that a reader of a large log does not block Redis for others. */
 const maxReadBytes = 1_048_576;
@@ -45,30 +44,13 @@ export function createRedisLog({ runScript, keys, lifetimes }: RedisAccess, limi
       const reply = (await runScript('read', [record, log, tails], args)) as readonly ScriptReply[];
       if (reply[0] === 3) return { outcome: 'unknown_stream' };
       if (reply[0] === 4) return { outcome: 'in_future' };
-      if (reply[0] === 2) {
-        return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
-      }
+      if (reply[0] === 2) return forgottenStream;
       const newest = parseLogPosition(textOf(reply[1]));
-      const events = eventsOf(parseSegments(reply.slice(3)), stream, after, Math.max(1, limit));
-      return { outcome: 'ok', events, ended: reply[2] === 1, newest, ...compare(events, after, newest) };
+      const events = selectEvents(parseSegments(reply.slice(3)), stream, after, Math.max(1, limit));
+      return readOutcomeOf(events, after, { newest, ended: reply[2] === 1 });
     },
   };
 }
-
-/**
- * Tells whether events are missing before the found ones, and whether the found ones reach the stream's newest event.
- */
-function compare(events: readonly StoredEvent[], after: LogPosition | undefined, newest: LogPosition) {
-  const [first] = events;
-  // If no event is left, the log has nothing more to read, whatever was lost.
-  if (first === undefined) return { broken: !isSame(after, newest), atTail: true };
-  const { previous } = first;
-  const isBreak = previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
-  return { broken: isBreak, atTail: isSame(events.at(-1), newest) };
-}
-
-const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
-  a !== undefined && compareLogPositions(a, b) === 0;
 
 /** The arguments of `append.lua` for a batch: the segments, and the changes of tails and pending requests. */
 function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {

@@ -1,4 +1,3 @@
-import { compareLogPositions, type LogPosition } from '../../../core/protocol/wire/event-id.ts';
 import type { LogLimits, NewEvent, StoredEvent } from '../../../core/store/event-log.ts';
 import { writeDigits } from '../../../core/util/text/digits.ts';
 import { formatLogPosition, parseLogPosition, textOf } from '../codec.ts';
@@ -103,26 +102,4 @@ export function fromSegment(entryId: ScriptReply, header: ScriptReply, data: Scr
     });
   }
   return events;
-}
-
-/**
- * Selects the events of one stream after a position, at most `limit` of them. The list ends before an event whose
- * predecessor was never stored. The next read starts there and reports the break.
- */
-export function eventsOf(
-  all: readonly StoredEvent[],
-  stream: number,
-  after: LogPosition | undefined,
-  limit: number,
-): StoredEvent[] {
-  const found: StoredEvent[] = [];
-  for (const event of all) {
-    if (event.stream !== stream || (after !== undefined && compareLogPositions(event, after) <= 0)) continue;
-    const before = found.at(-1);
-    const { previous } = event;
-    if (before !== undefined && previous !== undefined && compareLogPositions(previous, before) > 0) break;
-    found.push(event);
-    if (found.length >= limit) break;
-  }
-  return found;
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maxSentAppends } from '../../../../src/core/session/outbound/session-log.ts';
 import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../../src/core/store/event-log.ts';
-import { requireConsecutive } from '../../../../src/core/store/require-consecutive.ts';
+import { requireConsecutive } from '../../../../src/core/store/log-rules.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { createLog } from './log-fixture.ts';
 

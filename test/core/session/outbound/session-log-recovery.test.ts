@@ -6,7 +6,7 @@ import type {
   PendingCall,
   StoredEvent,
 } from '../../../../src/core/store/event-log.ts';
-import { requireConsecutive } from '../../../../src/core/store/require-consecutive.ts';
+import { requireConsecutive } from '../../../../src/core/store/log-rules.ts';
 import type { LogState } from '../../../../src/core/store/session-records.ts';
 import { createLog } from './log-fixture.ts';
 
