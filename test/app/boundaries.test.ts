@@ -20,6 +20,7 @@ import { ChangeSubscribers } from '../../src/core/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/core/store/store-unavailable.ts';
 import { contain, detach, reportFault, reportFaultsTo, type Seam } from '../../src/core/util/boundary.ts';
 import { MessageTap } from '../../src/features/console/message-tap.ts';
+import { hashedName } from '../../src/features/redis/keys.ts';
 import { createRedisChanges } from '../../src/features/redis/shared/redis-changes.ts';
 import { openSessions } from '../core/session/open-sessions.ts';
 import { call as callOf, createShared } from '../features/eras/modern/shared-fixture.ts';
@@ -309,7 +310,7 @@ describe('a listener of the store', () => {
   it('[C-12] of Redis hears the changes behind one that throws and behind an entry that is none, and an outage is no fault', async () => {
     const entry = (number: number, text: string) => [
       Buffer.from(`${number}-0`),
-      ['n', String(number), 'topic', 'T', 'text', text].map((part) => Buffer.from(part)),
+      ['n', String(number), 'topic', hashedName('t'), 'text', text].map((part) => Buffer.from(part)),
     ];
     const replies: (() => unknown)[] = [
       () => [['s', [entry(1, 'bad'), entry(2, 'good')]]],
@@ -319,13 +320,17 @@ describe('a listener of the store', () => {
       () => [['s', [[Buffer.from('3-0'), null]]]],
       () => [['s', [entry(4, 'last')]]],
     ];
-    const access = { run: async () => [], keys: { changes: 'c', topic: () => 'T' } };
-    const reader = {
-      run: async () => (replies.shift() ?? (() => new Promise(() => undefined)))() as never,
-      reset: () => undefined,
-      close: () => undefined,
+    const access = { run: async () => [], keys: { changes: 'c' } };
+    const client = {
+      status: 'ready',
+      xreadBuffer: async () => (replies.shift() ?? (() => new Promise(() => undefined)))(),
+      disconnect: () => undefined,
     };
-    const changes = createRedisChanges(access as unknown as Parameters<typeof createRedisChanges>[0], reader);
+    type Arguments = Parameters<typeof createRedisChanges>;
+    const changes = createRedisChanges(
+      access as unknown as Arguments[0],
+      () => client as never as ReturnType<Arguments[1]>,
+    );
     onTestFinished(() => changes.close());
     const heard = createInbox<string>();
     await changes.subscribe('t', {

@@ -30,8 +30,6 @@ export interface FilesOptions {
   readonly limits: MemoryLimits;
   /** The longest time before written data are on the disk itself; 0 for before each change is reported as stored. */
   readonly syncMs: number;
-  /** The duration of a lease after a renewal. No other instance shares the store, so a lease may be long. */
-  readonly leaseMs: number;
   readonly emit: Emit<StoreEvent>;
 }
 
@@ -91,9 +89,7 @@ export interface RedisFindings {
   readonly latencyMs: number;
   /** The policy for full memory: `noeviction`, or one that evicts keys. Undefined if this user may not run INFO. */
   readonly memoryPolicy: string | undefined;
-  /** How many instances hold a lease under this prefix now. */
-  readonly instances: number;
-  /** Where the others reach each of them, as far as they have published that. */
+  /** Where others reach each instance that holds a lease under this prefix now. */
   readonly addresses: readonly string[];
 }
 

@@ -16,53 +16,36 @@ export interface SessionKeys {
 }
 
 /** Makes every key that the store uses. */
-export interface Keys {
-  session(key: string): SessionKeys;
-  /** String: `alive` or `dead`, for an instance. */
-  lease(name: string): string;
-  /** The SCAN pattern of the leases of all instances. */
-  readonly allLeases: string;
-  /** Hash: where other instances reach each one, by its name. */
-  readonly addresses: string;
-  /** String: the name of this generation of the store's data. */
-  readonly storeGeneration: string;
-  /** String: a value. */
-  value(kind: ValueKind, name: string): string;
-  /** String: the time at which the debt of a rate is paid. */
-  rate(name: string): string;
-  /** Hash: what the items of a name take. */
-  reserved(name: string): string;
-  /** Stream: the changes that instances announce to each other. */
-  readonly changes: string;
-  /** The form of a change's topic in that stream. */
-  topic(name: string): string;
-  /** The form of an item's name in the hash of what is reserved. */
-  item(name: string): string;
-}
+export type Keys = ReturnType<typeof createKeys>;
 
 /**
  * Makes the keys of a namespace. Every name that a caller passes is hashed. So a name cannot choose its slot with a
  * brace or collide with another key through a colon. Nobody can read a name in the list of keys (P12).
  * @param prefix the beginning of all keys. A prefix with a brace throws, since it would put all keys into one slot.
  */
-export function createKeys(prefix: string): Keys {
+export function createKeys(prefix: string) {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys has no braces');
   return {
-    session(key) {
-      const base = `${prefix}:session:{${digest(key)}}`;
+    session(key: string): SessionKeys {
+      const base = `${prefix}:session:{${hashedName(key)}}`;
       return { record: `${base}:record`, log: `${base}:log`, tails: `${base}:tails`, pending: `${base}:pending` };
     },
-    lease: (name) => `${prefix}:instance:{${digest(name)}}:lease`,
+    /** String: `alive` or `dead`, for an instance. */
+    lease: (name: string) => `${prefix}:instance:{${hashedName(name)}}:lease`,
+    /** Hash: where other instances reach each one, by its name. */
     addresses: `${prefix}:addresses`,
-    allLeases: `${prefix}:instance:*:lease`, // no character of a prefix is special in a pattern
+    /** String: the name of this generation of the store's data. */
     storeGeneration: `${prefix}:birth`,
+    /** Stream: the changes that instances announce to each other. */
     changes: `${prefix}:changes`,
-    topic: digest,
-    item: digest,
-    value: (kind, name) => `${prefix}:${kind}:${digest(name)}`,
-    rate: (name) => `${prefix}:rate:${digest(name)}`,
-    reserved: (name) => `${prefix}:reserved:${digest(name)}`,
+    /** String: a value. */
+    value: (kind: ValueKind, name: string) => `${prefix}:${kind}:${hashedName(name)}`,
+    /** String: the time at which the debt of a rate is paid. */
+    rate: (name: string) => `${prefix}:rate:${hashedName(name)}`,
+    /** Hash: what the items of a name take. */
+    reserved: (name: string) => `${prefix}:reserved:${hashedName(name)}`,
   };
 }
 
-const digest = (name: string): string => hash('sha256', name, 'base64url');
+/** The form of a name in a key, of a topic in the stream of changes, and of an item in the hash of what is reserved. */
+export const hashedName = (name: string): string => hash('sha256', name, 'base64url');

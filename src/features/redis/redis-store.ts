@@ -3,9 +3,9 @@ import type { LogLimits } from '../../core/store/event-log.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import type { StoreTelemetry } from '../../core/store/store-events.ts';
 import { type RecordVersions, recordVersions } from './codec.ts';
-import { createBlockingReader } from './connection/blocking-reader.ts';
 import { createCommands } from './connection/commands.ts';
 import { type ConnectOptions, createConnector } from './connection/connect.ts';
+import { withoutArguments } from './connection/reply-error.ts';
 import { createRedisInstances } from './instances/redis-instances.ts';
 import { createKeys } from './keys.ts';
 import { createRedisLog } from './log/redis-log.ts';
@@ -72,9 +72,11 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
   });
   const { run, health } = commands;
   const access = { run, runScript: createRunScript(commands), keys, lifetimes };
-  const reader = createBlockingReader(() => connect(undefined), onError);
-  const changes = createRedisChanges(access, reader);
-  health.onRecovered(reader.reset);
+  const changes = createRedisChanges(access, () => {
+    const reader = connect(undefined);
+    return reader.on('error', (cause: Error) => onError(withoutArguments(cause)));
+  });
+  health.onRecovered(changes.reset);
 
   return {
     log: createRedisLog(access, limits),

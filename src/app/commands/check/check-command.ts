@@ -271,7 +271,7 @@ const adviceOnInstances = (unreachable: readonly string[]): Advice[] =>
     text: `A running instance cannot be reached from here at ${address}. Instances must reach each other. Check ${flagOf('cluster.link.host')} and ${flagOf('cluster.link.address')} there, and that no firewall or network policy is between the two.`,
   }));
 
-const adviceOnRedis = ({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] =>
+const adviceOnRedis = ({ memoryPolicy, latencyMs, addresses, version }: RedisFindings): Advice[] =>
   advise([
     [
       version === undefined,
@@ -289,9 +289,9 @@ const adviceOnRedis = ({ memoryPolicy, latencyMs, instances, version }: RedisFin
       `Redis takes ${latencyMs} ms to answer, which delays each event of a stream. Move Redis closer to the gateway.`,
     ],
     [
-      instances > 0,
+      addresses.length > 0,
       flagOf('cluster.prefix'),
-      `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
+      `${addresses.length} running ${addresses.length === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
     ],
   ]);
 

@@ -79,7 +79,8 @@ const policyLine = ({ server, why }: CheckedPolicy): string =>
 
 function redisLine(checked: CheckedRedis): string {
   if (!checked.isFine) return `FAIL  Redis: ${checked.why}\n`;
-  const { version: its = 'of an unknown version', latencyMs, memoryPolicy, instances } = checked.findings;
+  const { version: its = 'of an unknown version', latencyMs, memoryPolicy, addresses } = checked.findings;
+  const instances = addresses.length;
   const policy = memoryPolicy === undefined ? '' : `, maxmemory-policy ${memoryPolicy}`;
   const where = checked.link === 'local' ? 'only on this host' : checked.link;
   const link = `${indent}other instances reach this one: ${where}\n`;
@@ -134,13 +135,13 @@ function serverJson(checked: CheckedServer): object {
 
 function redisJson(checked: CheckedRedis): object {
   if (!checked.isFine) return { ok: false, why: checked.why };
-  const { version: its = null, latencyMs, memoryPolicy = null, instances } = checked.findings;
+  const { version: its = null, latencyMs, memoryPolicy = null, addresses } = checked.findings;
   return {
     ok: true,
     version: its,
     latencyMs,
     memoryPolicy,
-    instances,
+    instances: addresses.length,
     link: checked.link,
     unreachable: checked.unreachable,
   };

@@ -1,4 +1,3 @@
-import type { ConnectionOptions } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisTarget } from '../../../config/redis-url.ts';
 import { backoff } from '../../../core/util/timing/backoff.ts';
@@ -77,7 +76,7 @@ function commonOptions(
   return {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(isTls && { tls: tlsOptions(tls) }),
+    ...(isTls && { tls: { ...tls } }),
     // A connection without an answer for this long is closed: TCP itself may take a quarter of an hour to notice a
     // loss.
     ...(commandTimeout !== undefined && { commandTimeout, socketTimeout: commandTimeout * 2 }),
@@ -100,7 +99,7 @@ function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: Con
     role: 'master' as const,
     sentinelRetryStrategy: pauseAfter,
     sentinelCommandTimeout: connectTimeoutMs,
-    ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(tls) }),
+    ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: { ...tls } }),
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
   } satisfies RedisOptions;
@@ -117,7 +116,7 @@ function watchOptions({ isTls }: RedisTarget, options: ConnectOptions, pauseAfte
     maxRetriesPerRequest: null,
     retryStrategy: pauseAfter,
     disableClientInfo: true,
-    ...(isTls && { tls: tlsOptions(tls ?? {}) }),
+    ...(isTls && { tls: { ...tls } }),
     ...(sentinelUsername !== undefined && { username: sentinelUsername }),
     ...(sentinelPassword !== undefined && { password: sentinelPassword }),
   } satisfies RedisOptions;
@@ -150,10 +149,3 @@ function connectCluster(
 }
 
 const keepAddress: NonNullable<ClusterOptions['dnsLookup']> = (address, done) => done(null, address);
-
-const tlsOptions = ({ ca, cert, key, servername }: RedisTls): ConnectionOptions => ({
-  ...(ca !== undefined && { ca }),
-  ...(cert !== undefined && { cert }),
-  ...(key !== undefined && { key }),
-  ...(servername !== undefined && { servername }),
-});

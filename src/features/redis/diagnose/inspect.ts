@@ -17,35 +17,30 @@ const connectTimeoutMs = 5_000;
 const pings = 5;
 const maxReconnectMs = 1_000;
 
-/** How many rounds the search for instances takes at most: a Redis that others also use may have millions of keys. */
-const maxScans = 100;
-const keysPerScan = 1_000;
-
 /** Inspects a Redis without changing anything. Rejects with the client's error if Redis cannot be used. */
 export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
-  inspect(options, async (client, nodes, infos) => ({
+  inspect(options, async (client, infos) => ({
     version: infos[0]?.get('valkey_version') ?? infos[0]?.get('redis_version'),
     latencyMs: await measureLatencyMs(client),
     memoryPolicy: evictionPolicy(infos),
-    instances: await countInstances(client, nodes, options.prefix),
     addresses: await addressesOf(client, options.prefix),
   }));
 
 /** Finds only `RedisFindings.memoryPolicy`, which is cheap. Rejects like `inspectRedis`. */
 export const memoryPolicyOf = (options: Omit<InspectOptions, 'prefix'>): Promise<string | undefined> =>
-  inspect(options, async (_client, _nodes, infos) => evictionPolicy(infos));
+  inspect(options, async (_client, infos) => evictionPolicy(infos));
 
 type Infos = readonly ReadonlyMap<string, string>[];
 
 async function inspect<T>(
   options: Omit<InspectOptions, 'prefix'>,
-  read: (client: RedisClient, nodes: readonly Redis[], infos: Infos) => Promise<T>,
+  read: (client: RedisClient, infos: Infos) => Promise<T>,
 ): Promise<T> {
   const client = createConnector(options, maxReconnectMs).connect(options.commandTimeoutMs);
   try {
     await waitUntilReady(client);
     const nodes: readonly Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
-    return await read(client, nodes, await Promise.all(nodes.map(readInfo)));
+    return await read(client, await Promise.all(nodes.map(readInfo)));
   } finally {
     client.disconnect();
   }
@@ -92,21 +87,4 @@ async function addressesOf(client: RedisClient, prefix: string): Promise<readonl
   const all = Object.entries(await client.hgetall(addresses));
   const states = await Promise.all(all.map(([name]) => client.get(lease(name))));
   return all.flatMap(([, address], index) => (states[index] === 'alive' ? [address] : []));
-}
-
-async function countInstances(client: RedisClient, nodes: readonly Redis[], prefix: string): Promise<number> {
-  const { allLeases } = createKeys(prefix);
-  const leases = new Set<string>();
-  for (const node of nodes) {
-    let cursor = '0';
-    for (let scans = 0; scans < maxScans; scans++) {
-      const [next, keys] = await node.scan(cursor, 'MATCH', allLeases, 'COUNT', keysPerScan);
-      for (const key of keys) leases.add(key);
-      cursor = next;
-      if (cursor === '0') break;
-    }
-  }
-  // One GET for each lease, since the leases of a cluster are in different slots.
-  const states = await Promise.all([...leases].map((lease) => client.get(lease)));
-  return states.filter((state) => state === 'alive').length;
 }

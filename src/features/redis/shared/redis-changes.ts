@@ -1,10 +1,14 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeSubscribers } from '../../../core/store/shared/followers.ts';
 import { type Changes, maxChangeBytes } from '../../../core/store/shared/shared-data.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { failUnreachable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { contain, detach, reportFault } from '../../../core/util/boundary.ts';
+import { within } from '../../../core/util/timing/within.ts';
 import { textOf } from '../codec.ts';
-import type { BlockingReader } from '../connection/blocking-reader.ts';
+import type { RedisClient } from '../connection/connect.ts';
+import { asStoreUnavailable } from '../connection/reply-error.ts';
+import { hashedName } from '../keys.ts';
 import type { RedisAccess } from '../redis-access.ts';
 import type { ScriptReply } from '../script.ts';
 
@@ -14,6 +18,9 @@ const maxKept = 1_024;
 const readAtOnce = 64;
 const waitMs = 5_000;
 const pauseMs = 250;
+
+/** How late a reply may be before the connection counts as dead: a blocked command on one may never settle by itself. */
+const graceMs = 1_000;
 
 /** The last entry that a reader has read, and that entry's number. */
 interface ReadPosition {
@@ -27,15 +34,24 @@ const beginning: ReadPosition = { id: '0-0', number: 0 };
  * Makes changes on one Redis Stream for all topics. An instance reads the stream only while it has subscribers. The
  * changes are numbered, so a reader notices missed ones. These were dropped before it read them, or lost with the
  * store's data.
+ * @param connect makes a connection for reading, so that no other command waits behind a read that blocks
+ * @returns the changes, and `reset` to leave a server that may not be the master any more
  */
 export function createRedisChanges(
   { run, runScript, keys, lifetimes }: RedisAccess,
-  reader: BlockingReader,
-): Changes & { close(): void } {
+  connect: () => RedisClient,
+): Changes & { reset(): void; close(): void } {
   const subscribers = new ChangeSubscribers();
   let position: ReadPosition | undefined;
   let isReading = false;
   let isClosed = false;
+  /** Made for the first subscriber, and again after a fault. */
+  let reader: RedisClient | undefined;
+
+  const reset = (): void => {
+    reader?.disconnect();
+    reader = undefined;
+  };
 
   const readTail = async (): Promise<ReadPosition> => {
     const [last] = await run((client) => client.xrevrangeBuffer(keys.changes, '+', '-', 'COUNT', 1));
@@ -65,11 +81,23 @@ export function createRedisChanges(
     subscribers.notifyMissed();
   };
 
-  const readBatch = async (): Promise<void> => {
+  /** Waits for the next entries. The state of a connection that failed is not known, so it is left. */
+  const readEntries = async () => {
+    reader ??= connect();
+    const client = reader;
     const after = (position as ReadPosition).id;
-    const reply = await reader.run(waitMs, (client, leftMs) =>
-      client.xreadBuffer('COUNT', readAtOnce, 'BLOCK', leftMs, 'STREAMS', keys.changes, after),
-    );
+    try {
+      if (client.status !== 'ready') await once(client, 'ready', { signal: AbortSignal.timeout(waitMs) });
+      const read = client.xreadBuffer('COUNT', readAtOnce, 'BLOCK', waitMs, 'STREAMS', keys.changes, after);
+      return await within(read, waitMs + graceMs, failUnreachable);
+    } catch (cause) {
+      if (client.status === 'ready' && reader === client) reset();
+      throw asStoreUnavailable(cause);
+    }
+  };
+
+  const readBatch = async (): Promise<void> => {
+    const reply = await readEntries();
     for (const entry of (reply?.[0]?.[1] ?? []) as unknown as Entry[]) {
       contain(
         'store',
@@ -101,14 +129,14 @@ export function createRedisChanges(
     async publish(topic, text) {
       // A text beyond the limit is sent cut, but still too long: each receiver then notifies its listeners of a loss.
       const sent = text.length > maxChangeBytes ? text.subarray(0, maxChangeBytes + 1) : text;
-      await runScript('announce', [keys.changes], [maxKept, lifetimes.changesMs, keys.topic(topic), sent]);
+      await runScript('announce', [keys.changes], [maxKept, lifetimes.changesMs, hashedName(topic), sent]);
     },
 
     async subscribe(topic, listener) {
       const tail = await readTail();
       // The reader may lag: changes from before the subscription are not for this listener.
       let { number: after } = tail;
-      const unsubscribe = subscribers.add(keys.topic(topic), {
+      const unsubscribe = subscribers.add(hashedName(topic), {
         onChange(text) {
           if ((position as ReadPosition).number > after) listener.onChange(text);
         },
@@ -124,10 +152,11 @@ export function createRedisChanges(
       return unsubscribe;
     },
 
+    reset,
+
     close() {
       isClosed = true;
-      subscribers.clear();
-      reader.close();
+      reset();
     },
   };
 }

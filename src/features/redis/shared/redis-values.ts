@@ -1,5 +1,6 @@
 import type { Rates, Reservations, Values } from '../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { hashedName } from '../keys.ts';
 import type { RedisAccess } from '../redis-access.ts';
 
 /** Stores each value as a string that expires. */
@@ -45,7 +46,7 @@ export function createRedisRates({ runScript, keys }: RedisAccess): Rates {
 /** Stores what the items of each name take as a hash, which expires with the last one. */
 export const createRedisReservations = ({ runScript, keys }: RedisAccess): Reservations => ({
   async reserve(name, item, amount, ttlMs, limits) {
-    const args = [keys.item(item), amount, wholeMs(ttlMs), limits.items, limits.amount];
+    const args = [hashedName(item), amount, wholeMs(ttlMs), limits.items, limits.amount];
     return (await runScript('reserve', [keys.reserved(name)], args)) === 1;
   },
 });

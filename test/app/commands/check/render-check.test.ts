@@ -7,7 +7,7 @@ function printCheck(notes: number, hasColors: boolean): string {
   const listener = textListener((text) => {
     printed += text;
   }, hasColors);
-  const findings = { version: '7.2.4', latencyMs: 1, memoryPolicy: 'noeviction', instances: 0, addresses: [] };
+  const findings = { version: '7.2.4', latencyMs: 1, memoryPolicy: 'noeviction', addresses: [] };
   listener.onRedis({ isFine: true, findings, link: 'local', unreachable: [] });
   listener.onRedis({ isFine: false, why: 'Nothing listens there: OK is what it is not.' });
   listener.onAdvice(Array.from({ length: notes }, () => ({ about: '--redis', text: 'FAIL is no word of a note.' })));
