@@ -72,9 +72,6 @@ export async function createStore(
   return { store: shared, shared, lasting: shared, directory: undefined };
 }
 
-/** No other instance shares the store in files, so a lease ends only with the process. */
-const leaseInFilesMs = 365 * 86_400_000;
-
 /**
  * How often changes in the directory are synced to the disk, in milliseconds. A power failure can lose the changes of
  * this time, as with `appendfsync everysec` of Redis. If only the process ends, nothing is lost.
@@ -91,7 +88,7 @@ async function openFiles(
 ): Promise<StoreInFiles | undefined> {
   if (features.files === undefined && isOptional) return undefined;
   const files = needed(features.files, '--replay.store');
-  const options = { directory, limits, syncMs: storeSyncMs, leaseMs: leaseInFilesMs, emit };
+  const options = { directory, limits, syncMs: storeSyncMs, emit };
   const store = await files.open(options).catch((cause: Error) => {
     if (!isOptional) throw cause;
     logger.warn({ detail: cause.message, help: memoryHelp }, 'sessions are kept in memory, and are lost on a restart');

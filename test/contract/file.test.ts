@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { type FileStore, openFileStore } from '../../src/features/files/file-store.ts';
 import { storeContract } from './store-contract.ts';
@@ -13,24 +13,50 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 let made = 0;
 const startedMs = Date.now();
 
-function open({ leaseMs, ...limits }: StoreLimits, directory: string, now: () => number): Promise<FileStore> {
+function open(limits: Omit<StoreLimits, 'leaseMs'>, directory: string, now: () => number): Promise<FileStore> {
   const times = { now, systemNow: () => startedMs + now() };
-  return openFileStore({ directory, limits, syncMs: 1_000, leaseMs, emit: () => undefined, ...times });
+  return openFileStore({ directory, limits, syncMs: 1_000, emit: () => undefined, ...times });
 }
 
 const freshDirectory = (): string => join(root, `${++made}`);
 
-storeContract('file', async (limits): Promise<StoreUnderTest> => {
-  let nowMs = 0;
-  const store = await open(limits, freshDirectory(), () => nowMs);
-  return {
-    store,
-    other: store,
-    isRealTime: false,
-    advance: (ms) => {
-      nowMs += ms;
-    },
-  };
+storeContract(
+  'file',
+  async (limits): Promise<StoreUnderTest> => {
+    let nowMs = 0;
+    const store = await open(limits, freshDirectory(), () => nowMs);
+    return {
+      store,
+      other: store,
+      isRealTime: false,
+      advance: (ms) => {
+        nowMs += ms;
+      },
+    };
+  },
+  { isShared: false },
+);
+
+const wideLimits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: 3_600_000, recordTtlMs: 3_600_000 };
+
+describe('the only instance of a store in files', () => {
+  it('[P6] holds its lease for ever, and every other one is dead, as the lock of the directory proves', async () => {
+    const directory = freshDirectory();
+    const before = await open(wideLimits, directory, () => 0);
+    expect(await before.instances.join('before')).toMatchObject({ held: true });
+    expect(await before.instances.declareDead('before')).toBe(false);
+    await before.close();
+    const { instances, close } = await open(wideLimits, directory, () => 0);
+    expect(await instances.join('first')).toMatchObject({ held: true });
+    expect(await instances.renew('first')).toMatchObject({ held: true, dataAgeMs: Number.POSITIVE_INFINITY });
+    expect(await instances.areAlive(['before', 'first'])).toEqual([false, true]);
+    expect(await instances.declareDead('before')).toBe(true);
+    expect(await instances.join('second')).toMatchObject({ held: true });
+    expect(await instances.renew('first')).toMatchObject({ held: false });
+    await instances.leave('second');
+    expect(await instances.areAlive(['second'])).toEqual([false]);
+    await close();
+  });
 });
 
 /**
@@ -43,7 +69,6 @@ storeContract(
     let nowMs = 0;
     const now = (): number => nowMs;
     let current = await open(limits, directory, now);
-    const { instances } = current; // leases live as long as a process
     let turn: Promise<unknown> = Promise.resolve();
     let openings = 0;
     let hasChanged = false;
@@ -77,7 +102,6 @@ storeContract(
     const unchanged = await open(limits, freshDirectory(), now);
     const store: ClusterStore = {
       ...unchanged,
-      instances,
       log: viewOf('log'),
       sessions: viewOf('sessions'),
       values: viewOf('values'),
@@ -95,5 +119,5 @@ storeContract(
       },
     };
   },
-  { modelRuns: 15 },
+  { modelRuns: 15, isShared: false },
 );

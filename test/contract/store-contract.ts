@@ -17,9 +17,9 @@ import { valuesContract } from './values-contract.ts';
 /**
  * What every implementation of `Store` promises: the sentences of the interfaces in src/core/store/, one test each.
  * @param name the implementation's, for the names of the tests
- * @param options `modelRuns`: how many random sequences of commands are tried
+ * @param options `modelRuns`: how many random sequences of commands are tried; `isShared`: several instances can use it
  */
-export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 200 } = {}): void {
+export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 200, isShared = true } = {}): void {
   const fixture = createFixture(makeStore);
   afterEach(() => fixture.closeAll());
 
@@ -30,7 +30,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   sessionsContract(name, fixture);
   recordsContract(name, fixture);
   takeoverContract(name, fixture);
-  leasesContract(name, fixture);
+  if (isShared) leasesContract(name, fixture);
   valuesContract(name, fixture);
   changesContract(name, fixture);
   ratesContract(name, fixture);

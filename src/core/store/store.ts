@@ -22,7 +22,7 @@ export interface Store {
   healthyForMs(): number;
   /** Calls the listener whenever the store answers again after an outage. The last writes before it may be lost. */
   onRecovered(listener: () => void): void;
-  /** Releases all connections, timers and memory. Idempotent. */
+  /** Releases all connections and timers. Idempotent. */
   close(): Promise<void>;
 }
 

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FilesOptions, StoreInFiles } from '../../app/features/stores.ts';
-import { createMemoryInstances } from '../../core/store/memory/memory-instances.ts';
+import type { Instances, LeaseRenewal } from '../../core/store/instances.ts';
 import { copyRecord, type MemorySession } from '../../core/store/memory/memory-sessions.ts';
 import { createMemoryTables, type MemoryTables, sweepEveryMs } from '../../core/store/memory/memory-tables.ts';
 import { detach } from '../../core/util/boundary.ts';
@@ -48,17 +48,15 @@ const tidyMs = 3_600_000;
  * power loses at most the changes of the last `syncMs`.
  */
 export async function openFileStore(options: FileStoreOptions): Promise<FileStore> {
-  const { directory, leaseMs, limits } = options;
+  const { directory, limits } = options;
   const files = makeStoreDirectory(directory);
-  const { tables, engine, stored, now, found } = await openMarked(options, files).catch((cause: unknown) => {
+  const { tables, engine, stored, found } = await openMarked(options, files).catch((cause: unknown) => {
     throw openingError(directory, cause);
   });
   const { sessions } = tables;
-  const instances = createMemoryInstances({ leaseMs, now, createdMs: 0 });
 
   const sweep = setInterval(() => {
     tables.sweep();
-    instances.sweep();
     for (const key of stored.keys)
       if (sessions.get(key) === undefined && sessions.tombstone(key) === undefined) stored.remove(key);
   }, sweepEveryMs(limits)).unref();
@@ -79,12 +77,11 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
     clearInterval(sweep);
     clearInterval(tidying);
     await engine.close();
-    tables.clear();
   };
 
   return {
     ...createDurableStore(tables, engine, stored),
-    instances,
+    instances: createSoleInstance(),
     found,
     tidy,
     healthyForMs: () => (engine.isFailing ? 0 : Number.POSITIVE_INFINITY),
@@ -93,6 +90,33 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
       closing ??= close();
       return closing;
     },
+  };
+}
+
+/**
+ * This process is the only instance, since the lock of the directory proves that all others have ended. So its lease never
+ * lapses, and nobody asks for its address.
+ */
+function createSoleInstance(): Instances {
+  let own: string | undefined;
+  const renew = async (name: string): Promise<LeaseRenewal> => {
+    const forEver = { dataAgeMs: Number.POSITIVE_INFINITY, leaseEndsMs: Number.POSITIVE_INFINITY };
+    return { held: name === own, storeGeneration: 'files', ...forEver };
+  };
+  return {
+    join(name) {
+      own = name;
+      return renew(name);
+    },
+    renew,
+    async leave() {
+      own = undefined;
+    },
+    areAlive: async (names) => names.map((name) => name === own),
+    declareDead: async (name) => name !== own,
+    publishAddress: async () => undefined,
+    addressOf: async () => undefined,
+    addresses: async () => new Map(),
   };
 }
 
@@ -155,7 +179,7 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair: 
     clock.start((options.systemNow ?? Date.now)());
     for (const key of incomplete) stored.renewWhole(key, true); // so that the damage is reported once
     const found: StoreInFiles['found'] = { sessions: [...sessions.keys()].length, bytes, damaged, isRepaired };
-    return { tables, engine, stored, now, found };
+    return { tables, engine, stored, found };
   } catch (cause) {
     await engine.close();
     throw cause;

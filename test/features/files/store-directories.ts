@@ -17,7 +17,6 @@ export async function openStore(directory: string, options: Partial<FileStoreOpt
     directory,
     limits: { maxEvents: 1_000_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 },
     syncMs: 1_000,
-    leaseMs: 60_000,
     emit: () => undefined,
     ...options,
   });

@@ -14,7 +14,6 @@ const store = await openFileStore({
   directory,
   limits: { maxEvents: 1_000_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 },
   syncMs: 20,
-  leaseMs: 60_000,
   emit: () => undefined,
 });
 

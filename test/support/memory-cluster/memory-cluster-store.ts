@@ -1,14 +1,12 @@
-import { createMemoryInstances } from '../../../src/core/store/memory/memory-instances.ts';
 import { createMemoryStore, type MemoryLimits } from '../../../src/core/store/memory/memory-store.ts';
 import type { ClusterStore } from '../../../src/core/store/store.ts';
+import { createMemoryInstances } from './memory-instances.ts';
 
 /** The limits of a memory store, and the times and limits of instances. */
 export interface MemoryClusterLimits extends MemoryLimits {
   /** The duration of a lease after a renewal; 6 s by default. */
   readonly leaseMs?: number;
 }
-
-const sweepMs = 1_000;
 
 /**
  * Makes a store in memory that several gateways of this process can share, for tests. In production only Redis is
@@ -20,15 +18,5 @@ export function createMemoryClusterStore(
   now: () => number = () => performance.now(),
 ): ClusterStore {
   const store = createMemoryStore(limits, now);
-  const instances = createMemoryInstances({ leaseMs, now });
-  const sweep = setInterval(() => instances.sweep(), sweepMs);
-  sweep.unref();
-  return {
-    ...store,
-    instances,
-    async close() {
-      clearInterval(sweep);
-      await store.close();
-    },
-  };
+  return { ...store, instances: createMemoryInstances({ leaseMs, now }) };
 }

@@ -9,7 +9,6 @@ interface Reservation {
 export interface MemoryReservations extends Reservations {
   /** Removes what is over. */
   sweep(): void;
-  clear(): void;
 }
 
 /** Makes an empty table. */
@@ -45,6 +44,5 @@ export function createMemoryReservations(now: () => number): MemoryReservations 
         if (items.size === 0) byName.delete(name);
       }
     },
-    clear: () => byName.clear(),
   };
 }

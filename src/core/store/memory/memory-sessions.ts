@@ -37,7 +37,6 @@ export interface MemorySessions extends Immediate<SessionRecords> {
   bury(key: string, tombstone: Tombstone): void;
   /** Removes expired sessions and tombstones. */
   sweep(): void;
-  clear(): void;
 }
 
 /** The limits and times of the table. */
@@ -142,10 +141,6 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     bury(key, tombstone) {
       remove(key);
       tombstones.set(key, tombstone);
-    },
-    clear() {
-      sessions.clear();
-      tombstones.clear();
     },
     sweep() {
       for (const key of sessions.keys()) get(key);

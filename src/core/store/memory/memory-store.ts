@@ -38,7 +38,6 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
 
     async close() {
       clearInterval(sweep);
-      tables.clear();
     },
   };
 }

@@ -29,7 +29,7 @@ export interface MemoryTables {
   readonly log: Immediate<EventLog>;
   readonly sessions: MemorySessions;
   readonly values: MemoryValues;
-  readonly changes: MemoryChanges;
+  readonly changes: Changes;
   readonly rates: MemoryRates;
   readonly reservations: MemoryReservations;
   /** Puts a stored session in place of one with the same key. */
@@ -38,7 +38,6 @@ export interface MemoryTables {
   replay(key: string, epoch: number, events: Parameters<MemoryLog['replay']>[0]): void;
   /** Removes what is too old, also in sessions that nobody uses. */
   sweep(): void;
-  clear(): void;
 }
 
 /**
@@ -123,27 +122,14 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
       reservations.sweep();
       for (const { log } of sessions.values()) trackBytes(log, () => log.evict(nowMs));
     },
-    clear() {
-      totalBytes = 0;
-      sessions.clear();
-      values.clear();
-      changes.clear();
-      rates.clear();
-      reservations.clear();
-    },
   };
 }
 
 /** Limits how long an event outlives its maximum age: a quarter of that age, but between 1 s and 60 s. */
 export const sweepEveryMs = ({ maxAgeMs }: LogLimits): number => Math.min(Math.max(maxAgeMs / 4, 1_000), 60_000);
 
-/** Changes that are announced within this process, before `publish` returns. */
-interface MemoryChanges extends Changes {
-  clear(): void;
-}
-
-/** Makes changes without subscribers. */
-export function createMemoryChanges(): MemoryChanges {
+/** Makes changes that are announced within this process, before `publish` returns. */
+export function createMemoryChanges(): Changes {
   const subscribers = new ChangeSubscribers();
   return {
     async publish(topic, text) {
@@ -152,7 +138,6 @@ export function createMemoryChanges(): MemoryChanges {
     async subscribe(topic, listener) {
       return subscribers.add(topic, listener);
     },
-    clear: () => subscribers.clear(),
   };
 }
 
@@ -160,7 +145,6 @@ export function createMemoryChanges(): MemoryChanges {
 interface MemoryRates extends Rates {
   /** Removes the rates whose debts are paid. */
   sweep(): void;
-  clear(): void;
 }
 
 /** Makes an empty table. */
@@ -177,6 +161,5 @@ function createMemoryRates(now: () => number): MemoryRates {
       const nowMs = now();
       for (const [name, paidMs] of paidAt) if (paidMs <= nowMs) paidAt.delete(name);
     },
-    clear: () => paidAt.clear(),
   };
 }

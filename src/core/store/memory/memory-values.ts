@@ -28,7 +28,6 @@ export interface MemoryValues extends Immediate<Values> {
   sweep(): void;
   /** The arguments of `set` that make the same table again, in order. */
   all(): Iterable<Parameters<Values['set']>>;
-  clear(): void;
 }
 
 /** Called for each value that is dropped or replaced. */
@@ -63,9 +62,6 @@ export function createMemoryValues(now: () => number, onRemoved: OnValueRemoved 
     *all() {
       for (const [kind, table] of tables)
         for (const [name, { value, untilMs }] of table) yield [kind, name, value, untilMs - now()];
-    },
-    clear() {
-      for (const table of tables.values()) table.clear();
     },
   };
 }

@@ -43,8 +43,4 @@ export class ChangeSubscribers {
       for (const { onMissed } of [...listeners]) contain('store', onMissed);
     }
   }
-
-  clear(): void {
-    this.#byTopic.clear();
-  }
 }

@@ -1,19 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { BoundedMap } from '../../util/bounded-map.ts';
-import type { Instances, LeaseRenewal } from '../instances.ts';
+import type { Instances, LeaseRenewal } from '../../../src/core/store/instances.ts';
 
-/** The leases and addresses of the gateways in this process. */
-export interface MemoryInstances extends Instances {
-  /** Removes instances that were lost long ago. */
-  sweep(): void;
-}
-
-/** The times and limits of instances. */
+/** The duration of a lease, and the clock. */
 export interface MemoryInstancesOptions {
   readonly leaseMs: number;
   readonly now: () => number;
-  /** When the store was last empty; now by default. A store that cannot lose data alone gives 0. */
-  readonly createdMs?: number;
 }
 
 interface Instance {
@@ -21,19 +12,12 @@ interface Instance {
   leaseEndsMs: number;
 }
 
-/** How many names are remembered as dead. A name is used once, so an older one matters only to a very late `join`. */
-const maxDead = 10_000;
-
-/** For how long a lost instance is remembered. */
-const retentionMs = 120_000;
-
-/** Makes an empty table. Only `join` gives a name a lease: a renewal never revives a lapsed lease. */
-export function createMemoryInstances(options: MemoryInstancesOptions): MemoryInstances {
-  const { leaseMs, now } = options;
+/** The leases and addresses of the gateways in this process. Only `join` gives a name a lease: no renewal revives one. */
+export function createMemoryInstances({ leaseMs, now }: MemoryInstancesOptions): Instances {
   const instances = new Map<string, Instance>();
-  const dead = new BoundedMap<string, true>(maxDead);
+  const dead = new Set<string>();
   const storeGeneration = randomUUID();
-  const { createdMs = now() } = options;
+  const createdMs = now();
 
   /** Finds an instance that holds its lease. */
   const findAlive = (name: string): Instance | undefined => {
@@ -78,17 +62,13 @@ export function createMemoryInstances(options: MemoryInstancesOptions): MemoryIn
     },
     async declareDead(name) {
       if (findAlive(name) !== undefined) return false;
-      dead.set(name, true);
+      dead.add(name);
       return true;
     },
 
     async addresses() {
       const living = [...instances].filter(([name]) => findAlive(name) !== undefined);
       return new Map(living.flatMap(([name, { address }]) => (address === undefined ? [] : [[name, address]])));
-    },
-
-    sweep() {
-      for (const [name, { leaseEndsMs }] of instances) if (leaseEndsMs + retentionMs <= now()) instances.delete(name);
     },
   };
 }
