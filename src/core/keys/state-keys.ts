@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Store } from '../store/store.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { ifUnavailable } from '../store/store-unavailable.ts';
 
 /** The keys that seal and open states. */
 export interface StateKeys {
@@ -69,10 +69,7 @@ export function storedKeys(store: Pick<Store, 'values' | 'onRecovered'>, now = (
       if (keys === undefined) return readOnce();
       const known = keys;
       if (now() - readAt < staleMs) return known;
-      return readOnce().catch((cause: unknown) => {
-        if (cause instanceof StoreUnavailable) return known;
-        throw cause;
-      });
+      return readOnce().catch(ifUnavailable(known));
     },
     reread: async () => (keys !== undefined && now() - readAt < pauseMs ? keys : readOnce()),
   };

@@ -41,6 +41,17 @@ export interface SessionCluster {
      */
     claim(home: readonly string[], waits?: boolean): Promise<boolean>;
   };
+  /** The requests of clients that other instances have to answer. */
+  readonly requests: {
+    /** A handle for a session whose owner is not known here. */
+    handleOf(lookup: SessionLookup): SessionHandle;
+    /** Opens a session at the instance that is its home, or with `open` here. */
+    openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void;
+    /** Passes a POST to the instance that is the home. */
+    postToHome(home: readonly string[], lookup: SessionLookup, post: ClientPost, reply: Reply): void;
+    /** Releases the clients whose sessions other instances own. */
+    leave(deadline: Promise<void>): Promise<void>;
+  };
   /** Joins the other instances. */
   start(): void;
   /** Accepts requests of other instances. Rejects if the address cannot be listened on. */
@@ -48,18 +59,10 @@ export interface SessionCluster {
   /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
   isReady(): Promise<boolean>;
   isAlive(instance: string): Promise<boolean>;
-  /** A handle for a session whose owner is not known here. */
-  handleOf(lookup: SessionLookup): SessionHandle;
-  /** Opens a session at the instance that is its home, or with `open` here. */
-  openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void;
-  /** Passes a POST to the instance that is the home. */
-  postToHome(home: readonly string[], lookup: SessionLookup, post: ClientPost, reply: Reply): void;
   /** One of the other instances, which can take sessions over; undefined if there is none. */
   findSuccessor(): Promise<string | undefined>;
   /** Registers a session that was opened in this term. */
   opened(session: Session, term: number): Promise<void>;
-  /** Releases the clients whose sessions other instances own. */
-  leave(deadline: Promise<void>): Promise<void>;
   /** Gives up name and lease. The sessions have been ended or released before. */
   close(): Promise<void>;
 }

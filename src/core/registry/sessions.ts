@@ -188,7 +188,7 @@ export class Sessions implements SessionHost {
       .then((instance) => {
         if (reply.isGone) return;
         if (instance === undefined) openHere(reply);
-        else cluster.openAt(instance, lookup, initialize, reply, openHere);
+        else cluster.requests.openAt(instance, lookup, initialize, reply, openHere);
       })
       .catch(this.#faultHandler(reply));
   }
@@ -216,7 +216,7 @@ export class Sessions implements SessionHost {
    */
   anywhere(lookup: SessionLookup): SessionHandle | Reason {
     const session = this.#here(lookup);
-    if (session === undefined) return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
+    if (session === undefined) return this.#cluster?.requests.handleOf(lookup) ?? 'unknown_session';
     if (!isRevisionOf(session, lookup.version)) return 'unsupported_version';
     return this.#cluster?.guard.handleOf(session) ?? session;
   }
@@ -301,7 +301,7 @@ export class Sessions implements SessionHost {
         takeoversEnded,
       ]);
     } while (this.#byKey.size > 0);
-    await this.#cluster?.leave(deadline);
+    await this.#cluster?.requests.leave(deadline);
     clearTimeout(timer);
     this.#closing.abort();
     await Promise.all(Array.from(this.#ending.values(), (session) => session.end('draining')));

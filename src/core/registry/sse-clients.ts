@@ -74,7 +74,7 @@ export class SseClients {
     const { cluster } = this.#options;
     if (client?.server.name === lookup.server.name) client.post(post, reply, lookup.version);
     else if (client === undefined && cluster !== undefined)
-      cluster.postToHome(homeOfStream(lookup.key), lookup, post, reply);
+      cluster.requests.postToHome(homeOfStream(lookup.key), lookup, post, reply);
     else reply.answer(faultAnswer('unknown_session', postId(post)));
   }
 

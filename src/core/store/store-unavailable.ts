@@ -38,3 +38,11 @@ export async function tryStore(
     return false;
   }
 }
+
+/** For `catch`: the result where the store is away. Any other failure is thrown again. */
+export const ifUnavailable =
+  <const T>(otherwise: T) =>
+  (cause: unknown): T => {
+    if (cause instanceof StoreUnavailable) return otherwise;
+    throw cause;
+  };

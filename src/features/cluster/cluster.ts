@@ -2,13 +2,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterLimits } from '../../app/features/stores.ts';
-import type { Message } from '../../core/protocol/message/message.ts';
 import type { ClusterHost, PeerStates, SessionCluster } from '../../core/registry/session-cluster.ts';
-import type { Reply } from '../../core/reply/reply.ts';
-import type { SessionLookup } from '../../core/session/lookup.ts';
 import type { Session } from '../../core/session/session.ts';
 import { sessionName } from '../../core/session/session-events.ts';
-import type { ClientPost, SessionHandle } from '../../core/session/session-handle.ts';
 import { retryWhileUnavailable } from '../../core/store/retry-unavailable.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
 import { detach } from '../../core/util/boundary.ts';
@@ -74,9 +70,9 @@ export class Cluster implements SessionCluster {
   readonly lease: Lease;
   readonly directory: Directory;
   readonly homes: Homes;
+  readonly requests: ForwardedRequests;
   readonly #options: ClusterOptions;
   readonly #peers: PeerTransport;
-  readonly #requests: ForwardedRequests;
   readonly #checkTimer: NodeJS.Timeout;
   /** The store was away since the start, so missing data may be lost data. */
   #wasStoreAway = false;
@@ -112,7 +108,7 @@ export class Cluster implements SessionCluster {
       lease: this.lease,
       storeWaitMs,
       answerWaitMs: leaseMs + noticeMs,
-      elsewhere: ({ key, server, principal }) => this.handleOf({ key, server, principal }),
+      elsewhere: ({ key, server, principal }) => this.requests.handleOf({ key, server, principal }),
     });
     this.directory = new Directory({
       store,
@@ -138,10 +134,11 @@ export class Cluster implements SessionCluster {
       storeWaitMs,
       isAlive: (instance) => this.isAlive(instance),
     });
-    this.#requests = new ForwardedRequests({
+    this.requests = new ForwardedRequests({
       store,
       limits,
       directory: this.directory,
+      homes: this.homes,
       noticeMs,
       telemetry: options.telemetry,
       ask: (...request) => peers.ask(...request),
@@ -191,24 +188,6 @@ export class Cluster implements SessionCluster {
     return holdsLease === true;
   }
 
-  /** A handle for a session whose owner is not known here. */
-  handleOf(lookup: SessionLookup): SessionHandle {
-    return this.#requests.handleOf(lookup);
-  }
-
-  /**
-   * Opens a session at the instance that is its home, or here if that instance is lost or does not want it.
-   * @param open opens the session here
-   */
-  openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
-    this.#requests.openAt(home, lookup, initialize, reply, open);
-  }
-
-  /** Passes a POST to the instance that is the home, where its client is connected. */
-  postToHome(home: readonly string[], lookup: SessionLookup, post: ClientPost, reply: Reply): void {
-    this.#requests.postTo(() => this.homes.find(home), lookup, post, reply);
-  }
-
   /** One of the other instances, which can take sessions over in place of this one; undefined if there is none. */
   async findSuccessor(): Promise<string | undefined> {
     const peers = this.#peers.names;
@@ -223,14 +202,9 @@ export class Cluster implements SessionCluster {
     else await registerAll([session], this.lease, this.guard, this.#reportFailure);
   }
 
-  /** Releases the clients whose sessions other instances own. See `ForwardedRequests.leave`. */
-  leave(deadline: Promise<void>): Promise<void> {
-    return this.#requests.leave(deadline);
-  }
-
   /** Gives up name and lease. The sessions have been ended or released before. */
   async close(): Promise<void> {
-    this.#requests.close();
+    this.requests.close();
     clearInterval(this.#checkTimer);
     await this.lease.close();
     await this.#peers.close();
@@ -239,15 +213,15 @@ export class Cluster implements SessionCluster {
   async #checkPeers(): Promise<void> {
     const silenceLimitMs = this.#options.limits.leaseMs + strandedMs;
     if (this.#silence.check(this.lease.unconfirmedMs) >= silenceLimitMs) {
-      this.#requests.endUnreachable(performance.now() - silenceLimitMs);
+      this.requests.endUnreachable(performance.now() - silenceLimitMs);
       for (const session of this.#options.sessions()) session.detachClients(silenceLimitMs);
     }
-    const owners = [...new Set(this.#requests.owners)];
+    const owners = [...new Set(this.requests.owners)];
     if (owners.length === 0) return;
     const alive = await this.#options.store.instances.areAlive(owners).catch(() => undefined);
     for (const [index, owner] of owners.entries()) {
       if (alive?.[index] !== false || this.#peers.isRenamed(owner)) continue;
-      this.#requests.ownerLost(owner);
+      this.requests.ownerLost(owner);
       this.#peers.forget(owner);
     }
   }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SharedSecrets } from '../../app/features/access.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { ClusterStore } from '../../core/store/store.ts';
-import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../core/store/store-unavailable.ts';
 import type { PossessionOptions } from './dpop/possession.ts';
 import type { SharedProofs } from './dpop/used-proofs.ts';
 
@@ -14,7 +14,7 @@ export const possessionOptions = (
   dpop: oauth.dpop,
   certificates: certificatesOf(oauth.clientCertificates),
   publicUrl: listen.publicUrl ?? '',
-  nonceKeys: () => unlessUnavailable(keys.all()),
+  nonceKeys: () => keys.all().catch(ifUnavailable(undefined)),
   shared: sharedProofs(store),
   now: Date.now,
 });
@@ -27,7 +27,7 @@ function sharedProofs(store: ClusterStore | undefined): SharedProofs | undefined
   if (store === undefined) return undefined;
   return {
     healthyForMs: () => store.healthyForMs(),
-    use: (name, forMs) => unlessUnavailable(useOnce(store, name, forMs)),
+    use: (name, forMs) => useOnce(store, name, forMs).catch(ifUnavailable(undefined)),
   };
 }
 
@@ -37,14 +37,4 @@ const markBytes = 9;
 async function useOnce({ values }: ClusterStore, name: string, forMs: number): Promise<boolean> {
   const mark = randomBytes(markBytes);
   return (await values.keep('used', name, mark, forMs)).equals(mark);
-}
-
-/** Resolves with undefined if the store does not answer. */
-async function unlessUnavailable<T>(operation: Promise<T>): Promise<T | undefined> {
-  try {
-    return await operation;
-  } catch (cause) {
-    if (cause instanceof StoreUnavailable) return undefined;
-    throw cause;
-  }
 }

@@ -12,7 +12,7 @@ import { changedMessage } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
 import { createMessage, type Message, memberValue, readOne } from '../../core/protocol/message/message.ts';
 import { listMethods } from '../../core/protocol/methods/methods.ts';
-import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';
 import { boundaryIn, type LongText, longTextsIn } from './cut-text.ts';
 import { isKeptText, type KeptTexts, keptMs, type TextOwner } from './kept-texts.ts';
@@ -156,12 +156,9 @@ export class ResultLimiter extends AnswerWatcher<Watched> {
   }
 
   async #find(uri: string, owner: TextOwner | undefined): Promise<Buffer | Reason> {
-    try {
-      return (owner && (await this.#texts.find(uri, owner))) ?? 'result_expired';
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return 'store_unavailable';
-      throw cause;
-    }
+    return (
+      (owner && (await this.#texts.find(uri, owner).catch(ifUnavailable('store_unavailable')))) ?? 'result_expired'
+    );
   }
 }
 

@@ -33,7 +33,7 @@ import {
 import type { Principal } from '../../protocol/principal.ts';
 import { Quotas } from '../../quota/quotas.ts';
 import type { MemberNeeds } from '../../server/server.ts';
-import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { ifUnavailable } from '../../store/store-unavailable.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { ConnectionEvent, ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
@@ -186,13 +186,9 @@ export class Admission {
     admit: (mark: string | undefined) => Verdict | Promise<Verdict>,
   ): Promise<Verdict> {
     const { marks, server } = this.#options;
-    let mark: string | undefined;
-    try {
-      mark = values && (await marks.markOf(server.name, values));
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return { reason: 'store_unavailable' };
-      throw cause;
-    }
+    const marked = values && marks.markOf(server.name, values);
+    const mark = await marked?.catch(ifUnavailable({ reason: 'store_unavailable' }));
+    if (typeof mark === 'object') return mark;
     return context.incoming.socket.destroyed ? 'gone' : admit(mark);
   }
 

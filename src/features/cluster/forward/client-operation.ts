@@ -29,25 +29,18 @@ export function peerRequestOf(
   reply: ClientReply,
   adopts: boolean,
 ): PeerRequest {
-  const context = { key, request: factsToSend(reply.request), ...(adopts && { adopts }) };
+  const context = { key, request: factsToSend(reply.request), adopts: adopts || undefined };
   switch (operation.kind) {
     case 'remove':
       return { kind: 'remove', ...context };
     case 'listen': {
-      const { after } = operation;
-      const position = after && { after: formatEventId(after.stream, after) };
-      return { kind: 'listen', ...(reply.isContinued && { continues: true }), ...position, ...context };
+      const after = operation.after && formatEventId(operation.after.stream, operation.after);
+      return { kind: 'listen', continues: reply.isContinued || undefined, after, ...context };
     }
     case 'post': {
       const { isBatch, group, opens } = operation;
-      return {
-        kind: 'post',
-        ...(isBatch && { isBatch }),
-        ...(reply.mayHaveRun && { again: true }),
-        ...(group && { group }),
-        ...(opens && { opens }),
-        ...context,
-      };
+      const again = reply.mayHaveRun || undefined;
+      return { kind: 'post', isBatch: isBatch || undefined, again, group, opens, ...context };
     }
   }
 }

@@ -10,9 +10,10 @@ import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../../..
 import type { ClientPost, SessionHandle } from '../../../core/session/session-handle.ts';
 import { OtherRecordVersion } from '../../../core/store/session-records.ts';
 import type { ClusterStore } from '../../../core/store/store.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import type { Directory } from '../ownership/directory.ts';
+import type { Homes } from '../ownership/homes.ts';
 import type { ClientOperation } from './client-operation.ts';
 import type { ClientReply } from './client-reply.ts';
 import { ForwardedRequest } from './forwarded-request.ts';
@@ -28,7 +29,8 @@ export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'ask'> {
     readonly reconnectDelayMs: number;
     readonly slowReaderMs: number;
   };
-  readonly directory: Pick<Directory, 'admits' | 'isSettled' | 'locate' | 'primes'>;
+  readonly directory: Directory;
+  readonly homes: Homes;
   /** How long a lost owner may go unnoticed beyond its lease, in milliseconds (P3). */
   readonly noticeMs: number;
   readonly telemetry: SessionTelemetry;
@@ -90,20 +92,14 @@ export class ForwardedRequests {
     });
   }
 
-  /**
-   * Passes a POST to the instance where its client is connected.
-   * @param find the instance; undefined if there is none. Rejects with `StoreUnavailable` if that cannot be known.
-   */
-  postTo(find: () => Promise<string | undefined>, lookup: SessionLookup, post: ClientPost, reply: Reply): void {
+  /** Passes a POST to the instance that is the home, where its client is connected. */
+  postToHome(home: readonly string[], lookup: SessionLookup, post: ClientPost, reply: Reply): void {
+    const { directory, homes } = this.#options;
     const locate = async (failed: FailedAttempt | undefined): Promise<SessionLocation> => {
-      try {
-        const instance = failed?.why === 'moved' ? undefined : await find();
-        if (instance !== undefined) return { instance, epoch: 0 };
-        return (await this.#options.directory.isSettled()) ? { fault: 'unknown_session' } : 'later';
-      } catch (cause) {
-        if (cause instanceof StoreUnavailable) return 'later';
-        throw cause;
-      }
+      const instance = failed?.why === 'moved' ? undefined : await homes.find(home).catch(ifUnavailable('later'));
+      if (instance === 'later') return 'later';
+      if (instance !== undefined) return { instance, epoch: 0 };
+      return (await directory.isSettled()) ? { fault: 'unknown_session' } : 'later';
     };
     this.#run(lookup.key, { kind: 'post', ...post }, reply, { ...postsOnly, mayRepeat: false, locate });
   }

@@ -9,7 +9,7 @@ import type { Session } from '../../../core/session/session.ts';
 import type { SessionHandle } from '../../../core/session/session-handle.ts';
 import type { SessionRecord } from '../../../core/store/session-records.ts';
 import type { ClusterStore } from '../../../core/store/store.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../../core/util/bounded-map.ts';
 import type { FailedAttempt, LookupFault, SessionLocation } from '../forward/forwarding-host.ts';
 import { type Lease, settlingMs } from './lease.ts';
@@ -189,16 +189,12 @@ export class Directory {
   ): Promise<KnownRecord | undefined | 'later'> {
     const known = this.#records.get(key);
     if (known !== undefined && matches(known)) return known;
-    try {
-      const record = await this.#options.store.sessions.find(key);
-      const found = record && knownRecord(record);
-      if (found === undefined || !matches(found)) return (await this.isSettled()) ? undefined : 'later';
-      this.#records.set(key, found);
-      return found;
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return 'later';
-      throw cause;
-    }
+    const record = await this.#options.store.sessions.find(key).catch(ifUnavailable('later'));
+    if (record === 'later') return 'later';
+    const found = record && knownRecord(record);
+    if (found === undefined || !matches(found)) return (await this.isSettled()) ? undefined : 'later';
+    this.#records.set(key, found);
+    return found;
   }
 
   /** True if a record that the store lacks does not exist: owners had the time to register again. */
@@ -226,7 +222,9 @@ export class Directory {
     if (handle !== undefined) return Promise.resolve({ here: handle }); // taken over while the record was looked up
     const running = this.#takeovers.get(key);
     if (running !== undefined) return running;
-    const takeover = this.#tryToTakeOver(lookup, from, loss).finally(() => this.#takeovers.delete(key));
+    const takeover = this.#tryToTakeOver(lookup, from, loss)
+      .catch(ifUnavailable('later'))
+      .finally(() => this.#takeovers.delete(key));
     this.#takeovers.set(key, takeover);
     return takeover;
   }
@@ -239,41 +237,36 @@ export class Directory {
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
     const isStoreSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
-    try {
-      this.#records.delete(key);
-      let lostInstance: string | undefined;
-      if (loss !== 'nobody') {
-        const [isAlive] = await store.instances.areAlive([from.owner]);
-        // The owner is alive: only a message was lost, or this instance had another name when it asked. A denial by the
-        // owner itself still counts.
-        if (isAlive && loss === 'lost') return { instance: from.owner, epoch: from.epoch };
-        if (!isAlive) {
-          if (!isStoreSure() || !(await store.instances.declareDead(from.owner))) return 'later';
-          await lease.refresh(); // a store that lost its data has no leases either
-          if (!isStoreSure() || !lease.isHeld) return 'later';
-          lostInstance = from.owner;
-        }
+    this.#records.delete(key);
+    let lostInstance: string | undefined;
+    if (loss !== 'nobody') {
+      const [isAlive] = await store.instances.areAlive([from.owner]);
+      // The owner is alive: only a message was lost, or this instance had another name when it asked. A denial by the
+      // owner itself still counts.
+      if (isAlive && loss === 'lost') return { instance: from.owner, epoch: from.epoch };
+      if (!isAlive) {
+        if (!isStoreSure() || !(await store.instances.declareDead(from.owner))) return 'later';
+        await lease.refresh(); // a store that lost its data has no leases either
+        if (!isStoreSure() || !lease.isHeld) return 'later';
+        lostInstance = from.owner;
       }
-      const { term } = lease;
-      const takeover = await store.sessions.takeOver(key, from, lease.name);
-      if (takeover.outcome === 'worn_out') {
-        onTakeoverLimit(key, server);
-        return { fault: 'unknown_session' };
-      }
-      if (takeover.outcome === 'paused')
-        return { fault: 'takeover_paused', isPassing: takeover.pauseMs <= shortPauseMs ? 'soon' : true };
-      if (takeover.outcome !== 'taken') return 'later'; // the caller looks again, with all checks
-      const adoption = mayAdopt() ? await prepareAdoption(store.log, key, takeover.record, takeover.log) : undefined;
-      // A drain that began meanwhile does not wait for this session. It is released again for the next instance (P9).
-      if (adoption === undefined || !mayAdopt()) {
-        await store.sessions.release(key, takeover.record.epoch);
-        return { fault: 'draining' };
-      }
-      adopt(key, server, { ...adoption, forwarded, lostInstance }, term);
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return 'later';
-      throw cause;
     }
+    const { term } = lease;
+    const takeover = await store.sessions.takeOver(key, from, lease.name);
+    if (takeover.outcome === 'worn_out') {
+      onTakeoverLimit(key, server);
+      return { fault: 'unknown_session' };
+    }
+    if (takeover.outcome === 'paused')
+      return { fault: 'takeover_paused', isPassing: takeover.pauseMs <= shortPauseMs ? 'soon' : true };
+    if (takeover.outcome !== 'taken') return 'later'; // the caller looks again, with all checks
+    const adoption = mayAdopt() ? await prepareAdoption(store.log, key, takeover.record, takeover.log) : undefined;
+    // A drain that began meanwhile does not wait for this session. It is released again for the next instance (P9).
+    if (adoption === undefined || !mayAdopt()) {
+      await store.sessions.release(key, takeover.record.epoch);
+      return { fault: 'draining' };
+    }
+    adopt(key, server, { ...adoption, forwarded, lostInstance }, term);
     const here = this.handleHere(key);
     return here === undefined ? 'later' : { here };
   }

@@ -1,7 +1,7 @@
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import { retryWhileUnavailable } from '../../../core/store/retry-unavailable.ts';
 import type { Values } from '../../../core/store/shared/shared-data.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
 import type { Lease } from './lease.ts';
 
 /** Options of `Homes`. */
@@ -39,13 +39,8 @@ export class Homes {
   }
 
   /** As `find`; undefined also if that cannot be known. */
-  async findIfKnown(home: readonly string[]): Promise<string | undefined> {
-    try {
-      return await this.find(home);
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return undefined;
-      throw cause;
-    }
+  findIfKnown(home: readonly string[]): Promise<string | undefined> {
+    return this.find(home).catch(ifUnavailable(undefined));
   }
 
   /**
@@ -53,16 +48,11 @@ export class Homes {
    * @param waits whether an unavailable store may delay this, for `storeWaitMs`
    * @returns false if the store does not know it
    */
-  async claim(home: readonly string[], waits = false): Promise<boolean> {
+  claim(home: readonly string[], waits = false): Promise<boolean> {
     const { values, lease, ttlMs, storeWaitMs } = this.#options;
     const set = () => values.set('owner', keyOf(home), Buffer.from(lease.name), ttlMs);
-    try {
-      await retryWhileUnavailable(set, () => (waits ? AbortSignal.timeout(storeWaitMs) : AbortSignal.abort()));
-      return true;
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return false;
-      throw cause;
-    }
+    const stop = () => (waits ? AbortSignal.timeout(storeWaitMs) : AbortSignal.abort());
+    return retryWhileUnavailable(set, stop).then(() => true, ifUnavailable(false));
   }
 }
 

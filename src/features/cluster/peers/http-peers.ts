@@ -1,16 +1,18 @@
 import { connect as connectPlain, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import type { Client } from 'undici';
-import type { PeerStates, UnreachablePeer } from '../../../core/registry/session-cluster.ts';
+import type { PeerStates } from '../../../core/registry/session-cluster.ts';
 import type { Instances } from '../../../core/store/instances.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import type { StoreEvent } from '../../../core/store/store-events.ts';
+import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { loadLibrary } from '../../../core/util/load-library.ts';
-import { answerNonce, commonVersion, nonceBytes, ownVersions, type PeerRefusal, peerCredential } from './peer-proof.ts';
+import type { Emit } from '../../../core/util/telemetry/emit.ts';
+import { answerNonce, commonVersion, nonceBytes, ownVersions, peerCredential } from './peer-proof.ts';
 import type { PeerCall, PeerHost, PeerListener, PeerRequest, PeerTransport, Ping } from './peer-request.ts';
 import { ResponseReader } from './peer-response.ts';
-import { handshakeMs, type PeerAddresses, PeerServer, peerTls, requestHeader, socketName } from './peer-server.ts';
+import { handshakeMs, type PeerAddresses, PeerServer, peerTls, requestHeader } from './peer-server.ts';
+import { type Way, waysOf } from './ways.ts';
 
 /** The secrets that instances share. `StateKeys` implements it. */
 export interface PeerSecrets {
@@ -26,12 +28,7 @@ export interface HttpPeersOptions {
   readonly secrets: PeerSecrets;
   readonly addresses: PeerAddresses;
   readonly leaseMs: number;
-  /** Another instance holds its lease and does not answer, or answers again. */
-  onUnreachable(peer: UnreachablePeer, why: string): void;
-  onReachable(peer: UnreachablePeer): void;
-  /** A request was refused here. */
-  onRefused(why: PeerRefusal): void;
-  onFault(cause: unknown): void;
+  readonly emit: Emit<StoreEvent>;
 }
 
 /** How often other instances are asked whether they answer, within a lease. A late answer counts, too. */
@@ -140,15 +137,15 @@ export class HttpPeers implements PeerTransport {
 
   attach(host: PeerHost): void {
     this.#host = host;
-    const { addresses, onFault, onRefused } = this.#options;
+    const { addresses, emit } = this.#options;
     this.#server = new PeerServer(host, {
       addresses,
       secrets: () => this.#secrets,
-      onRefused: (why) => {
-        if (why === 'stranger') this.#rereadSecrets();
-        onRefused(why);
+      onRefused: (reason) => {
+        if (reason === 'stranger') this.#rereadSecrets();
+        emit({ type: 'peer-refused', reason });
       },
-      onFault,
+      onFault: (cause) => emit({ type: 'store-failed', cause }),
     });
   }
 
@@ -175,7 +172,7 @@ export class HttpPeers implements PeerTransport {
   /** What Redis refuses is told: without an address, the others do not find this instance. */
   #noteOutage(cause: unknown): void {
     if (cause instanceof StoreUnavailable && cause.reason === 'unreachable') return;
-    this.#options.onFault(cause);
+    this.#options.emit({ type: 'store-failed', cause });
   }
 
   get states(): PeerStates {
@@ -198,11 +195,13 @@ export class HttpPeers implements PeerTransport {
     else
       detach(
         'cluster',
-        this.#meet(to).then((found) => {
-          if (reader.isOver) return;
-          if (found === undefined) reader.fail('unsent');
-          else this.#send(found, request, body, reader);
-        }),
+        this.#meet(to)
+          .catch(ifUnavailable(undefined))
+          .then((found) => {
+            if (reader.isOver) return;
+            if (found === undefined) reader.fail('unsent');
+            else this.#send(found, request, body, reader);
+          }),
       );
     return reader;
   }
@@ -234,13 +233,9 @@ export class HttpPeers implements PeerTransport {
 
   /** Finds an instance that this one has not heard of. */
   async #meet(name: string): Promise<Peer | undefined> {
-    try {
-      if (this.#secrets.length === 0) this.#secrets = await this.#options.secrets.all();
-      const address = await this.#options.instances.addressOf(name);
-      return address === undefined || this.#isClosed ? undefined : this.#know(name, address);
-    } catch (cause) {
-      return ignoreOutage(cause);
-    }
+    if (this.#secrets.length === 0) this.#secrets = await this.#options.secrets.all();
+    const address = await this.#options.instances.addressOf(name);
+    return address === undefined || this.#isClosed ? undefined : this.#know(name, address);
   }
 
   #know(name: string, address: string): Peer {
@@ -279,34 +274,24 @@ export class HttpPeers implements PeerTransport {
 
   /** Connects to the first of the published addresses that can be reached and proves the key. */
   #connect(name: string, published: string, callback: ConnectCallback): void {
-    const { directory } = this.#options.addresses;
     const [secret] = this.#secrets;
     if (secret === undefined) return callback(new Error('The secret of the instances is not known yet.'), null);
     const credential = peerCredential(secret, { from: this.#name, to: name, version: commonVersion(published) ?? 0 });
-    const attempts = published.split(' ').flatMap((address) => {
-      const [scheme = '', ...rest] = address.split(':');
-      const where = rest.join(':');
-      if (scheme === 'unix' && directory !== undefined && socketName.test(where))
-        return [() => connectPlain({ path: join(directory, where) })];
-      if (scheme !== 'tcp') return [];
-      const at = where.lastIndexOf(':');
-      return [
-        () =>
-          connectTls({
+    const ways = waysOf(published, this.#options.addresses.directory);
+    const open = (way: Way): Socket =>
+      'path' in way
+        ? connectPlain(way)
+        : connectTls({
             ...peerTls,
-            host: where.slice(0, at).replace(/^\[|\]$/g, ''),
-            port: Number(where.slice(at + 1)),
+            ...way,
             pskCallback: () => credential,
             ca: [],
             checkServerIdentity: () => new Error('A peer proves the secret, not a certificate.'),
-          }),
-      ];
-    });
+          });
     const tryNext = (cause: Error): void => {
-      const attempt = attempts.shift();
-      if (attempt === undefined) return callback(cause, null);
-      const socket: Socket = attempt();
-      const isTls = 'getPeerCertificate' in socket;
+      const way = ways.shift();
+      if (way === undefined) return callback(cause, null);
+      const socket = open(way);
       const fail = (error: Error): void => {
         clearTimeout(timer);
         socket.removeListener('error', fail);
@@ -333,8 +318,8 @@ export class HttpPeers implements PeerTransport {
       };
       socket.once('error', fail);
       socket.once('end', failAtEnd);
-      if (isTls) socket.once('secureConnect', succeed);
-      else socket.on('readable', prove);
+      if ('path' in way) socket.on('readable', prove);
+      else socket.once('secureConnect', succeed);
     };
     tryNext(new Error('The instance has published no address that this one can use.'));
   }
@@ -351,7 +336,7 @@ export class HttpPeers implements PeerTransport {
       for (const call of peer.calls) call.countSilence(countedMs);
     }
     const known = new Set(this.#peers.values());
-    const found = await this.#options.instances.addresses().catch(ignoreOutage);
+    const found = await this.#options.instances.addresses().catch(ifUnavailable(undefined));
     this.#isChecking = false;
     if (this.#isClosed) return;
     for (const [name, address] of found ?? []) if (name !== this.#name) this.#know(name, address);
@@ -364,10 +349,11 @@ export class HttpPeers implements PeerTransport {
   }
 
   #ping(peer: Peer): void {
-    const { leaseMs, onReachable, onUnreachable } = this.#options;
+    const { leaseMs, emit } = this.#options;
+    const names = { instance: peer.name, address: peer.address };
     if (!this.#answers(peer) && !peer.isReported) {
       peer.isReported = true;
-      onUnreachable({ instance: peer.name, address: peer.address }, peer.refusal ?? silent);
+      emit({ type: 'peer-unreachable', ...names, detail: peer.refusal ?? silent });
     }
     // An instance that is silent for a lease is lost, or its answers do not arrive. So is a single connection.
     for (const call of [...peer.calls])
@@ -379,7 +365,7 @@ export class HttpPeers implements PeerTransport {
       peer.pings -= 1;
       if (!isHeard || peer.refusal !== undefined || !peer.isReported) return;
       peer.isReported = false;
-      onReachable({ instance: peer.name, address: peer.address });
+      emit({ type: 'peer-reachable', ...names });
     };
     const reader: ResponseReader = new ResponseReader(
       {
@@ -414,7 +400,7 @@ export class HttpPeers implements PeerTransport {
     const reread = async (): Promise<void> => {
       this.#secrets = await this.#options.secrets.reread();
     };
-    detach('cluster', reread().catch(ignoreOutage));
+    detach('cluster', reread().catch(ifUnavailable(undefined)));
   }
 }
 
@@ -433,7 +419,3 @@ const clientOptions = {
 /** Names of users and headers of clients may have any character, and a header of HTTP may not. */
 const toAscii = (json: string): string =>
   json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-
-function ignoreOutage(cause: unknown): undefined {
-  if (!(cause instanceof StoreUnavailable)) throw cause;
-}

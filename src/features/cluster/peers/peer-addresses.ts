@@ -1,6 +1,8 @@
 import { lstatSync, mkdirSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
 import type { GatewayConfig } from '../../../config/config.ts';
+import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { errorCodeOf } from '../../../core/util/text/error-code.ts';
 import type { PeerAddresses } from './peer-server.ts';
 
@@ -11,6 +13,15 @@ interface LinkSockets {
   readonly directory: string;
   /** There can be no sockets. */
   onUnable(detail: string): void;
+}
+
+/**
+ * The directory for the sockets by which gateways of this user on this host connect to each other. Its name contains the
+ * user id, because `su` and `sudo` can keep the variable of another user.
+ */
+export function linkDirectory(environment: Environment): string {
+  const runtime = environment['XDG_RUNTIME_DIR'] ?? '';
+  return join(isAbsolute(runtime) ? runtime : tmpdir(), `mcp-gangway-${process.geteuid?.()}-link`);
 }
 
 /** Returns how other instances reach this one. */

@@ -1,5 +1,4 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { BoundedMap } from '../../../core/util/bounded-map.ts';
 
 /**
  * The version of all that instances say to each other. It rises with each change that an older instance would misread.
@@ -37,25 +36,14 @@ export type PeerRefusal = 'malformed' | 'version' | 'stranger';
 const markBytes = 6;
 const keyBytes = 32;
 
-/** How many keys are remembered: one for each pair of names, of which few live at a time (P8). */
-const maxCredentials = 1_000;
-const credentials = new WeakMap<Buffer, BoundedMap<string, PeerCredential>>();
-
 /**
  * Makes the credential of a pair of instances. Its key is derived from the secret, the version and both names. A recorded
  * identity is therefore useless to a stranger, and a key fits no other pair.
  */
 export function peerCredential(secret: Buffer, { from, to, version }: PeerPair): PeerCredential {
-  const ofSecret = credentials.get(secret) ?? new BoundedMap<string, PeerCredential>(maxCredentials);
-  credentials.set(secret, ofSecret);
-  const pair = `${version} ${from} ${to}`;
-  const known = ofSecret.get(pair);
-  if (known !== undefined) return known;
   const mark = createHash('sha256').update('mcp-gangway link mark').update(secret).digest().subarray(0, markBytes);
   const identity = `gangway-peer ${version} ${mark.toString('hex')} ${from} ${to}`;
-  const made = { identity, psk: Buffer.from(hkdfSync('sha256', secret, '', identity, keyBytes)) };
-  ofSecret.set(pair, made);
-  return made;
+  return { identity, psk: Buffer.from(hkdfSync('sha256', secret, '', identity, keyBytes)) };
 }
 
 /** A pair that a connecting peer has named, and the key that it has to prove. */

@@ -11,17 +11,17 @@ export type PeerRequest = PeerContext &
     | {
         readonly kind: 'post';
         /** The client has sent an array. */
-        readonly isBatch?: true;
+        readonly isBatch?: true | undefined;
         /** An earlier owner may have received the POST. */
-        readonly again?: true;
-        readonly group?: GroupRequestOptions;
-        readonly opens?: RemoteOpening;
+        readonly again?: true | undefined;
+        readonly group?: GroupRequestOptions | undefined;
+        readonly opens?: RemoteOpening | undefined;
       }
     | {
         readonly kind: 'listen';
         /** The client's Last-Event-ID, or the position where an earlier owner stopped; then `continues` is true. */
-        readonly after?: string;
-        readonly continues?: true;
+        readonly after?: string | undefined;
+        readonly continues?: true | undefined;
       }
     | { readonly kind: 'remove' }
   );
@@ -37,7 +37,7 @@ interface PeerContext {
   /** The facts without those that mean something only at the client's instance. */
   readonly request: RequestFacts;
   /** Nobody owns the session, and the sender is about to stop: the receiver takes it over first. */
-  readonly adopts?: true;
+  readonly adopts?: true | undefined;
 }
 
 /** The owner does not have the session. `ending`: it is about to give the session up, or to get it; ask again. */

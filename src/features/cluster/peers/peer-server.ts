@@ -8,6 +8,7 @@ import { accepted } from '../../../core/reply/reply.ts';
 import { findNamedPair, nonceBytes, ownVersions, type PeerPair, type PeerRefusal, readProof } from './peer-proof.ts';
 import type { PeerHost, PeerRequest, Ping } from './peer-request.ts';
 import { HttpPeerReply, refusalOf } from './peer-response.ts';
+import { socketName } from './ways.ts';
 
 /** Where an instance accepts requests of others over the network, and the address that it publishes for them. */
 export interface NetworkAddress {
@@ -62,9 +63,6 @@ const maxStrangers = 32;
 
 /** A lost host is noticed by its silence, even where nothing has to be sent. */
 const keepAliveMs = 5_000;
-
-/** The name of a socket. A peer names no other file, whatever it publishes. */
-export const socketName = /^[0-9a-f]{16}\.sock$/;
 
 /** A socket that nobody listens on was left behind by a killed instance, unless it is being made. */
 const leftAfterMs = 60_000;

@@ -17,7 +17,7 @@ import type { Server } from '../../../core/server/server.ts';
 import { ServerRequests } from '../../../core/session/outbound/server-requests.ts';
 import type { GroupRequestOptions } from '../../../core/session/session-handle.ts';
 import type { Values } from '../../../core/store/shared/shared-data.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import type { InitializedServer } from '../translate/modern-on-legacy/legacy-discovery.ts';
 import { ask, CallStream, type EventPosition } from './call-stream.ts';
@@ -368,7 +368,7 @@ export class GroupCall {
 
   /** Repeats the kept outcome of the round. Resolves with true if the request is over. */
   async #repeatOutcome(): Promise<boolean> {
-    const outcome = await this.#outcome?.find().catch(ignoreUnavailable);
+    const outcome = await this.#outcome?.find().catch(ifUnavailable(undefined));
     if (outcome !== undefined && !this.#isOver) this.#answerOnly(outcome);
     return this.#isOver;
   }
@@ -430,10 +430,6 @@ export class GroupCall {
     this.#close();
     this.#session?.release(this.#name);
   }
-}
-
-function ignoreUnavailable(cause: unknown): undefined {
-  if (!(cause instanceof StoreUnavailable)) throw cause;
 }
 
 /** Returns the reason why the answers of a round were refused. The call has begun, whatever became of the round. */

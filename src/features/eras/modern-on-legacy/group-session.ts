@@ -15,7 +15,7 @@ import type { Server } from '../../../core/server/server.ts';
 import type { SessionLookup } from '../../../core/session/lookup.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../../core/session/session-handle.ts';
 import type { Store } from '../../../core/store/store.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
 import { detach } from '../../../core/util/boundary.ts';
 import { backoff } from '../../../core/util/timing/backoff.ts';
 import { type InitializedServer, readInitialized } from '../translate/modern-on-legacy/legacy-discovery.ts';
@@ -260,12 +260,8 @@ export class GroupSession {
 
   /** Reads the server's answer to `initialize` from the session's record. */
   async #readInitializeAnswer(): Promise<Buffer | undefined | 'store_unavailable'> {
-    try {
-      return (await this.#host.records.find(this.key))?.initialized;
-    } catch (cause) {
-      if (cause instanceof StoreUnavailable) return 'store_unavailable';
-      throw cause;
-    }
+    const found = await this.#host.records.find(this.key).catch(ifUnavailable('store_unavailable'));
+    return typeof found === 'string' ? found : found?.initialized;
   }
 
   /**

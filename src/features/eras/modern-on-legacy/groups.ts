@@ -16,7 +16,7 @@ import { anonymous, isSame, type Principal } from '../../../core/protocol/princi
 import type { Isolation } from '../../../core/server/share.ts';
 import { keyOfGroupSession } from '../../../core/session/session-key.ts';
 import type { Changes, Values } from '../../../core/store/shared/shared-data.ts';
-import { StoreUnavailable } from '../../../core/store/store-unavailable.ts';
+import { ifUnavailable, StoreUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap } from '../../../core/util/bounded-map.ts';
 import { within } from '../../../core/util/timing/within.ts';
 import type { ListClient } from '../modern/list-cache.ts';
@@ -203,7 +203,7 @@ export class Groups {
     const { answer, request, client } = groupRequest;
     const { server, states } = this.#options;
     const binding = stateBinding(server, request, client);
-    const content = state && (await states.open<ParkedCall>(binding, state).catch(toInputNotTaken));
+    const content = state && (await states.open<ParkedCall>(binding, state).catch(inputNotTaken));
     if (answer.isOver) return;
     if (content === 'input_not_taken') return answer.fault(content);
     if (!content) return answer.fault('bad_request_state');
@@ -355,10 +355,7 @@ export class Groups {
  * Maps a store that is away to `input_not_taken`: the round cannot be read now, and its call waits, on whichever
  * instance.
  */
-function toInputNotTaken(cause: unknown): 'input_not_taken' {
-  if (cause instanceof StoreUnavailable) return 'input_not_taken';
-  throw cause;
-}
+const inputNotTaken = ifUnavailable('input_not_taken');
 
 const noFeatures: ReadonlySet<ClientFeature> = new Set();
 

@@ -88,7 +88,8 @@ export function createForwarded(
     earlyStreamMs,
     waitMs,
     isClosed: () => false,
-    ask(to, request, body, owner) {
+    ask(to, asked, body, owner) {
+      const request: PeerRequest = JSON.parse(JSON.stringify(asked)); // as it travels
       const one: SentRequest = { to, request, body: body?.toString(), owner, isAborted: false, resumed: 0 };
       sent.push(one);
       return {

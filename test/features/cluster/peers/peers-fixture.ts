@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { CompleteAnswer, Headers } from '../../../../src/core/reply/reply.ts';
-import { createMemoryInstances } from '../../../../src/core/store/memory/memory-instances.ts';
 import { HttpPeers, type HttpPeersOptions } from '../../../../src/features/cluster/peers/http-peers.ts';
 import type {
   PeerCall,
@@ -12,6 +11,7 @@ import type {
   PeerRequest,
 } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { acceptsBoth } from '../../../support/fake-reply.ts';
+import { createMemoryInstances } from '../../../support/memory-cluster/memory-instances.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 export const secret = Buffer.alloc(32, 7);
@@ -57,10 +57,12 @@ export async function createPeers(kind: 'unix' | 'tls', leaseMs = 60_000) {
       secrets: { all: async () => [secret], reread: async () => [secret] },
       addresses: kind === 'unix' ? { directory } : { network: { host: '127.0.0.1', port: 0, advertised: '127.0.0.1' } },
       leaseMs,
-      onUnreachable: ({ instance }, why) => void events.push(`unreachable ${instance}: ${why}`),
-      onReachable: ({ instance }) => void events.push(`reachable ${instance}`),
-      onRefused: (why) => void events.push(`refused ${why}`),
-      onFault: (cause) => void events.push(`fault ${(cause as Error).message}`),
+      emit: (event) => {
+        if (event.type === 'peer-unreachable') events.push(`unreachable ${event.instance}: ${event.detail}`);
+        else if (event.type === 'peer-reachable') events.push(`reachable ${event.instance}`);
+        else if (event.type === 'peer-refused') events.push(`refused ${event.reason}`);
+        else if (event.type === 'store-failed') events.push(`fault ${(event.cause as Error).message}`);
+      },
       ...options,
     });
     open.push(peers);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { retryWhileUnavailable } from '../../../../core/store/retry-unavailable.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
-import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { detach } from '../../../../core/util/boundary.ts';
 
 /** How long announcements of one change are counted (P8). */
@@ -105,13 +105,8 @@ export class ChangeThrottle {
     if (loss === undefined || this.#unannounced.has(topic)) return;
     this.#unannounced.add(topic);
     const announced = retryWhileUnavailable(() => this.#changes.publish(topic, loss), this.#closing.signal)
-      .catch(ignoreUnavailable)
+      .catch(ifUnavailable(undefined)) // the exchange ends while the store is away
       .finally(() => this.#unannounced.delete(topic));
     detach('session', announced);
   }
-}
-
-/** The exchange ends while the store is away. */
-function ignoreUnavailable(cause: unknown): void {
-  if (!(cause instanceof StoreUnavailable)) throw cause;
 }

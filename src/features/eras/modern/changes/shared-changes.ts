@@ -9,7 +9,7 @@ import {
 } from '../../../../core/protocol/modern/subscription-filter.ts';
 import { retryWhileUnavailable } from '../../../../core/store/retry-unavailable.ts';
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
-import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
+import { ifUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { contain, detach } from '../../../../core/util/boundary.ts';
 import { settlesWithin } from '../../../../core/util/timing/within.ts';
 import { ChangeFeed } from './change-feed.ts';
@@ -159,7 +159,7 @@ export class SharedChanges {
     const { changes, topic } = this.#options;
     const announced = changes
       .publish(topic, encodeAnnouncement({ kind: 'any', from: this.#name }))
-      .catch(ignoreUnavailable);
+      .catch(ifUnavailable(undefined));
     await settlesWithin(announced, closingAnnouncementMs);
   }
 
@@ -184,7 +184,7 @@ export class SharedChanges {
       attempts += 1;
       return changes.subscribe(topic, listener);
     };
-    const leaveTopic = await retryWhileUnavailable(subscribe, signal).catch(ignoreUnavailable);
+    const leaveTopic = await retryWhileUnavailable(subscribe, signal).catch(ifUnavailable(undefined));
     if (leaveTopic === undefined || signal.aborted) return leaveTopic?.();
     this.#leaveTopic = leaveTopic;
     this.#announceNow({ asks: true });
@@ -256,7 +256,7 @@ export class SharedChanges {
   }
 
   #handleUnpublished(cause: unknown): void {
-    ignoreUnavailable(cause);
+    ifUnavailable(undefined)(cause);
     this.#announceAnyChange();
   }
 
@@ -292,13 +292,16 @@ export class SharedChanges {
     return { kind: 'wants', from: this.#name, filter, version: this.#version, isRunning, asks: this.#asksPeers };
   }
 
-  /** Publishes an announcement. While the store is away, this waits until it is back or the exchange is closed. */
+  /**
+   * Publishes an announcement. While the store is away, this waits until it is back or the exchange is closed. The others
+   * notice the silence of one that is closed (P7).
+   */
   async #publish(announcement: () => PeerAnnouncement): Promise<void> {
     const { changes, topic } = this.#options;
     const { signal } = this.#closing;
     if (signal.aborted) return;
     await retryWhileUnavailable(() => changes.publish(topic, encodeAnnouncement(announcement())), signal).catch(
-      ignoreUnavailable,
+      ifUnavailable(undefined),
     );
   }
 }
@@ -313,11 +316,6 @@ const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /** How long the gateway's end waits for a store that may be away. */
 const closingAnnouncementMs = 250;
-
-/** Ignores a store that is away at the end: the others notice the silence (P7). */
-function ignoreUnavailable(cause: unknown): undefined {
-  if (!(cause instanceof StoreUnavailable)) throw cause;
-}
 
 /**
  * Wraps a task so that only one run is active at a time. Calls during a run lead to exactly one more run after it.
