@@ -80,20 +80,6 @@ export interface CallArguments {
   readonly text: Uint8Array | undefined;
 }
 
-/** A session has failed one of its calls. */
-export interface FailedCall {
-  readonly type: 'session-call-failed';
-  readonly origin: CallOrigin;
-  readonly method: string | undefined;
-  readonly reason: string;
-  /** True if the end of the call is reported without its session. */
-  readonly isWholeAnswer: boolean;
-  /** The tool or prompt. */
-  readonly name: string | undefined;
-  readonly args?: CallArguments | undefined;
-  readonly durationMs: number;
-}
-
 /** Why a sender was refused: `unknown key`, and what was seen instead. It contains no secret. */
 export interface RefusalDetail {
   readonly why: string;
@@ -112,7 +98,6 @@ export type ResumeOutcome = 'resumed' | 'complete' | 'history_lost' | 'unknown' 
 /** The events of a gateway that the console records. */
 export type ConsoleEvent =
   | EndedCall
-  | FailedCall
   | Readonly<
       | { type: 'request-refused'; server: string; reason: string }
       | { type: 'sender-refused'; server: string; challenge: Challenge; address?: string | undefined }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CallOutcome, EndedCall, FailedCall } from '../src/host.ts';
+import type { CallOutcome, EndedCall } from '../src/host.ts';
 import { FailedCalls } from '../src/record/incidents/failed-calls.ts';
 import { fakeHost } from './fake-host.ts';
 
@@ -8,12 +8,6 @@ const ended = (outcome: CallOutcome, more: Partial<EndedCall> = {}): EndedCall =
   origin: { server: 'files', principal: { subject: 'alice' }, session: 'abcd1234' },
   ...{ method: 'tools/call', name: 'read', outcome, durationMs: 12.4, serverMs: 1, waitedMs: 0 },
   ...more,
-});
-
-const lost = (reason: string): FailedCall => ({
-  type: 'session-call-failed',
-  origin: { server: 'files', principal: { subject: 'alice' }, session: 'abcd1234' },
-  ...{ method: 'tools/call', name: 'read', reason, isWholeAnswer: true, durationMs: 40 },
 });
 
 test('a failed call has its request, session, user, time and cause; contents only if they are passed', () => {
@@ -51,22 +45,4 @@ test('only the last fifty are kept, and ten of a kind, so that a failing tool do
   expect(kept.filter(({ name }) => name === 'read').map(({ number }) => number)).toEqual(
     Array.from({ length: 10 }, (_, index) => 131 + index),
   );
-});
-
-test('a call that its session has failed is one entry, although its end is reported again without its session', () => {
-  let now = 0;
-  const calls = new FailedCalls(fakeHost, () => now);
-  const end = ended({ kind: 'fault', reason: 'server_exited' }, { origin: { server: 'files', principal: undefined } });
-  calls.addFault(lost('server_exited'));
-  calls.addFault({ ...lost('server_exited'), isWholeAnswer: false });
-  calls.add(end);
-  expect(calls.after(0)).toMatchObject([{ session: 'abcd1234', name: 'read', reason: 'server_exited' }]);
-  // The next one has not been reported by a session.
-  calls.add(end);
-  expect(calls.after(0)).toHaveLength(2);
-  // One whose end another instance has reported is waited for only for a time.
-  calls.addFault(lost('server_exited'));
-  now = 20_000;
-  calls.add(end);
-  expect(calls.after(0)).toHaveLength(4);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CallOutcome, EndedCall, FailedCall } from '../src/host.ts';
+import type { CallOutcome, EndedCall } from '../src/host.ts';
 import { SessionFailures } from '../src/record/incidents/session-failures.ts';
 
 const ended = (session: string | undefined, outcome: CallOutcome): EndedCall => ({
@@ -28,18 +28,4 @@ test('the failed calls of a session are counted, and the last one is described',
   expect(failures.of({ server: 'mail', session: name.session })).toBeUndefined();
   failures.forget(name);
   expect(failures.of(name)).toBeUndefined();
-});
-
-test('a call that its session has failed counts once, whoever reports its end', () => {
-  const failures = new SessionFailures();
-  const name = { server: 'files', session: 'abcd1234' };
-  const failed = (isWholeAnswer: boolean): FailedCall => ({
-    ...{ type: 'session-call-failed', origin: { ...name, principal: undefined }, method: 'tools/call' },
-    ...{ reason: 'outcome_unknown', id: 7, isWholeAnswer, name: undefined, durationMs: 1 },
-  });
-  failures.countFault(failed(true));
-  expect(failures.of(name)).toMatchObject({ count: 1, last: 'tools/call: the gateway answered with outcome_unknown' });
-  failures.countFault(failed(false));
-  failures.count(ended(name.session, { kind: 'fault', reason: 'outcome_unknown' }));
-  expect(failures.of(name)?.count).toBe(2);
 });

@@ -49,7 +49,7 @@ export interface AnswerOptions {
   readonly headers?: Headers | undefined;
   /** Set if the client of the only call hears of progress while the server is silent. */
   readonly silence?: SilenceOptions | undefined;
-  /** The report of the only call, unless the session reports it. The endpoint reports a fault that is the whole answer. */
+  /** The report of the only call, unless the session reports it. */
   readonly report?: CallReport | undefined;
   /** Takes all that the call brings, if its client has an answer already: another instance has begun the call. */
   readonly continuation?: Continuation | undefined;
@@ -160,7 +160,8 @@ export class Answer implements OpeningAnswer {
     );
   }
 
-  get faultsInBand(): boolean {
+  /** True if an error is sent in band. Otherwise it refuses the whole POST. */
+  get #isInBand(): boolean {
     return this.#state !== 'waiting' || this.#options.isBatch === true;
   }
 
@@ -227,12 +228,12 @@ export class Answer implements OpeningAnswer {
     const { reply, era, hidesServerErrors = false, report } = this.#options;
     const reason = reasonWithChallenge(cause, reply?.request.forwarded);
     const isHidden = hidesServerErrors && entryOf(reason).status >= 500;
-    if (this.faultsInBand || isHidden) {
-      report?.failed(reason);
+    report?.failed(reason);
+    if (this.#isInBand || isHidden) {
       this.response(createFaultResponse(reason, id, data, era));
     } else {
       this.#settle('done');
-      reply?.answer(faultAnswer(reason, this.#clientIdOf(id), data));
+      reply?.answer({ ...faultAnswer(reason, this.#clientIdOf(id), data), isReported: true });
     }
   }
 
@@ -247,10 +248,6 @@ export class Answer implements OpeningAnswer {
 
   started(): void {
     this.#options.report?.started();
-  }
-
-  abandon(id: RequestId): void {
-    if (this.#state === 'waiting') this.fault('outcome_unknown', undefined, id);
   }
 
   /** Sends the head of the HTTP response, for the target. Returns the event stream; undefined without a connection. */

@@ -30,16 +30,8 @@ export interface SessionAnswer extends CallAnswer {
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
-  /** True if an error is sent in band. Otherwise the error refuses the whole POST, and the endpoint reports that. */
-  readonly faultsInBand: boolean;
   /** The client's ids of a request that was renumbered, by the server's id. */
   renumberedIds?(id: RequestId): RenumberedIds | undefined;
-  /**
-   * Gives the answer up because another instance has the session now. The new owner completes an answer that is a
-   * stream, from the log (`Streams.closeAll`). A client that still waits for the first byte gets an error: outcome
-   * unknown (P3).
-   */
-  abandon(id: RequestId): void;
 }
 
 /** The answer to `initialize`. */

@@ -80,32 +80,17 @@ export interface EndedCall {
   readonly bytesOut: number;
   /** The id of the HTTP request that contained the call, if a sink wants names and the request has an id. */
   readonly requestId: string | undefined;
-}
-
-/**
- * A session has failed one of its calls, such as after the loss of its server. It is for a page that follows the
- * session: the call itself also ends as an `EndedCall`.
- */
-export interface FailedCall {
-  readonly type: 'session-call-failed';
-  readonly origin: CallOrigin;
-  readonly method: string | undefined;
-  readonly reason: Reason;
-  /** The id of the request. It is unique only within the session, and no log line has it. */
-  readonly id: RequestId;
-  /** True if the fault is the whole answer to a POST. Its endpoint, which knows no session, then reports the end. */
-  readonly isWholeAnswer: boolean;
-  /** As in `EndedCall`. */
-  readonly name: string | undefined;
-  readonly args?: CallArguments | undefined;
-  readonly durationMs: number;
+  /**
+   * The id of a request that its session has failed, for a page that follows the session. It is unique only within the
+   * session, and no log line has it.
+   */
+  readonly id?: RequestId | undefined;
 }
 
 /** An event of a client's call. Requests of the gateway itself to servers are not calls. */
 export type CallEvent =
   /** The owner of the session reports the call, or the instance that refused it. Each call ends once. */
   | EndedCall
-  | FailedCall
   /** Any HTTP request to a server's endpoint was answered with a fault. */
   | { readonly type: 'request-refused'; readonly server: string; readonly reason: Reason };
 

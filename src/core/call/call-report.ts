@@ -64,6 +64,7 @@ export class CallReport implements EndedCall {
   serverMs: number | undefined;
   waitedMs = 0;
   isTask = false;
+  id: RequestId | undefined;
   readonly #telemetry: CallTelemetry;
   readonly #startedAt: number;
   #sentAt: number | undefined;
@@ -159,29 +160,10 @@ export class CallReport implements EndedCall {
     this.#end(ok, text.length);
   }
 
-  failed(reason: Reason): void {
+  /** @param id under which the client knows the request, if its session has failed it */
+  failed(reason: Reason, id?: RequestId): void {
+    this.id = id;
     this.#end({ kind: 'fault', reason });
-  }
-
-  /**
-   * The session fails the call.
-   * @param isWholeAnswer true if the endpoint reports the end; see `FailedCall`
-   */
-  failedBySession(reason: Reason, id: RequestId, isWholeAnswer: boolean): void {
-    if (!isWholeAnswer) this.failed(reason);
-    const { origin, method, name, args } = this;
-    const durationMs = performance.now() - this.#startedAt;
-    this.#telemetry.emit({
-      type: 'session-call-failed',
-      origin,
-      method,
-      name,
-      args,
-      durationMs,
-      reason,
-      id,
-      isWholeAnswer,
-    });
   }
 
   /** The client has left. */

@@ -213,6 +213,6 @@ export const clientIdOf = ({ id, renumbered }: Pick<Call, 'id' | 'renumbered'>):
 export function failCall(call: Call, cause: Reason, data?: FaultData): void {
   const { answer, id, report, forwarded } = call;
   const reason = reasonWithChallenge(cause, forwarded);
-  report?.failedBySession(reason, clientIdOf(call), !answer.faultsInBand);
+  report?.failed(reason, clientIdOf(call));
   answer.fault(reason, data, id);
 }

@@ -26,6 +26,8 @@ export class HttpContext extends RequestContext {
   identity: Identity | undefined;
   /** The resources that the request holds. */
   permit: RequestPermit = uncountedRequestPermit;
+  /** True if the ends of the calls of this request are reported: its answer is the fault of a call. */
+  hasReportedCalls = false;
   /** The name of the request's session in the store; undefined until it is known. */
   sessionKey: string | undefined;
   /** The fault that the request was answered with; undefined if there was none. */

@@ -51,6 +51,8 @@ export interface FaultAnswer {
   /** The request that the error answers; null for none. */
   readonly id: RequestId | null;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
+  /** True if the fault ends a call, whose end is reported already. The endpoint reports those of all other requests. */
+  readonly isReported?: boolean;
 }
 
 /** The answer to a notification or response that was accepted. */

@@ -70,12 +70,13 @@ export const isLeaving = (reason: SessionEndReason): boolean => reason === 'drai
  * its POST still needs an answer. If the session is released, the next owner answers the call.
  */
 export function endCall(call: Call, reason: SessionEndReason): void {
-  const { id, answer, cancelTimer, isOverdue = false, report } = call;
+  const { answer, cancelTimer, isOverdue = false, report } = call;
   const isCancelled = cancelTimer !== undefined && !isOverdue && reason !== 'released';
   // `initialize` was never answered, so there is no session to hand over. The client retries on another instance.
   if (call.method === 'initialize' && isLeaving(reason)) failCall(call, 'draining');
-  else if (reason === 'moved') answer.abandon(id);
-  else if (!isCancelled) failCall(call, faultForEnd[reason]);
+  // The new owner completes an answer that is a stream, from the log (`Streams.closeAll`).
+  else if (reason === 'moved' && answer.stream !== undefined) return;
+  else if (!isCancelled || reason === 'moved') failCall(call, faultForEnd[reason]);
   else if (answer.stream === undefined) failCall(call, 'cancelled');
   else report?.failed('cancelled');
 }

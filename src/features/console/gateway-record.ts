@@ -27,8 +27,8 @@ export class GatewayRecord {
   /** Records an event. Events of other types change nothing. */
   readonly receive = (event: GatewayEvent): void => {
     if (event.type === 'session-ended') this.backends.forget(event.name.session);
-    if (event.type === 'session-call-failed' && this.tap.isWatched)
-      this.tap.failed(event.origin, event.id, event.reason);
+    if (event.type === 'call-ended' && event.id !== undefined && event.outcome.kind === 'fault' && this.tap.isWatched)
+      this.tap.failed(event.origin, event.id, event.outcome.reason);
     this.record.receive(asRecorded(event));
   };
 }

@@ -34,20 +34,8 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   'call-ended': [
     { type: 'call-ended', ...call, outcome: { kind: 'ok' } },
     { type: 'call-ended', ...call, outcome: { kind: 'error', code: -32602 } },
-    { type: 'call-ended', ...call, outcome: { kind: 'fault', reason: 'server_exited' }, serverMs: undefined },
+    { type: 'call-ended', ...call, outcome: { kind: 'fault', reason: 'server_exited' }, serverMs: undefined, id: 7 },
     { type: 'call-ended', ...call, outcome: { kind: 'left' } },
-  ],
-  'session-call-failed': [
-    {
-      type: 'session-call-failed',
-      origin: call.origin,
-      method: 'tools/call',
-      name: 'echo',
-      durationMs: 12,
-      reason: 'outcome_unknown',
-      id: 7,
-      isWholeAnswer: true,
-    },
   ],
   'request-refused': [{ type: 'request-refused', server, reason: 'not_json' }],
 

@@ -97,9 +97,6 @@ export class ConsoleRecord {
         this.tools.count(event);
         this.failedCalls.add(event);
         return this.#calls.count(event);
-      case 'session-call-failed':
-        this.failedCalls.addFault(event);
-        return this.failures.countFault(event);
       case 'sender-refused':
         this.refusals.describeNext(event.server, event.challenge.reason, event.challenge.detail, event.address);
         break;
@@ -134,7 +131,6 @@ export class ConsoleRecord {
         this.rates.forget(event.server);
         this.failing.forget(event.server);
         this.tools.forget(event.server);
-        this.failedCalls.forget(event.server);
         this.history.forget(event.server);
         this.incidents.forget(event.server);
         this.stderr.forget(event.server);

@@ -12,6 +12,7 @@ export interface RefusedRequest
   readonly method: string;
   readonly startedAt: number;
   readonly identity: Identity | undefined;
+  readonly hasReportedCalls: boolean;
 }
 
 /** The HTTP response ends but the call goes on; its owner reports the outcome. */
@@ -23,10 +24,11 @@ const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
  * @returns true if the calls have ended; false if nobody observes them, or if they go on
  */
 export function reportRefusal(request: RefusedRequest, reason: Reason): boolean {
-  const { endpoint, method, startedAt, identity, messages } = request;
+  const { endpoint, method, startedAt, identity, messages, hasReportedCalls } = request;
   if (endpoint?.calls === undefined || endsAnswerOnly.has(reason)) return false;
   const { calls, server } = endpoint;
   calls.emit({ type: 'request-refused', server: server.name, reason });
+  if (hasReportedCalls) return true;
   if (identity !== undefined && method !== 'POST') return true; // opens or ends a stream or session: no call
   const isModern =
     namesModernRevision(request.header('mcp-protocol-version')) || messages?.some((message) => message.isModern);

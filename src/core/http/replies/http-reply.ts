@@ -82,7 +82,8 @@ export class HttpReply implements Reply {
     }
   }
 
-  #fault({ reason, id, data }: FaultAnswer): void {
+  #fault({ reason, id, data, isReported = false }: FaultAnswer): void {
+    this.context.hasReportedCalls = isReported;
     if (isUpstreamRefusal(reason)) this.context.passChallenge(reason, id, data);
     else this.context.respondWithFault(reason, id, data);
   }

@@ -17,7 +17,6 @@ export const pingRequest = (): Message => createMessage({ id: nextOwnId(), metho
 export class GatewayAnswer implements SessionAnswer {
   readonly stream = undefined;
   readonly hasStream = false;
-  readonly faultsInBand = true;
   readonly #onOver: () => void;
 
   /** @param onOver called when the request is answered, or has failed */
@@ -34,10 +33,6 @@ export class GatewayAnswer implements SessionAnswer {
   }
 
   fault(): void {
-    this.#onOver();
-  }
-
-  abandon(): void {
     this.#onOver();
   }
 }

@@ -23,7 +23,6 @@ export function openingOnStream(session: SessionCore, log: SessionLog, id: Reque
   };
   return {
     stream: undefined,
-    faultsInBand: false,
     hasStream: false, // earlier server messages are kept for the GET stream, within its limits
     message: ({ text }) => {
       log.add(getStream, text, false);
@@ -35,7 +34,6 @@ export function openingOnStream(session: SessionCore, log: SessionLog, id: Reque
       answer(accepted);
     },
     refused: ({ text }) => answer({ kind: 'json', text }),
-    fault: (reason) => answer(faultAnswer(reason, id)),
-    abandon: () => answer(faultAnswer('outcome_unknown', id)),
+    fault: (reason) => answer({ ...faultAnswer(reason, id), isReported: true }),
   };
 }

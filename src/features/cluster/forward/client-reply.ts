@@ -12,7 +12,6 @@ import {
   type CompleteAnswer,
   type EventSink,
   type FaultAnswer,
-  faultAnswer,
   type Headers,
   type Reply,
   type RequestFacts,
@@ -158,7 +157,7 @@ export class ClientReply extends ForwardingReply {
     // The sender of a "not run" fault knows only the latest attempt. An earlier attempt may have reached the server.
     const { reason } = reported;
     const isMisleading = this.mayHaveRun && (deniesReaching(reason) || entryOf(reason).retryAfterS !== undefined);
-    const answer = isMisleading ? faultAnswer('outcome_unknown', reported.id) : reported;
+    const answer = isMisleading ? { ...reported, reason: 'outcome_unknown' as const, data: undefined } : reported;
     this.#isAnswered ||= !this.isDone && !this.#resumes; // a client that resumes comes back
     if (this.#sink === undefined) this.#finish(() => this.reply.answer(answer));
     else this.#endWith(this.#finalEvents(answer));

@@ -239,7 +239,10 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
         context?.release();
         if (answer.kind === 'json') this.#writer.reply(answer.text);
         else if (answer.kind === 'accepted') onAccepted();
-        else if (answer.kind === 'fault') this.refuse(context?.messages ?? [], answer.reason, answer.id, answer.data);
+        else if (answer.kind === 'fault') {
+          const unreported = answer.isReported ? [] : (context?.messages ?? []);
+          this.refuse(unreported, answer.reason, answer.id, answer.data);
+        }
       },
       stream: () => this.#createSink(),
     };

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type RefusedRequest, reportRefusal } from '../../../../src/core/http/pipeline/refused-calls.ts';
+import { HttpReply } from '../../../../src/core/http/replies/http-reply.ts';
 import type { Message } from '../../../../src/core/protocol/message/message.ts';
+import { faultAnswer } from '../../../../src/core/reply/reply.ts';
 import { asMessage } from '../../../support/as-message.ts';
 import { createHttpContext } from '../../../support/http-context.ts';
 import { alice, createCallLog } from '../admission-fixture.ts';
@@ -51,6 +53,16 @@ describe('a refused POST', () => {
     ['nothing', undefined, undefined, 'legacy'],
   ])('is of the era of %s', (_, messages, version, era) => {
     expect(refuse(messages, {}, version).calls[0]?.origin).toEqual({ server: 'git', era, principal: alice.principal });
+  });
+
+  it('that is answered with the fault of a call counts as refused, and ends no call again', () => {
+    const observer = createCallLog();
+    const { context } = createHttpContext({ method: 'POST' });
+    Object.assign(context, { endpoint: { server: { name: 'git' }, calls: observer }, messages: [call] });
+    context.sender = { identity: alice, principal: alice.principal, forwarded: {} };
+    const reply = new HttpReply(context, { heartbeatMs: 1_000 });
+    reply.answer({ ...faultAnswer('server_exited', 2), isReported: true });
+    expect([observer.refusals, observer.calls]).toEqual([['server_exited'], []]);
   });
 
   it('without observer is not reported', () => {

@@ -205,6 +205,15 @@ describe('the measured end of a call', () => {
     expect(one.ended()).toHaveLength(1);
   });
 
+  it('is the fault with which its session ends it, with the session and the id of the client', async () => {
+    const one = await openMeasured();
+    const reply = one.call(1, 'tools/call', acceptsJson);
+    one.backend.leaves([1], 'server_busy');
+    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'server_busy' });
+    const outcome = { kind: 'fault', reason: 'server_busy' };
+    expect(one.ended()).toMatchObject([{ outcome, id: 1, origin: { session: one.session.name.session } }]);
+  });
+
   it('is the logged response if it is answered on a stream, and that wait counts for the gateway', async () => {
     let goOn: () => void = () => undefined;
     let mayStore = Promise.resolve();

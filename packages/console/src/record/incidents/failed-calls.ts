@@ -1,5 +1,4 @@
-import type { CallOrigin, CallOutcome, ConsoleHost, EndedCall, FailedCall } from '../../host.ts';
-import { LimitedMap } from '../limited-map.ts';
+import type { ConsoleHost, EndedCall } from '../../host.ts';
 import { redactContent } from '../redacted-content.ts';
 import { describeFailure } from './session-failures.ts';
 
@@ -8,12 +7,6 @@ const maxKept = 50;
 
 /** How many of them are alike: a tool that fails again and again must not hide the others. */
 const maxAlike = 10;
-
-/** The end of a call that its session has reported follows within this time. */
-const sameCallMs = 10_000;
-
-/** A client chooses its methods, so the kinds of calls that are waited for are limited (P8). */
-const maxReported = 1_000;
 
 /** One failed call, with its request. */
 export interface FailedCallView {
@@ -41,22 +34,14 @@ export interface FailedCallView {
   readonly answer: string | undefined;
 }
 
-/** What the events of a failed call have in common. */
-type FailedRequest = Pick<EndedCall, 'origin' | 'method' | 'name' | 'client' | 'durationMs' | 'args' | 'answer'>;
-
 /** Keeps the last failed calls of all sessions of this instance. A call that succeeds costs nothing here. */
 export class FailedCalls {
   readonly #host: Pick<ConsoleHost, 'redact'>;
-  readonly #now: () => number;
   readonly #kept: FailedCallView[] = [];
-  /** The times at which sessions have reported calls whose ends are still to come, by server, method and reason. */
-  readonly #reported = new LimitedMap<string, number[]>(maxReported);
   #newest = 0;
 
-  /** @param now a monotonic clock, in milliseconds */
-  constructor(host: Pick<ConsoleHost, 'redact'>, now: () => number = () => performance.now()) {
+  constructor(host: Pick<ConsoleHost, 'redact'>) {
     this.#host = host;
-    this.#now = now;
   }
 
   /** Returns the kept calls after this number, oldest first. */
@@ -64,40 +49,9 @@ export class FailedCalls {
     return this.#kept.filter((call) => call.number > number);
   }
 
-  /** Adds a call, if it has failed. The end of one that its session has reported is not another call. */
-  add(call: EndedCall): void {
-    const { outcome, origin, method } = call;
+  /** Adds a call, if it has failed. */
+  add({ origin, method, name, client, durationMs, args, answer, outcome }: EndedCall): void {
     if (outcome.kind === 'ok' || outcome.kind === 'left') return;
-    if (outcome.kind === 'fault' && origin.session === undefined && this.#isReported(origin, method, outcome.reason))
-      return;
-    this.#add(call, outcome);
-  }
-
-  /** Adds a call that its session has failed, and whose end is reported without its session. */
-  addFault(call: FailedCall): void {
-    const { origin, method, reason, isWholeAnswer } = call;
-    if (!isWholeAnswer) return;
-    const key = keyOf(origin, method, reason);
-    const times = this.#reported.get(key) ?? [];
-    this.#reported.set(key, [...times, this.#now()].slice(-maxKept));
-    this.#add(call, { kind: 'fault', reason });
-  }
-
-  /** Forgets what waits for the end of a call at a server that is no longer configured. */
-  forget(server: string): void {
-    for (const key of this.#reported.keys()) if (key.startsWith(`${server} `)) this.#reported.delete(key);
-  }
-
-  #isReported(origin: CallOrigin, method: string | undefined, reason: string): boolean {
-    const key = keyOf(origin, method, reason);
-    const times = (this.#reported.get(key) ?? []).filter((at) => this.#now() - at < sameCallMs);
-    const isReported = times.shift() !== undefined;
-    if (times.length === 0) this.#reported.delete(key);
-    else this.#reported.set(key, times);
-    return isReported;
-  }
-
-  #add({ origin, method, name, client, durationMs, args, answer }: FailedRequest, outcome: CallOutcome): void {
     const { server, session, principal } = origin;
     const textOf = (bytes: Uint8Array | undefined) => bytes && redactContent(this.#host, bytes);
     this.#newest += 1;
@@ -129,5 +83,3 @@ export class FailedCalls {
 
 const isAlike = (a: FailedCallView, b: FailedCallView): boolean =>
   a.server === b.server && a.method === b.method && a.name === b.name && a.cause === b.cause;
-
-const keyOf = ({ server }: CallOrigin, method = '', reason: string): string => `${server} ${method} ${reason}`;

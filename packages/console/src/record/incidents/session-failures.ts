@@ -1,4 +1,4 @@
-import type { EndedCall, FailedCall } from '../../host.ts';
+import type { EndedCall } from '../../host.ts';
 import { type BackendOwner, backendOwnerKey } from '../../host.ts';
 import { LimitedMap } from '../limited-map.ts';
 
@@ -20,11 +20,6 @@ export class SessionFailures {
 
   count({ origin, method, outcome }: EndedCall): void {
     if (outcome.kind !== 'ok' && outcome.kind !== 'left') this.#add(origin, method, describeFailure(outcome));
-  }
-
-  /** Counts a call that its session has failed. One whose end has a session of its own is counted there. */
-  countFault({ origin, method, reason, isWholeAnswer }: FailedCall): void {
-    if (isWholeAnswer) this.#add(origin, method, describeFailure({ kind: 'fault', reason }));
   }
 
   of(session: BackendOwner): Failures | undefined {
