@@ -10,9 +10,6 @@ export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'requ
 
 const isHarmlessMethod = (method: string | undefined): boolean => methodOf(method).effect !== 'acts';
 
-/** The properties of a call that decide whether it may be run again. */
-type Rerunnable = Pick<Call, 'method' | 'request' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
-
 /** The largest request that is kept (P8). All calls in flight may have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
 
@@ -55,9 +52,10 @@ export class RerunPolicy {
 
   /** True if this call may be run again after its POST broke or its server was lost. */
   allows(
-    { method, request, hasAsked, rerunAfter, cancelTimer }: Rerunnable,
+    call: Pick<Call, 'method' | 'request' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>,
     after: NonNullable<Call['rerunAfter']>,
   ): boolean {
+    const { method, request, hasAsked, rerunAfter, cancelTimer } = call;
     // With a second rerun, one request that always kills its server would put the session into a crash loop. But a
     // server that is being lost first breaks its POSTs. Both count as one loss.
     if (rerunAfter === 'loss' || rerunAfter === after) return false;

@@ -45,19 +45,14 @@ const readTask = (text: Buffer): TaskDescription => ({
   ttl: scalarAt(text, ['ttl']),
 });
 
-interface UnfinishedTask {
-  readonly startedAt: number;
-  /** How long the owner keeps the task; Infinity if the owner does not say. */
-  readonly ttlMs: number;
-}
-
 /**
  * The unfinished tasks of one side of a session (2025-11-25, basic/utilities/tasks), as far as the session's messages
  * show them. A session with an unfinished task is not idle, even if nobody has requested the result yet. That lasts at
  * most for the task's `ttl`, and for the time that a request may take.
  */
 export class Tasks {
-  readonly #unfinished = new SparseMap<string, UnfinishedTask>();
+  /** By their ids. `ttlMs` says how long the owner keeps the task; Infinity if the owner does not say. */
+  readonly #unfinished = new SparseMap<string, { readonly startedAt: number; readonly ttlMs: number }>();
   /** Undefined for none. */
   #emptyListeners: (() => void)[] | undefined;
   /** The time at which the last task finished, on the monotonic clock in milliseconds. */

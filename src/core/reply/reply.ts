@@ -25,7 +25,15 @@ export type EveryFact = { readonly [Fact in keyof RequestFacts]-?: RequestFacts[
 
 /** An answer that is complete at once. */
 export type CompleteAnswer =
-  | JsonAnswer
+  /** One JSON text, with status 200 unless another one is given. */
+  | {
+      readonly kind: 'json';
+      readonly text: Buffer;
+      /** The text as it was read, for a reader in this process. It does not travel. */
+      readonly message?: Message | undefined;
+      readonly headers?: Headers | undefined;
+      readonly status?: number | undefined;
+    }
   /** 202 without a body: the notification or response was accepted. */
   | { readonly kind: 'accepted' }
   /** 200 without a body: the session was removed. */
@@ -33,16 +41,6 @@ export type CompleteAnswer =
   /** 204: nothing will ever follow. */
   | { readonly kind: 'nothing' }
   | FaultAnswer;
-
-/** One JSON text, with status 200 unless another one is given. */
-export interface JsonAnswer {
-  readonly kind: 'json';
-  readonly text: Buffer;
-  /** The text as it was read, for a reader in this process. It does not travel. */
-  readonly message?: Message | undefined;
-  readonly headers?: Headers | undefined;
-  readonly status?: number | undefined;
-}
 
 /** The catalogue's error for a reason. */
 export interface FaultAnswer {

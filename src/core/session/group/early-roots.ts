@@ -21,22 +21,15 @@ interface HeldCall {
   send(): void;
 }
 
-/** Options of `EarlyRoots`. */
-export interface EarlyRootsOptions {
-  readonly calls: Pick<SessionCalls, 'holds'>;
-  /** Sends a ping to the server. Calls back when it is answered, or has failed. */
-  ping(onOver: () => void): void;
-  /** Passes the request on to a call. */
-  ask(request: Message, call: Call): void;
-}
-
 /**
  * The request for roots that a server sends right after its start, when no client of the group has a call (2025-11-25,
  * client/roots). Some servers ask only then, and refuse every call without roots. So the request waits for the first
  * call whose client can be asked, and this call waits for the roots (docs/decisions/0027).
  */
 export class EarlyRoots {
-  readonly #options: EarlyRootsOptions;
+  readonly #calls: Pick<SessionCalls, 'holds'>;
+  readonly #ping: (onOver: () => void) => void;
+  readonly #askClient: (request: Message, call: Call) => void;
   /**
    * `new`: it is not known whether the server asks. `checking`: a ping will show that. `asking`: the server waits for the
    * roots. `settled`: it has them, or has not asked.
@@ -55,8 +48,18 @@ export class EarlyRoots {
   /** The number of processes so far. Pings of an earlier one say nothing about the current one. */
   #round = 0;
 
-  constructor(options: EarlyRootsOptions) {
-    this.#options = options;
+  /**
+   * @param ping sends a ping to the server, and calls back when it is answered, or has failed
+   * @param askClient passes the request on to a call
+   */
+  constructor(
+    calls: Pick<SessionCalls, 'holds'>,
+    ping: (onOver: () => void) => void,
+    askClient: (request: Message, call: Call) => void,
+  ) {
+    this.#calls = calls;
+    this.#ping = ping;
+    this.#askClient = askClient;
   }
 
   /** Keeps a request for roots until a client can be asked. False if the request belongs to a call. */
@@ -119,7 +122,7 @@ export class EarlyRoots {
     this.#triedCalls = new WeakSet();
     this.#request = undefined;
     for (const { call, bytes, send } of this.#held.takeAll())
-      if (this.#options.calls.holds(call)) this.holds(call, bytes, send);
+      if (this.#calls.holds(call)) this.holds(call, bytes, send);
   }
 
   close(): void {
@@ -134,14 +137,13 @@ export class EarlyRoots {
   }
 
   #ask(): void {
-    const { calls } = this.#options;
-    if (this.#request === undefined || (this.#asked !== undefined && calls.holds(this.#asked))) return;
-    this.#asked = this.#held.find(({ call }) => calls.holds(call) && !this.#triedCalls.has(call))?.call;
+    if (this.#request === undefined || (this.#asked !== undefined && this.#calls.holds(this.#asked))) return;
+    this.#asked = this.#held.find(({ call }) => this.#calls.holds(call) && !this.#triedCalls.has(call))?.call;
     if (this.#asked === undefined) return;
     this.#triedCalls.add(this.#asked);
     clearTimeout(this.#askTimer);
     this.#askTimer = setTimeout(() => this.#askNext(), askAgainMs);
-    this.#options.ask(this.#request, this.#asked);
+    this.#askClient(this.#request, this.#asked);
   }
 
   #askNext(): void {
@@ -155,7 +157,7 @@ export class EarlyRoots {
     this.#asked = undefined;
     clearTimeout(this.#askTimer);
     // A call that its client has cancelled meanwhile is not sent.
-    for (const { call, send } of this.#held.takeAll()) if (this.#options.calls.holds(call)) send();
+    for (const { call, send } of this.#held.takeAll()) if (this.#calls.holds(call)) send();
   }
 
   /** Calls back once the server has read everything that was sent to it. */
@@ -169,6 +171,6 @@ export class EarlyRoots {
       onRead();
     };
     this.#timer = new TimeLimit(finish, maxPingMs);
-    this.#options.ping(finish);
+    this.#ping(finish);
   }
 }

@@ -59,14 +59,13 @@ export class GroupInbound {
     );
     calls.onTaken = (call) => this.#handleTaken(call);
     if (client.hasRoots)
-      session.earlyRoots = new EarlyRoots({
+      session.earlyRoots = new EarlyRoots(
         calls,
-        ping: (onOver) => way.call([pingRequest()], new GatewayAnswer(onOver)),
-        ask: (request, call) => outbound.ask(request, call),
-      });
+        (onOver) => way.call([pingRequest()], new GatewayAnswer(onOver)),
+        (request, call) => outbound.ask(request, call),
+      );
     if (!client.acceptsServerRequests) return;
-    const onAdmitted = (post: ClientPost, reply: Reply): void => way.post(post, reply);
-    this.#gate = new InputGate({ calls, maxWaitMs: limits.requestIdleMs, onAdmitted });
+    this.#gate = new InputGate(calls, limits.requestIdleMs, (post, reply) => way.post(post, reply));
   }
 
   /** True if a post goes on to the server now. Otherwise it waits, or is answered here. */

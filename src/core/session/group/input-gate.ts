@@ -6,15 +6,6 @@ import { faultAnswer, type Reply } from '../../reply/reply.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
 import type { ClientPost } from '../session-handle.ts';
 
-/** Options of `InputGate`. */
-export interface InputGateOptions {
-  readonly calls: SessionCalls;
-  /** How long a request waits before it fails with `group_busy`, in milliseconds. */
-  readonly maxWaitMs: number;
-  /** A waiting request may now run. */
-  onAdmitted(post: ClientPost, reply: Reply): void;
-}
-
 /** A post that waits. Each has an owner of its own, since its client is not known here. */
 interface WaitingPost {
   readonly owner: ClientPost;
@@ -29,12 +20,17 @@ interface WaitingPost {
  * requests name a related request, all posts pass, and so do those of a group of one user.
  */
 export class InputGate {
-  readonly #options: InputGateOptions;
+  readonly #maxWaitMs: number;
+  readonly #onAdmitted: (post: ClientPost, reply: Reply) => void;
   readonly #gate: AskGate<WaitingPost>;
 
-  constructor(options: InputGateOptions) {
-    const { calls } = options;
-    this.#options = options;
+  /**
+   * @param maxWaitMs how long a request waits before it fails with `group_busy`
+   * @param onAdmitted a waiting request may now run
+   */
+  constructor(calls: SessionCalls, maxWaitMs: number, onAdmitted: (post: ClientPost, reply: Reply) => void) {
+    this.#maxWaitMs = maxWaitMs;
+    this.#onAdmitted = onAdmitted;
     this.#gate = new AskGate(() => !calls.areIdentified && calls.all().some(({ method }) => methodOf(method).mayAsk));
   }
 
@@ -60,7 +56,7 @@ export class InputGate {
       waiting.timer = new TimeLimit(() => {
         leave();
         refuse();
-      }, this.#options.maxWaitMs);
+      }, this.#maxWaitMs);
       reply.onGone(leave);
     }
     return false;
@@ -80,7 +76,7 @@ export class InputGate {
   #admitNext(): void {
     for (let next = this.#gate.next(); next !== undefined; next = this.#gate.next()) {
       next.timer?.clear();
-      this.#options.onAdmitted(next.owner, next.reply);
+      this.#onAdmitted(next.owner, next.reply);
     }
   }
 }

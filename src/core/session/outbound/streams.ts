@@ -71,11 +71,6 @@ export class Streams implements CursorOwner {
     this.#next = (earlier === undefined ? getStream : Math.max(earlier.newestStream, epoch)) + 1;
   }
 
-  /** The reconnection time in priming events. */
-  get #retryMs(): number {
-    return this.session.limits.reconnectDelayMs;
-  }
-
   /** The position before the first event of this owner. */
   get #beginning(): LogPosition {
     return { epoch: this.session.epoch, seq: 0 };
@@ -131,9 +126,7 @@ export class Streams implements CursorOwner {
   listen(reply: Reply, position?: LogPosition): void {
     this.#cursors.get(getStream)?.close();
     const after = this.session.client.getCursor;
-    const sink = reply.stream();
-    if (this.session.primes && !reply.isContinued)
-      sink.write(createPrimingBatch({ ...(position ?? after ?? this.#beginning), stream: getStream }, this.#retryMs));
+    const sink = this.#openSink(reply, { ...(position ?? after ?? this.#beginning), stream: getStream });
     this.#attach(getStream, sink, after);
   }
 
@@ -217,13 +210,26 @@ export class Streams implements CursorOwner {
       return 'complete';
     }
     this.#cursors.get(id.stream)?.close();
-    const sink = reply.stream();
     const requests = id.requests ?? this.#requestNamesOf(id.stream);
     const at = { ...id, ...(requests !== undefined && { requests }) };
-    // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
-    if (this.session.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.#retryMs));
-    this.#attach(id.stream, sink, this.#isBeginning(id) ? undefined : at, isCurrent ? read : undefined);
+    this.#attach(
+      id.stream,
+      this.#openSink(reply, at),
+      this.#isBeginning(id) ? undefined : at,
+      isCurrent ? read : undefined,
+    );
     return isBroken ? 'history_lost' : 'resumed';
+  }
+
+  /**
+   * Opens an event stream with a priming event, where the revision has one. Without it, a client whose stream is cut before
+   * its first event would reconnect without Last-Event-ID.
+   */
+  #openSink(reply: Reply, at: EventId): EventSink {
+    const sink = reply.stream();
+    const { primes, limits } = this.session;
+    if (primes && !reply.isContinued) sink.write(createPrimingBatch(at, limits.reconnectDelayMs));
+    return sink;
   }
 
   /**
@@ -232,8 +238,7 @@ export class Streams implements CursorOwner {
    */
   #listenAfterLoss(reply: Reply, id: EventId): ResumeOutcome {
     this.#cursors.get(getStream)?.close();
-    const sink = reply.stream();
-    if (this.session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.#retryMs));
+    const sink = this.#openSink(reply, id);
     this.#reportGap(id, sink);
     this.#attach(getStream, sink, id);
     return 'history_lost';
@@ -244,8 +249,7 @@ export class Streams implements CursorOwner {
    * is never refused for that (P7).
    */
   #sendAway(reply: Reply, id: EventId): void {
-    const sink = reply.stream();
-    if (this.session.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.#retryMs));
+    const sink = this.#openSink(reply, id);
     sink.write(createRetryBatch(Math.random() * strandedReturnMs));
     sink.end();
   }

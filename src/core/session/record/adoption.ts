@@ -38,18 +38,13 @@ export function renumberedIn({ client }: Pick<PendingCall, 'client'>): Renumbere
 /** The id under which the client knows a pending call. */
 export const clientIdIn = (call: PendingCall): RequestId => renumberedIn(call)?.clientId ?? call.id;
 
-/** A request of a lost server that nothing in the log cancels. */
-export interface PendingServerRequest {
-  readonly stream: number;
-  readonly id: RequestId;
-}
-
 /** The state that a new owner starts from. */
 export interface Adoption {
   readonly record: SessionRecord;
   readonly log: LogState;
   readonly calls: readonly PendingCallState[];
-  readonly serverRequests: readonly PendingServerRequest[];
+  /** The requests of the lost server that nothing in the log cancels. */
+  readonly serverRequests: readonly { readonly stream: number; readonly id: RequestId }[];
   /** Server messages in the log that came after the backend's checkpoint (`BackendCheckpoint.at`). */
   readonly afterCheckpoint: readonly Message[];
   /** The forwarded headers of the request that caused the takeover. Those of earlier requests are not kept. */

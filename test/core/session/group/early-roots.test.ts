@@ -10,11 +10,11 @@ function create() {
   const gone = new Set<unknown>();
   const sent: string[] = [];
   const asked: unknown[] = [];
-  const early = new EarlyRoots({
-    calls: { holds: ({ id }) => !gone.has(id) },
-    ping: (onOver) => pings.push(onOver),
-    ask: (_, { id }) => asked.push(id),
-  });
+  const early = new EarlyRoots(
+    { holds: ({ id }) => !gone.has(id) },
+    (onOver) => pings.push(onOver),
+    (_, { id }) => asked.push(id),
+  );
   const call = (id: string, bytes = 1) => early.holds({ id } as Call, bytes, () => sent.push(id));
   const pong = () => pings.shift()?.();
   return { early, gone, sent, asked, call, pong };

@@ -12,13 +12,9 @@ function setUp({ maxWaitMs = 60_000, tellsRequests = false } = {}) {
   const calls = new SessionCalls();
   calls.areIdentified = tellsRequests;
   const ran: unknown[] = [];
-  const turns = new InputGate({
-    calls,
-    maxWaitMs,
-    onAdmitted: (post) => {
-      ran.push(post.messages[0]?.id);
-      begin(Number(post.messages[0]?.id));
-    },
+  const turns = new InputGate(calls, maxWaitMs, (post) => {
+    ran.push(post.messages[0]?.id);
+    begin(Number(post.messages[0]?.id));
   });
   calls.onTaken = (call) => turns.noteTaken(call);
   const begin = (id: number): void =>
