@@ -8,8 +8,8 @@ import type { ConsoleHook } from '../../core/ops/console-hook.ts';
 import type { GatewaySink } from '../../core/ops/gateway-events.ts';
 import type { ServerStatus } from '../../core/ops/health/server-health.ts';
 import type { Metric, MetricKey } from '../../core/ops/metrics/catalogue.ts';
-import type { Readiness } from '../../core/registry/readiness.ts';
 import type { PeerStates } from '../../core/registry/session-cluster.ts';
+import type { Readiness } from '../../core/registry/sessions.ts';
 import type { EventLog } from '../../core/store/event-log.ts';
 import type { FindMeter } from '../../core/util/telemetry/meter.ts';
 

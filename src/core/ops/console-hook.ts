@@ -4,7 +4,7 @@ import type { CreateInterceptor } from '../backend/link/link.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import type { App } from '../http/router.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { Readiness } from '../registry/readiness.ts';
+import type { Readiness } from '../registry/sessions.ts';
 import type { SessionSnapshot } from '../session/session.ts';
 import type { SessionName } from '../session/session-events.ts';
 import type { Changes } from '../store/shared/shared-data.ts';

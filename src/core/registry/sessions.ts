@@ -21,7 +21,6 @@ import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
-import { type Readiness, readinessOf } from './readiness.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import type { ClusterHost, PeerStates, RemoteOpening, SessionCluster } from './session-cluster.ts';
 import { SseClients } from './sse-clients.ts';
@@ -29,6 +28,12 @@ import { RecordRenewal, Sweep } from './upkeep.ts';
 
 /** A call without a reader need not be found sooner, in milliseconds. */
 const leastUnreadMs = 20_000;
+
+/**
+ * Whether new sessions are welcome. `degraded`: the shared store does not answer, but may at any moment. `unavailable`:
+ * it has not answered for a whole lease beyond the one that was held.
+ */
+export type Readiness = 'ready' | 'degraded' | 'unavailable' | 'draining';
 
 /** How an instance joins those that share its store. */
 export interface ClusterOfSessions {
@@ -140,8 +145,10 @@ export class Sessions implements SessionHost {
 
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
-    const { cluster } = this.#options;
-    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
+    const lease = this.#cluster?.lease;
+    if (this.isDraining) return 'draining';
+    if (lease === undefined || lease.isHeld) return 'ready';
+    return lease.unconfirmedMs < 2 * (this.#options.cluster?.leaseMs ?? 0) ? 'degraded' : 'unavailable';
   }
 
   /** The other instances, by whether they answer this one; undefined if there can be none. */

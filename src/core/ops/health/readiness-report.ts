@@ -1,5 +1,5 @@
-import type { Readiness } from '../../registry/readiness.ts';
 import type { PeerStates } from '../../registry/session-cluster.ts';
+import type { Readiness } from '../../registry/sessions.ts';
 import type { ServerOutcome, ServerStatus } from './server-health.ts';
 
 /** A reason why an instance is not ready, or only degraded. */

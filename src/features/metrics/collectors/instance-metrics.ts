@@ -1,6 +1,6 @@
 import type { InstanceState } from '../../../app/features/telemetry.ts';
 import type { MetricKey } from '../../../core/ops/metrics/catalogue.ts';
-import type { Readiness } from '../../../core/registry/readiness.ts';
+import type { Readiness } from '../../../core/registry/sessions.ts';
 import type { Metrics } from '../metrics.ts';
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readinessReport, serverReadiness } from '../../../../src/core/ops/health/readiness-report.ts';
 import type { ServerStatus } from '../../../../src/core/ops/health/server-health.ts';
-import type { Readiness } from '../../../../src/core/registry/readiness.ts';
+import type { Readiness } from '../../../../src/core/registry/sessions.ts';
 
 const server = (fields: Partial<ServerStatus> = {}): ServerStatus => ({
   ...{ server: 'files', transport: 'stdio', era: undefined, last: undefined, probe: undefined, isRequired: false },
