@@ -28,7 +28,7 @@ export async function endInOrder(
   deadline: Promise<unknown>,
 ): Promise<void> {
   await Promise.race([session.whenIdle(), deadline]);
-  if (reason === 'released' && session.hasUnresumableClients) await deadline;
+  if (reason === 'released' && session.log.streams.hasUnresumableClients) await deadline;
   await session.end(session.isReady ? reason : 'draining');
 }
 

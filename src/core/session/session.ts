@@ -9,7 +9,6 @@ import type { Principal } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import { faultAnswer, type Headers, type Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import type { Registration } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
 import { endCall, isFinal, mayKeepProcess, type SessionEndReason } from './end-reason.ts';
 import { Idleness } from './idleness.ts';
@@ -68,8 +67,8 @@ export class Session extends SessionCore implements SessionHandle {
   /** The term of this instance when the session was made. */
   readonly term: number;
   readonly idleness: Idleness;
+  readonly log: SessionLog;
   readonly #link: ServerLink;
-  readonly #log: SessionLog;
   readonly #outbound: Outbound;
   readonly #inbound: Inbound;
   readonly #host: SessionHost;
@@ -86,10 +85,10 @@ export class Session extends SessionCore implements SessionHandle {
     this.term = parts.instance().term;
     this.#host = host;
     this.#link = new ServerLink(this);
-    this.#log = new SessionLog(this);
-    this.#outbound = new Outbound(this, this.#link, this.#log);
-    this.#inbound = new Inbound(this, this.#link, this.#log, this.#outbound);
-    this.idleness = new Idleness(this, this.#link, this.#log.streams);
+    this.log = new SessionLog(this);
+    this.#outbound = new Outbound(this, this.#link, this.log);
+    this.#inbound = new Inbound(this, this.#link, this.log, this.#outbound);
+    this.idleness = new Idleness(this, this.#link, this.log.streams);
     if (!this.client.isGroup) this.holder = this.idleness;
     if (start.adoption !== undefined) this.#adopt(start.adoption);
   }
@@ -108,7 +107,7 @@ export class Session extends SessionCore implements SessionHandle {
       if (this.handshake === undefined) this.endFor('client_gone');
     });
     this.noteActivity(reply);
-    const parts = { link: this.#link, log: this.#log, inbound: this.#inbound };
+    const parts = { link: this.#link, log: this.log, inbound: this.#inbound };
     this.#opening = new SessionOpening(this, parts, reply, headers);
     this.#opening.begin();
   }
@@ -129,7 +128,7 @@ export class Session extends SessionCore implements SessionHandle {
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
-    const { streams } = this.#log;
+    const { streams } = this.log;
     this.noteActivity(reply);
     if (lastEventId === undefined) streams.listen(reply);
     else detach('session', streams.resume(reply, lastEventId), () => reply.answer(faultAnswer('internal', null)));
@@ -158,15 +157,6 @@ export class Session extends SessionCore implements SessionHandle {
     this.parts.telemetry.emit({ type: 'session-hibernated', name: this.name, reason });
   }
 
-  /**
-   * The store has been away for longer than a lease, and another instance may own the session. Clients that wait for
-   * answers continue elsewhere, or get a fault (P3).
-   * @param openForMs connections that are younger are left alone
-   */
-  detachClients(openForMs: number): void {
-    this.#log.streams.detachClients(openForMs);
-  }
-
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
     this.#inbound.endOverdue();
@@ -181,7 +171,7 @@ export class Session extends SessionCore implements SessionHandle {
       initialize,
       isHibernating: this.#link.state === 'hibernating',
       calls: this.calls.size,
-      streams: this.#log.streams.size,
+      streams: this.log.streams.size,
       startedAt: this.#startedAt,
       lastActivityAt: this.idleness.lastActivityAt,
     };
@@ -203,11 +193,6 @@ export class Session extends SessionCore implements SessionHandle {
     return this.handshake === undefined && this.endReason === undefined;
   }
 
-  /** True if a client has no event id on its stream yet, and so could not continue elsewhere. */
-  get hasUnresumableClients(): boolean {
-    return this.#log.streams.hasUnresumableClients;
-  }
-
   /**
    * True if the session ended for good rather than being handed over. False if it never opened: then it says nothing
    * about its key.
@@ -220,16 +205,6 @@ export class Session extends SessionCore implements SessionHandle {
 
   ready(): void {
     this.#host.onReady(this);
-  }
-
-  /** Registers the session and the state of its log again; see `SessionRecords.register`. */
-  register(): Promise<Registration> {
-    return this.#log.register();
-  }
-
-  /** The session was registered in a new term. Events that the log had confirmed may be lost. */
-  check(): void {
-    this.#log.check();
   }
 
   /**
@@ -265,9 +240,9 @@ export class Session extends SessionCore implements SessionHandle {
     const goesOn = reason === 'released' && this.client.backend !== undefined;
     for (const call of this.calls.takeAll()) if (!goesOn || call.answer.stream === undefined) endCall(call, reason);
     // Another instance owns a moved session, and its clients continue there.
-    if (reason === 'moved') this.#log.streams.closeAll();
+    if (reason === 'moved') this.log.streams.closeAll();
     this.#recordRemoved = this.#runStep(
-      reason === 'moved' ? undefined : () => this.#log.close(reason === 'released'),
+      reason === 'moved' ? undefined : () => this.log.close(reason === 'released'),
     ).then(() => this.#runStep(this.#recordStep(reason)));
     await this.#recordRemoved.then(() =>
       this.#runStep(() => this.#link.close({ isForGood: isFinal.has(reason), mayBeKept })),
@@ -308,7 +283,7 @@ export class Session extends SessionCore implements SessionHandle {
     if (checkpoint !== undefined) {
       const adopted = this.#inbound.adopt(calls);
       this.#adoptServerRequests(serverRequests, adopted, checkpoint.isFirst);
-      this.#log.open();
+      this.log.open();
       this.#link.attach(
         { state: checkpoint.state, pending: adopted.map(({ id }) => id), delivered: afterCheckpoint },
         checkpoint.isFirst,
@@ -318,7 +293,7 @@ export class Session extends SessionCore implements SessionHandle {
       for (const call of this.#inbound.adopt(calls)) {
         if (!this.reruns.allows(call, 'loss')) this.#outbound.fail(call, 'outcome_unknown');
       }
-      this.#log.open();
+      this.log.open();
       const isNeeded = this.calls.size > 0 || client.expectsServer;
       // The state in the lost process is gone, and the client has to know (docs/design.md, D5). The end is delayed, so
       // that clients can first fetch the answers that are in the log.
@@ -339,7 +314,7 @@ export class Session extends SessionCore implements SessionHandle {
     for (const { stream, id } of serverRequests) {
       const call = calls.find(({ answer }) => answer.stream === stream);
       if (isFirst && !mayBeOwnId(id)) this.serverRequests.adopt(id, call ?? 'get');
-      else this.#log.add(stream, requestEnded(id).text, false);
+      else this.log.add(stream, requestEnded(id).text, false);
     }
   }
 }

@@ -214,7 +214,7 @@ export class Cluster implements SessionCluster {
     const silenceLimitMs = this.#options.limits.leaseMs + strandedMs;
     if (this.#silence.check(this.lease.unconfirmedMs) >= silenceLimitMs) {
       this.requests.endUnreachable(performance.now() - silenceLimitMs);
-      for (const session of this.#options.sessions()) session.detachClients(silenceLimitMs);
+      for (const session of this.#options.sessions()) session.log.streams.detachClients(silenceLimitMs);
     }
     const owners = [...new Set(this.requests.owners)];
     if (owners.length === 0) return;

@@ -8,13 +8,13 @@ import {
   type EventBatch,
 } from '../../../core/reply/event-batch.ts';
 import { ForwardingReply } from '../../../core/reply/forwarding-reply.ts';
-import {
-  type CompleteAnswer,
-  type EventSink,
-  type FaultAnswer,
-  type Headers,
-  type Reply,
-  type RequestFacts,
+import type {
+  CompleteAnswer,
+  EventSink,
+  FaultAnswer,
+  Headers,
+  Reply,
+  RequestFacts,
 } from '../../../core/reply/reply.ts';
 import { finalEventsFor } from '../../../core/reply/unresumable-stream.ts';
 import { returnWindowMs } from '../../../core/session/outbound/streams.ts';

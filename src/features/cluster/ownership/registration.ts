@@ -23,13 +23,13 @@ export async function registerAll(
   const takeNext = createQueue(sessions, guard);
   const register = async (): Promise<void> => {
     for (let session = takeNext(); session !== undefined && lease.term === term; session = takeNext()) {
-      const outcome = await session.register().catch((cause: unknown) => {
+      const outcome = await session.log.register().catch((cause: unknown) => {
         if (!(cause instanceof StoreUnavailable)) onFailed(cause); // otherwise the session has ended meanwhile
         return undefined;
       });
       if (outcome === 'registered') {
         if (lease.unsettledMs > 0) continue; // see `registerAndSettle`
-        session.check();
+        session.log.check();
         guard.verify(session, term);
       } else if (outcome === 'fenced') detach('cluster', session.end('moved'));
       else if (outcome === 'ended') detach('cluster', session.end('deleted'));

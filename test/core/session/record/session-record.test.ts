@@ -114,7 +114,7 @@ describe('the record of a session', () => {
   it('is registered with what was said last', async () => {
     const one = await open();
     await one.subscribe('a:1');
-    expect(await one.session.register()).toBe('registered');
+    expect(await one.session.log.register()).toBe('registered');
     const [of, record] = one.asked.find(({ method }) => method === 'register')?.args ?? [];
     expect([of, record]).toMatchObject([key, { owner: 'i', epoch, ...one.save() }]);
   });
@@ -122,7 +122,7 @@ describe('the record of a session', () => {
   it('of an adopted session keeps the server’s answer to initialize', async () => {
     const { session, store } = await adopt({ protocolVersion: '2025-06-18' });
     const before = await store.sessions.find(key);
-    await session.register();
+    await session.log.register();
     expect(await store.sessions.find(key)).toMatchObject({
       initialized: before?.initialized,
       protocolVersion: '2025-06-18',

@@ -22,13 +22,12 @@ function createFixture() {
   const order: string[] = [];
   const open: (() => void)[] = [];
   const createSession = (name: string, heardAt: number) => {
-    const session = {
-      ...{ name, isReady: true, idleness: { heardAt }, check: vi.fn(), post: vi.fn(), end: vi.fn() },
-      register() {
-        order.push(name);
-        return new Promise<Registration>((resolve) => open.push(() => resolve('registered')));
-      },
+    const register = () => {
+      order.push(name);
+      return new Promise<Registration>((resolve) => open.push(() => resolve('registered')));
     };
+    const log = { register, check: vi.fn() };
+    const session = { name, isReady: true, idleness: { heardAt }, log, post: vi.fn(), end: vi.fn() };
     return Object.assign(session as typeof session & Session);
   };
   const registerThese = (sessions: readonly Session[]) =>
@@ -81,8 +80,8 @@ it('[P6] sessions that another instance may have taken over are registered twice
   const { guard, lease, createSession } = createFixture();
   const [kept, taken] = ['kept', 'taken'].map((name, index) => createSession(name, index)) as [Session, Session];
   const outcomes = vi.fn<() => Promise<Registration>>().mockResolvedValue('registered');
-  kept.register = async () => 'registered';
-  taken.register = outcomes;
+  kept.log.register = async () => 'registered';
+  taken.log.register = outcomes;
   lease.unsettledMs = 5_000;
   const registering = registerAndSettle(
     () => [kept, taken],
