@@ -89,13 +89,8 @@ export interface ClusterHost {
   readonly homeTtlMs: number;
   /** False while no session may be taken over, because the instance is about to stop. */
   mayAdopt(): boolean;
-  /** True while a session with this key is ending here. */
-  isEnding(key: string): boolean;
-  /**
-   * The fault for a session that is registered for this instance and is no longer here; undefined if it may be taken
-   * over.
-   */
-  endingHere(key: string): Reason | undefined;
+  /** The session with this key that is ending here; undefined for none. */
+  findEnding(key: string): Pick<Session, 'leavesNoRecord'> | undefined;
   readonly telemetry: SessionTelemetry;
 }
 

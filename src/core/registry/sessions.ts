@@ -118,8 +118,7 @@ export class Sessions implements SessionHost {
       openerOf: (key, opening, initialize) => this.#openerOf(key, opening, initialize),
       homeTtlMs: options.recordTtlMs,
       mayAdopt: () => !this.isDraining,
-      isEnding: (key) => this.#ending.has(key),
-      endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
+      findEnding: (key) => this.#ending.get(key),
       telemetry: options.telemetry,
     });
     this.sse = new SseClients({

@@ -87,8 +87,7 @@ export class Cluster implements SessionCluster {
       currentServer,
       formerServer,
       mayAdopt,
-      endingHere,
-      isEnding,
+      findEnding,
       telemetry: { emit },
       peers = nobody,
     } = options;
@@ -121,8 +120,7 @@ export class Cluster implements SessionCluster {
       adopt: (key, server, adoption, term) =>
         detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
-      endingHere,
-      isEnding,
+      findEnding,
       findSuccessor: () => this.findSuccessor(),
       onTakeoverLimit: (key, { name }) => emit({ type: 'takeover-limit-reached', name: sessionName(key, name) }),
       hadBreak: () => this.#wasStoreAway,
@@ -148,7 +146,7 @@ export class Cluster implements SessionCluster {
       openerOf: options.openerOf,
       findHere: (key) => this.directory.handleHere(key) ?? options.findConnected(key),
       adopt: (key, forwarded) => this.directory.takeOverReleased(key, forwarded).catch(this.#reportFailure),
-      isChanging: (key) => isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
+      isChanging: (key) => findEnding(key) !== undefined || find(key) !== undefined || this.directory.isTakingOver(key),
     });
     peers.attach({
       name: () => this.lease.name,

@@ -16,7 +16,7 @@ import { type Lease, settlingMs } from './lease.ts';
 
 /** Options of `Directory`. */
 export interface DirectoryOptions
-  extends Pick<ClusterHost, 'find' | 'currentServer' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'isEnding'> {
+  extends Pick<ClusterHost, 'find' | 'currentServer' | 'formerServer' | 'mayAdopt' | 'findEnding'> {
   readonly store: ClusterStore;
   readonly lease: Lease;
   readonly leaseMs: number;
@@ -124,8 +124,7 @@ export class Directory {
     const handle = this.handleHere(key);
     if (handle !== undefined) return { here: handle };
     if (failed !== undefined && this.#records.get(key)?.owner === failed.instance) this.#records.delete(key);
-    const ending = this.#options.endingHere(key);
-    if (ending !== undefined) return { fault: ending };
+    if (this.#options.findEnding(key)?.leavesNoRecord) return { fault: 'unknown_session' };
     let record = await this.#findRecord(key);
     if (this.#isLeft(record) && !this.#options.mayAdopt()) {
       // The cached record can be older than the takeover by another instance.
@@ -159,7 +158,8 @@ export class Directory {
 
   /** This instance is about to stop. Another one takes the session over for the request, once it is released (P9). */
   async #locateSuccessor(key: string, { owner, epoch }: KnownRecord, passesOn: boolean): Promise<SessionLocation> {
-    if (owner !== '' && passesOn && this.#options.isEnding(key)) return { fault: 'draining', isPassing: 'soon' };
+    const isEnding = this.#options.findEnding(key) !== undefined;
+    if (owner !== '' && passesOn && isEnding) return { fault: 'draining', isPassing: 'soon' };
     const successor = owner === '' && passesOn ? await this.#options.findSuccessor() : undefined;
     return successor === undefined ? { fault: 'draining' } : { instance: successor, epoch, adopts: true };
   }

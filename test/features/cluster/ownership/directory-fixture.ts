@@ -33,7 +33,7 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
     refresh: async () => undefined,
   };
   const may = { adopt: true, end: false, successor: undefined as string | undefined };
-  const ending = new Map<string, 'unknown_session'>();
+  const ending = new Map<string, { readonly leavesNoRecord: boolean }>();
   const here = new Map<string, Session>();
   const adopted: Adoption[] = [];
   const handle = {} as SessionHandle;
@@ -51,13 +51,12 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
       here.set(of, session);
       return session;
     },
-    endingHere: (of) => ending.get(of),
+    findEnding: (of) => ending.get(of) ?? (may.end ? { leavesNoRecord: false } : undefined),
     hadBreak: () => state.hadBreak,
     onTakeoverLimit: () => undefined,
     currentServer: (name) => (name === server.name ? server : undefined),
     formerServer: () => undefined,
     mayAdopt: () => may.adopt,
-    isEnding: () => may.end,
     findSuccessor: async () => may.successor,
   });
   /** The owner's lease lapses. */

@@ -135,7 +135,7 @@ describe('the directory’s lookup of a session’s owner', () => {
 
   it('finds no owner if the session is ending here for good', async () => {
     const { directory, ending } = await createDirectory({ owner: 'me' });
-    ending.set(key, 'unknown_session');
+    ending.set(key, { leavesNoRecord: true });
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
   });
 
