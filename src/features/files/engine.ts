@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
+import type { StoreEvent } from '../../core/store/store-events.ts';
 import { StoreUnavailable } from '../../core/store/store-unavailable.ts';
 import { detach } from '../../core/util/boundary.ts';
+import type { Emit } from '../../core/util/telemetry/emit.ts';
 import { isDamage, unavailabilityOf } from './disk-errors.ts';
 import { repairFiles } from './repair-files.ts';
 
@@ -17,10 +19,8 @@ export interface EngineOptions {
   readonly directory: string;
   /** The longest time before written data are on the disk itself; 0 for before each change is reported as stored. */
   readonly syncMs: number;
-  /** A write failed. The engine repeats it until it succeeds, and reports only the first failure. */
-  onFailed(cause: unknown): void;
-  /** The failed write has succeeded, and nothing is lost. */
-  onWorking(): void;
+  /** Is told of a write that failed. The engine repeats it until it succeeds, and reports only the first failure. */
+  readonly emit: Emit<StoreEvent>;
   /** The disk did not take what was written, and the kernel may have dropped it. Everything has to be written again. */
   onUnsynced(): void;
 }
@@ -237,7 +237,7 @@ export class Engine {
 
   #noteWorking(): void {
     this.#failure = undefined;
-    this.#options.onWorking();
+    this.#options.emit({ type: 'store-joined' }); // the failed write has succeeded, and nothing is lost
     if (!this.#isUnsynced) return;
     this.#isUnsynced = false;
     this.#options.onUnsynced();
@@ -254,7 +254,7 @@ export class Engine {
       settle(this.#failure);
     }
     this.#queue.push(retried);
-    if (isFirst) this.#options.onFailed(this.#failure);
+    if (isFirst) this.#options.emit({ type: 'store-failed', cause: this.#failure });
     if (!this.#isClosed) this.#retryTimer = setTimeout(() => detach('store', this.#retry()), retryMs).unref();
   }
 

@@ -165,8 +165,7 @@ async function openTables(options: FileStoreOptions, files: string, mustRepair: 
   const engineOptions: EngineOptions = {
     directory: files,
     syncMs,
-    onFailed: (cause) => emit({ type: 'store-failed', cause }),
-    onWorking: () => emit({ type: 'store-joined' }),
+    emit,
     onUnsynced: writeAll,
   };
   const bytes = sizeOf(files); // before the engine merges files

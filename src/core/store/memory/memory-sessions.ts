@@ -31,8 +31,6 @@ export interface MemorySessions extends Immediate<SessionRecords> {
   restore(key: string, session: MemorySession): void;
   /** The mark of a session's end; undefined if the session has not ended, or if the mark has expired. */
   tombstone(key: string): Tombstone | undefined;
-  /** The sessions that have ended, by key. */
-  tombstones(): Iterable<readonly [string, Tombstone]>;
   /** Removes a session and sets the mark of its end. */
   bury(key: string, tombstone: Tombstone): void;
   /** Removes expired sessions and tombstones. */
@@ -132,7 +130,6 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     values: () => sessions.values(),
     keys: () => sessions.keys(),
     tombstone: tombstoneFor,
-    tombstones: () => tombstones.entries(),
     restore(key, session) {
       remove(key);
       tombstones.delete(key);

@@ -1,11 +1,11 @@
-import type { EventLog, LogLimits } from '../event-log.ts';
+import type { EventLog, LogLimits, NewEvent } from '../event-log.ts';
 import type { Immediate } from '../immediate.ts';
 import { ChangeSubscribers } from '../shared/followers.ts';
 import type { Changes, Rates } from '../shared/shared-data.ts';
 import { type LogContents, MemoryLog } from './memory-log.ts';
-import { createMemoryReservations, type MemoryReservations } from './memory-reservations.ts';
-import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';
-import { createMemoryValues, type MemoryValues, type OnValueRemoved } from './memory-values.ts';
+import { createMemoryReservations } from './memory-reservations.ts';
+import { createMemorySessions, type MemorySession } from './memory-sessions.ts';
+import { createMemoryValues, type OnValueRemoved } from './memory-values.ts';
 
 /** The limits of each log and of all logs together, and the lifetime of sessions. */
 export interface MemoryLimits extends LogLimits {
@@ -21,30 +21,15 @@ export interface MemoryLimits extends LogLimits {
 /** A session with the contents of its log, as another process stored it. */
 export type StoredSession = Omit<MemorySession, 'log'> & { readonly log: LogContents };
 
-/**
- * The data of a store in the memory of this process. Every change has taken effect when its method returns, so changes
- * take effect in the order of their calls.
- */
-export interface MemoryTables {
-  readonly log: Immediate<EventLog>;
-  readonly sessions: MemorySessions;
-  readonly values: MemoryValues;
-  readonly changes: Changes;
-  readonly rates: MemoryRates;
-  readonly reservations: MemoryReservations;
-  /** Puts a stored session in place of one with the same key. */
-  restore(key: string, session: StoredSession): void;
-  /** Appends events that were stored before to a session that is known. */
-  replay(key: string, epoch: number, events: Parameters<MemoryLog['replay']>[0]): void;
-  /** Removes what is too old, also in sessions that nobody uses. */
-  sweep(): void;
-}
+/** The data of a store in the memory of this process. */
+export type MemoryTables = ReturnType<typeof createMemoryTables>;
 
 /**
- * Makes empty tables.
+ * Makes empty tables. Every change has taken effect when its method returns, so changes take effect in the order of their
+ * calls.
  * @param now milliseconds of a clock that never jumps
  */
-export function createMemoryTables(limits: MemoryLimits, now: () => number): MemoryTables {
+export function createMemoryTables(limits: MemoryLimits, now: () => number) {
   const { maxTotalBytes = Number.POSITIVE_INFINITY, recordTtlMs = 3_600_000 } = limits;
 
   let totalBytes = 0;
@@ -79,42 +64,46 @@ export function createMemoryTables(limits: MemoryLimits, now: () => number): Mem
     }
   };
 
-  return {
-    log: {
-      append(key, epoch, expectedTail, events) {
-        const session = sessions.underEpoch(key, epoch);
-        if (typeof session === 'string') return { outcome: session };
-        const outcome = trackBytes(session.log, () => session.log.append(expectedTail, events, now()));
-        makeRoom();
-        return outcome;
-      },
-      read(key, stream, after, limit) {
-        const log = sessions.get(key)?.log;
-        if (log === undefined) return { outcome: 'unknown_stream' };
-        return trackBytes(log, () => log.read(stream, after, limit, now()));
-      },
+  const log: Immediate<EventLog> = {
+    append(key, epoch, expectedTail, events) {
+      const session = sessions.underEpoch(key, epoch);
+      if (typeof session === 'string') return { outcome: session };
+      const outcome = trackBytes(session.log, () => session.log.append(expectedTail, events, now()));
+      makeRoom();
+      return outcome;
     },
+    read(key, stream, after, limit) {
+      const found = sessions.get(key)?.log;
+      if (found === undefined) return { outcome: 'unknown_stream' };
+      return trackBytes(found, () => found.read(stream, after, limit, now()));
+    },
+  };
 
+  return {
+    log,
     sessions,
     values,
     changes,
     rates,
     reservations,
 
-    restore(key, stored) {
-      const log = new MemoryLog(stored.log.epoch, limits);
-      log.load(stored.log, now());
-      sessions.restore(key, { ...stored, log });
-      totalBytes += log.bytes;
+    /** Puts a stored session in place of one with the same key. */
+    restore(key: string, stored: StoredSession): void {
+      const restored = new MemoryLog(stored.log.epoch, limits);
+      restored.load(stored.log, now());
+      sessions.restore(key, { ...stored, log: restored });
+      totalBytes += restored.bytes;
       makeRoom();
     },
-    replay(key, epoch, events) {
+    /** Appends events that were stored before to a session that is known. */
+    replay(key: string, epoch: number, events: readonly NewEvent[]): void {
       const session = sessions.underEpoch(key, epoch);
       if (typeof session === 'string') return;
       trackBytes(session.log, () => session.log.replay(events, now()));
       makeRoom();
     },
-    sweep() {
+    /** Removes what is too old, also in sessions that nobody uses. */
+    sweep(): void {
       const nowMs = now();
       sessions.sweep();
       values.sweep();

@@ -16,8 +16,13 @@ import type { Directory } from '../ownership/directory.ts';
 import type { Homes } from '../ownership/homes.ts';
 import type { ClientOperation } from './client-operation.ts';
 import type { ClientReply } from './client-reply.ts';
-import { ForwardedRequest } from './forwarded-request.ts';
-import type { FailedAttempt, ForwardingHost, OwnerRoute, SessionLocation } from './forwarding-host.ts';
+import {
+  type FailedAttempt,
+  ForwardedRequest,
+  type ForwardingHost,
+  type OwnerRoute,
+  type SessionLocation,
+} from './forwarded-request.ts';
 import { replay } from './replay.ts';
 
 /** Options of `ForwardedRequests`. */

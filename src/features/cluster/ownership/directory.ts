@@ -11,7 +11,7 @@ import type { SessionRecord } from '../../../core/store/session-records.ts';
 import type { ClusterStore } from '../../../core/store/store.ts';
 import { ifUnavailable } from '../../../core/store/store-unavailable.ts';
 import { BoundedMap, type ByteBudget, emptyEntryBytes } from '../../../core/util/bounded-map.ts';
-import type { FailedAttempt, LookupFault, SessionLocation } from '../forward/forwarding-host.ts';
+import type { FailedAttempt, LookupFault, SessionLocation } from '../forward/forwarded-request.ts';
 import { type Lease, settlingMs } from './lease.ts';
 
 /** Options of `Directory`. */

@@ -3,12 +3,12 @@ import { createLoggedBatch, createMessageBatch } from '../../../../src/core/repl
 import type { Reply } from '../../../../src/core/reply/reply.ts';
 import type { ClientPost, SessionHandle } from '../../../../src/core/session/session-handle.ts';
 import type { ClientOperation } from '../../../../src/features/cluster/forward/client-operation.ts';
-import { ForwardedRequest } from '../../../../src/features/cluster/forward/forwarded-request.ts';
-import type {
-  FailedAttempt,
-  OwnerRoute,
-  SessionLocation,
-} from '../../../../src/features/cluster/forward/forwarding-host.ts';
+import {
+  type FailedAttempt,
+  ForwardedRequest,
+  type OwnerRoute,
+  type SessionLocation,
+} from '../../../../src/features/cluster/forward/forwarded-request.ts';
 import type { PeerListener, PeerRequest } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 import { createFakeReply } from '../../../support/fake-reply.ts';
