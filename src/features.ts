@@ -25,7 +25,11 @@ import { upstreamIdentity } from './features/upstream-identity/feature.ts';
 import { views } from './features/views/feature.ts';
 import { webSocket } from './features/websocket/feature.ts';
 
-/** The features of this build, a line each. A feature leaves with its import, its line and its folder. */
+/**
+ * The features of this build, a line each. A feature leaves with its import, its line, its folders in `src/features` and
+ * `test/features`, and its row in `src/README.md`. Its options stay: they are then refused at the start
+ * (docs/decisions/0226). `node test/run.mjs features` deletes each feature, and names what else looks at it.
+ */
 export const features: Features = {
   audit,
   cards,

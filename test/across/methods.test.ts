@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { policySettings } from '../../src/config/servers/policy-option.ts';
 import { ScopeRules } from '../../src/core/auth/scopes/scope-rules.ts';
 import { foldedMethodOf } from '../../src/core/backend/filter-rules.ts';
 import { isHarmless } from '../../src/core/call/rerun.ts';
@@ -26,7 +27,7 @@ import { mirroredHeaders, missingHeader } from '../../src/core/protocol/modern/m
 import { isChange } from '../../src/core/protocol/modern/subscription-filter.ts';
 import { ClientState } from '../../src/core/session/record/client-state.ts';
 import { isListChange, ListCache } from '../../src/features/eras/modern/list-cache.ts';
-import { needsSession } from '../../src/features/eras/modern-on-legacy/client-form.ts';
+import { modernForm, needsSession } from '../../src/features/eras/modern-on-legacy/client-form.ts';
 import { asModernResponse } from '../../src/features/eras/translate/modern-on-legacy/modern-response.ts';
 import { blocksNextForMs } from '../../src/features/remote/http-client/post-order.ts';
 
@@ -34,6 +35,8 @@ const params = { name: 'n', uri: 'u://x', taskId: 't' };
 const principal = { issuer: '', subject: '', client: '' };
 const lists = new ListCache({ legacyTtlMs: 1_000 });
 const toolRules = new ScopeRules({ requiredScopes: [], toolScopes: { n: ['tools'] } });
+const defaultPolicy = policySettings({ url: 'http://127.0.0.1:8181/' });
+const formed = { clientId: 1, idText: '1', serverInfoText: undefined, capabilitiesText: '{}', isRetry: false };
 const affinity = parseAffinity('{meta:conversation}');
 
 /** What the features say of a request. They are asked, and not the row. */
@@ -48,6 +51,8 @@ function featuresOfRequest(method: string): string[] {
   const { inViews, mayAsk, isLongLived } = methodOf(method);
   const header = mirroredHeaders(request, newestModern)['mcp-name'];
   const modern = asModernResponse(result, { method, clientId: 1, idText: '1' });
+  const notFound = createMessage({ id: 1, error: { code: -32002, message: 'x' } });
+  const missing = modernForm.answered(notFound, { ...formed, request }).response;
   const facts: readonly (readonly [boolean, string])[] = [
     [methodLabel(method) !== 'other', 'metrics: own label'],
     [begun.length > 0, `metrics: from zero (${begun.join(', ')})`],
@@ -67,6 +72,8 @@ function featuresOfRequest(method: string): string[] {
     [statusOf(error, method, () => true, newestModern) === 200, '-32601 has status 200'],
     [modern.text.includes('ttlMs'), 'cache members'],
     [lists.observe(createMessage({ id: 1, method }), { principal }, true) !== undefined, 'kept'],
+    [defaultPolicy?.methods.has(method) === true, 'a policy decides'],
+    [missing.text.includes('u://x'), 'a missing resource is named'],
     [affinity?.readMeta(request) === undefined, 'any conversation'],
     [blocksNextForMs(request) > 0, 'later requests wait'],
     [needsSession(request), 'needs a session'],

@@ -1,4 +1,5 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
@@ -85,10 +86,12 @@ describe('a gateway with a certificate', () => {
     expect(await post(ping, { 'Mcp-Session-Id': opened.id })).toMatchObject({ status: 200 });
   });
 
-  it('serves wss://, and a client of the old face', async () => {
+  it('[J-09] serves wss://, with the headers of every response, and a client of the old face', async () => {
     const ca = first.ca;
     const socket = new WebSocket(gateway.url.replace('https', 'wss').replace('/mcp', '/ws'), 'mcp', { ca });
+    const headOf101 = new Promise<IncomingMessage>((resolve) => socket.once('upgrade', resolve));
     await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+    expect((await headOf101).headers).toMatchObject({ 'x-content-type-options': 'nosniff' });
     const answer = new Promise<string>((resolve) => socket.once('message', (data) => resolve(String(data))));
     socket.send(initialize);
     expect(JSON.parse(await answer)).toMatchObject({ id: 1, result: { protocolVersion: '2025-11-25' } });

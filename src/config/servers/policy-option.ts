@@ -1,15 +1,13 @@
 import * as z from 'zod/mini';
+import { contentMethods } from '../../core/protocol/methods/methods.ts';
 import { members, object } from '../options/option-kinds.ts';
 import { parseDurationMs, second } from '../units.ts';
-
-/** The methods that a policy can be about: those that do or read something, and are no lists. */
-export const policyMethods = ['tools/call', 'prompts/get', 'resources/read'] as const;
 
 /** The option as it is written. */
 interface PolicyOption {
   readonly url: string;
   readonly on?: readonly ('request' | 'result')[] | undefined;
-  readonly methods?: readonly (typeof policyMethods)[number][] | undefined;
+  readonly methods?: readonly string[] | undefined;
   readonly timeout?: string | undefined;
   readonly onFailure?: 'deny' | 'allow' | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -54,7 +52,7 @@ const policy = members(
     ),
     methods: z.optional(
       z
-        .array(z.enum(policyMethods, { error: `has a method other than ${policyMethods.join(', ')}` }))
+        .array(z.enum(contentMethods, { error: `has a method other than ${contentMethods.join(', ')}` }))
         .check(z.minLength(1, { error: 'needs at least one method in methods' })),
     ),
     timeout: z.optional(
@@ -101,7 +99,7 @@ export function policySettings(option: PolicyOption | undefined): PolicySettings
   return {
     url,
     on: new Set(on ?? ['request']),
-    methods: new Set(methods ?? policyMethods),
+    methods: new Set(methods ?? contentMethods),
     timeoutMs: parseDurationMs(timeout ?? usualTimeout) as number,
     onFailure,
     headers,

@@ -1,10 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { docsPage } from '../util/docs-page.ts';
 
-/** The headers of every response, whatever it carries and whoever sends it. */
+/**
+ * The headers of every response to a client, whatever it carries and whoever sends it. Names are in lower case. A header
+ * that web pages may read stands in `cors.ts`, too.
+ */
 export const everyResponse = { 'x-content-type-options': 'nosniff' } as const;
 
-/** Sends the head of a response. Whoever answers on a Node.js response does it here. */
+/**
+ * Sends the head of a response. Whoever answers a client on a Node.js response does it here. The library of WebSockets
+ * writes the head of its 101 itself (`features/websocket`). Responses between instances have headers of their own.
+ */
 export const sendHead = (
   outgoing: ServerResponse,
   status: number,
@@ -15,7 +21,7 @@ export const sendHead = (
 export const textResponse = (text: string, status: number, headers: Readonly<Record<string, string>>): Response =>
   new Response(text, {
     status,
-    headers: { ...everyResponse, 'content-length': String(Buffer.byteLength(text)), ...headers },
+    headers: { 'content-length': String(Buffer.byteLength(text)), ...headers, ...everyResponse },
   });
 
 /** As `textResponse`, with a JSON text. */

@@ -24,6 +24,7 @@ import {
   readOne,
 } from '../../core/protocol/message/message.ts';
 import { type ClientFeature, readClientFeatures } from '../../core/protocol/methods/askable.ts';
+import { readsByUri } from '../../core/protocol/methods/methods.ts';
 import { clientCapabilitiesKey } from '../../core/protocol/modern/envelope.ts';
 import type { PolicyDecision, PolicyFailure, PolicyPhase } from '../../core/server/server-events.ts';
 import { contain, detach } from '../../core/util/boundary.ts';
@@ -196,7 +197,7 @@ export class PolicyGuard extends AnswerWatcher<SentRequest> {
 
   #passChanged(held: HeldRequest, by: string): void {
     const { message, asked } = held;
-    if (message.method === 'resources/read') {
+    if (readsByUri(message.method)) {
       this.#report('request', asked, {
         cause: 'unusable',
         detail: 'The answer changes arguments, but the request has none.',

@@ -8,7 +8,7 @@ import { anonymous } from '../../../core/protocol/principal.ts';
 import { type Era, methodNotFound } from '../../../core/protocol/revisions.ts';
 import { LineSplitter } from '../../../core/protocol/wire/lines.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
-import type { EventSink, Reply } from '../../../core/reply/reply.ts';
+import type { EventSink, EveryFact, Reply, RequestFacts } from '../../../core/reply/reply.ts';
 import type { Server } from '../../../core/server/server.ts';
 import { faultForEnd, type SessionEndReason } from '../../../core/session/end-reason.ts';
 import type { Session } from '../../../core/session/session.ts';
@@ -153,8 +153,10 @@ export class StdioClient {
 
   #replyTo(onAccepted = (): void => undefined): Reply {
     const { output } = this.#options;
+    const accepts = { json: true, sse: true };
+    const facts: EveryFact = { accepts, forwarded: undefined, requestId: undefined, receivedAt: undefined };
     return {
-      request: { accepts: { json: true, sse: true } },
+      request: facts as RequestFacts,
       isContinued: true,
       get isGone() {
         return !output.writable;
@@ -163,9 +165,20 @@ export class StdioClient {
         output.once('close', listener);
       },
       answer: (answer) => {
-        if (answer.kind === 'json') this.#write(answer.text);
-        else if (answer.kind === 'accepted') onAccepted();
-        else if (answer.kind === 'fault') this.#refuse(answer.reason, answer.id);
+        switch (answer.kind) {
+          case 'json':
+            this.#write(answer.text);
+            return;
+          case 'accepted':
+            return onAccepted();
+          case 'fault':
+            return this.#refuse(answer.reason, answer.id);
+          case 'removed':
+          case 'nothing':
+            return; // stdout has no word for it
+          default:
+            answer satisfies never;
+        }
       },
       stream: () => this.#createSink(),
     };

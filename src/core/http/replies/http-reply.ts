@@ -78,7 +78,7 @@ export class HttpReply implements Reply {
       case 'fault':
         return this.#fault(answer);
       default:
-        answer satisfies never; // a new kind of answer does not compile until it is sent
+        answer satisfies never; // a new kind of answer does not compile, here and wherever else kinds are told apart
     }
   }
 

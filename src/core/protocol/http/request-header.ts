@@ -13,8 +13,9 @@ export function pathOf(target: string): string {
 }
 
 /**
- * A UUID, or 32 hexadecimal digits as nginx makes them: the forms that proxies use. No other text is logged, since a
- * client can send anything, also its session id, which has neither form (P12).
+ * A UUID, or 32 hexadecimal digits as nginx makes them: the forms that proxies use. No other text of a header is logged,
+ * since a client can send anything, also its session id, which has neither form (P12). Whoever logs another header gives it
+ * a form of its own, which no id and no secret has.
  */
 const requestIdPattern = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 

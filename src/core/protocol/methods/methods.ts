@@ -170,6 +170,17 @@ export function listOf(name: string): ListMethod {
   return method;
 }
 
+/** True for a request that reads something by its URI: the server can say that there is no such resource. */
+export function readsByUri(name: string | undefined): boolean {
+  const { effect, target } = methodOf(name);
+  return effect === 'reads' && target === 'uri';
+}
+
+/** The requests of clients that run or read one thing of a server. A policy can decide about them. */
+export const contentMethods: readonly string[] = methods
+  .filter(({ target, effect }) => target === 'name' || (target === 'uri' && effect === 'reads'))
+  .map(({ name }) => name);
+
 /** True for a request that a server can ask its client. In the modern era it is a part of a result (basic/patterns/mrtr). */
 export function isQuestion(name: string | undefined): boolean {
   const { kind, from } = methodOf(name);

@@ -147,8 +147,14 @@ export class ClientReply extends ForwardingReply {
       case 'nothing':
         if (this.#sink !== undefined) return this.#endWith(undefined);
         break;
+      case 'accepted':
+      case 'removed':
+        break;
       case 'fault':
         return this.#fault(answer);
+      default:
+        // May it come where a stream is open? May it invite the client to send the request again (`mayHaveRun`)?
+        answer satisfies never;
     }
     this.#finish(() => this.reply.answer(answer));
   }

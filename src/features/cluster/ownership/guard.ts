@@ -150,9 +150,17 @@ class GuardedReply extends ForwardingReply {
   }
 
   override answer(answer: CompleteAnswer): void {
-    // A fault does not come from the server, so it need not wait.
-    if (answer.kind === 'fault') this.#fault(answer);
-    else if (answer.kind === 'json' || answer.kind === 'accepted') this.#pass(() => this.reply.answer(answer));
-    else this.reply.answer(answer);
+    switch (answer.kind) {
+      case 'fault':
+        return this.#fault(answer); // it does not come from the server, so it need not wait
+      case 'json':
+      case 'accepted':
+        return this.#pass(() => this.reply.answer(answer));
+      case 'removed':
+      case 'nothing':
+        return this.reply.answer(answer);
+      default:
+        answer satisfies never;
+    }
   }
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { challengeTo, isUpstreamRefusal } from '../../../core/protocol/http/upstream-challenge.ts';
 import type { EventBatch } from '../../../core/reply/event-batch.ts';
-import type { CompleteAnswer, EventSink, Headers, RequestFacts } from '../../../core/reply/reply.ts';
+import type { CompleteAnswer, EventSink, FaultAnswer, Headers, RequestFacts } from '../../../core/reply/reply.ts';
 import { contain } from '../../../core/util/boundary.ts';
 import {
   beat,
@@ -59,8 +59,21 @@ export class HttpPeerReply implements PeerReply {
   }
 
   answer(answer: CompleteAnswer): void {
-    if (answer.kind === 'json') return this.#end('json', answer.text, answer);
-    if (answer.kind !== 'fault') return this.#end(answer.kind, noText);
+    switch (answer.kind) {
+      case 'json':
+        return this.#end('json', answer.text, answer);
+      case 'accepted':
+      case 'removed':
+      case 'nothing':
+        return this.#end(answer.kind, noText);
+      case 'fault':
+        return this.#fault(answer);
+      default:
+        answer satisfies never; // an answer with members of its own has to bring them along
+    }
+  }
+
+  #fault(answer: FaultAnswer): void {
     const { forwarded } = this.request;
     // The ingress makes a header of the challenge, and removes it from the data.
     const wwwAuthenticate = isUpstreamRefusal(answer.reason) ? challengeTo(forwarded)?.wwwAuthenticate : undefined;

@@ -5,7 +5,7 @@ import { type Reason, reasonOfRunning } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, oneOf, readBodyWhenRoom } from '../../../core/protocol/message/message.ts';
 import type { EventId } from '../../../core/protocol/wire/event-id.ts';
-import type { CompleteAnswer, EventSink, Reply, RequestFacts } from '../../../core/reply/reply.ts';
+import type { CompleteAnswer, EventSink, EveryFact, Reply, RequestFacts } from '../../../core/reply/reply.ts';
 import type { ClientPost, SessionHandle } from '../../../core/session/session-handle.ts';
 import { detach } from '../../../core/util/boundary.ts';
 
@@ -54,7 +54,8 @@ class OwnReply implements Reply, EventSink {
   /** @param after the event after which the stream is resumed */
   constructor(listener: AnswerListener, forwarded?: ForwardedHeaders, after?: EventId) {
     this.#listener = listener;
-    this.request = { accepts: { json: true, sse: true }, forwarded };
+    const accepts = { json: true, sse: true };
+    this.request = { accepts, forwarded, requestId: undefined, receivedAt: undefined } satisfies EveryFact;
     this.newest = after;
   }
 
@@ -71,10 +72,20 @@ class OwnReply implements Reply, EventSink {
 
   answer(answer: CompleteAnswer): void {
     if (this.isGone) return;
-    if (answer.kind === 'accepted') return this.#listener.accepted(false);
-    if (answer.kind === 'fault') return this.#listener.fault(answer.reason, answer.data);
-    if (answer.kind === 'json') this.#take(answer.text, answer.message, undefined);
-    this.end();
+    switch (answer.kind) {
+      case 'accepted':
+        return this.#listener.accepted(false);
+      case 'fault':
+        return this.#listener.fault(answer.reason, answer.data);
+      case 'json':
+        this.#take(answer.text, answer.message, undefined);
+        return this.end();
+      case 'removed':
+      case 'nothing':
+        return this.end();
+      default:
+        answer satisfies never;
+    }
   }
 
   stream(): EventSink {

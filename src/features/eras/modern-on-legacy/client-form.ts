@@ -1,7 +1,7 @@
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { findRange, valueAt } from '../../../core/protocol/json.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
-import { methodOf } from '../../../core/protocol/methods/methods.ts';
+import { methodOf, readsByUri } from '../../../core/protocol/methods/methods.ts';
 import { revisionOf } from '../../../core/protocol/modern/envelope.ts';
 import { statusOf } from '../../../core/protocol/modern/error-status.ts';
 import { type ClientId, type RenumberedRequest, renumber, restoreId } from '../../../core/protocol/modern/renumber.ts';
@@ -34,7 +34,7 @@ export const modernForm: ResponseForm = {
   sent: asLegacyRequest,
   answered(response, { request, capabilitiesText, ...context }) {
     const method = request.method as string;
-    const uriText = method === 'resources/read' ? uriTextOf(request) : undefined;
+    const uriText = readsByUri(method) ? uriTextOf(request) : undefined;
     const translated = asModernResponse(response, { method, uriText, ...context });
     const declares = (capability: string): boolean =>
       typeof findRange(Buffer.from(capabilitiesText), [capability]) === 'object';

@@ -17,7 +17,13 @@ import { modernNotServedData } from '../../../core/protocol/modern/modern-not-se
 import { closeCodeOf } from '../../../core/protocol/wire/close-codes.ts';
 import type { RequestPermit } from '../../../core/quota/request-permit.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
-import { type EventSink, faultAnswer, type Reply } from '../../../core/reply/reply.ts';
+import {
+  type EventSink,
+  type EveryFact,
+  faultAnswer,
+  type Reply,
+  type RequestFacts,
+} from '../../../core/reply/reply.ts';
 import type { Server } from '../../../core/server/server.ts';
 import { faultForEnd, type SessionEndReason } from '../../../core/session/end-reason.ts';
 import type { Session } from '../../../core/session/session.ts';
@@ -224,8 +230,14 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
     const listeners: (() => void)[] = [];
     const peer = this.#peer;
     const { authorization, sender } = this.#options;
+    const facts: EveryFact = {
+      accepts: { json: true, sse: true },
+      forwarded: sender.forwarded,
+      requestId: undefined,
+      receivedAt: undefined,
+    };
     const reply: Reply = {
-      request: { accepts: { json: true, sse: true }, forwarded: sender.forwarded },
+      request: facts as RequestFacts,
       isContinued,
       get isGone() {
         return peer.readyState !== peer.OPEN;
@@ -237,11 +249,20 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
       answer: (answer) => {
         for (const listener of listeners) this.#goneListeners.delete(listener);
         context?.release();
-        if (answer.kind === 'json') this.#writer.reply(answer.text);
-        else if (answer.kind === 'accepted') onAccepted();
-        else if (answer.kind === 'fault') {
-          const unreported = answer.isReported ? [] : (context?.messages ?? []);
-          this.refuse(unreported, answer.reason, answer.id, answer.data);
+        switch (answer.kind) {
+          case 'json':
+            return this.#writer.reply(answer.text);
+          case 'accepted':
+            return onAccepted();
+          case 'fault': {
+            const unreported = answer.isReported ? [] : (context?.messages ?? []);
+            return this.refuse(unreported, answer.reason, answer.id, answer.data);
+          }
+          case 'removed':
+          case 'nothing':
+            return; // a connection has no word for it
+          default:
+            answer satisfies never;
         }
       },
       stream: () => this.#createSink(),

@@ -1,4 +1,5 @@
 // src/features/websocket/endpoint: clients on a WebSocket.
+
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -7,6 +8,7 @@ import type { WebSocketEndpoint, WebSocketEndpointOptions } from '../../../app/f
 import type { Endpoint } from '../../../core/http/http-context.ts';
 import { endIfUnanswered } from '../../../core/http/malformed-requests.ts';
 import { type AdmissionOptions, behindAdmission } from '../../../core/http/pipeline/admission.ts';
+import { everyResponse } from '../../../core/http/respond.ts';
 import { withoutSlash } from '../../../core/http/router.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { contain } from '../../../core/util/boundary.ts';
@@ -25,13 +27,19 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
   const connections = new Map<WebSocketConnection, Promise<void>>();
   /** Undefined until a client opens the first WebSocket. */
   let sockets: WebSocketServer | undefined;
-  const createSockets = (): WebSocketServer =>
-    new (loadLibrary('ws').WebSocketServer)({
+  const createSockets = (): WebSocketServer => {
+    const created = new (loadLibrary('ws').WebSocketServer)({
       noServer: true,
       clientTracking: true,
       ...webSocketLimits(maxBodyBytes, slowReaderMs),
       handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
     });
+    // The library writes the head of the 101.
+    created.on('headers', (lines) => {
+      for (const [name, value] of Object.entries(everyResponse)) lines.push(`${name}: ${value}`);
+    });
+    return created;
+  };
   const accept = (context: UpgradeContext, { server, authorization, meters }: AdmissionOptions): void => {
     const { incoming, socket, head, sender, permit } = context;
     if (endIfUnanswered(socket)) return; // the answer to the earlier request would come in the middle of the WebSocket

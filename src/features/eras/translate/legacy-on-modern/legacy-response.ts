@@ -4,6 +4,7 @@ import { changedMessage } from '../../../../core/protocol/message/changed-messag
 import { findRemoval, removeFromEach, withoutMember } from '../../../../core/protocol/message/edit-members.ts';
 import { createFaultResponse } from '../../../../core/protocol/message/gateway-fault.ts';
 import type { Message } from '../../../../core/protocol/message/message.ts';
+import { readsByUri } from '../../../../core/protocol/methods/methods.ts';
 import { modernErrorCodes } from '../../../../core/protocol/revisions.ts';
 import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 
@@ -42,7 +43,7 @@ function withLegacyCode(text: Buffer, method: string): Buffer {
   if (typeof range !== 'object') return text;
   const code = readScalar(text, range);
   // The modern era names a missing resource in the error (2026-07-28, server/resources, "Error Handling").
-  const isMissing = method === 'resources/read' && code === -32602 && hasMember(text, ['error', 'data', 'uri']);
+  const isMissing = readsByUri(method) && code === -32602 && hasMember(text, ['error', 'data', 'uri']);
   const legacy = isMissing ? resourceNotFound : legacyCodes.get(code);
   return legacy === undefined ? text : replaceParts(text, [{ ...range, by: String(legacy) }]);
 }

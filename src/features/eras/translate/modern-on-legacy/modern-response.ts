@@ -24,7 +24,7 @@ import { boundedWalks } from '../../../../core/util/timing/work-meter.ts';
 /** The request that a legacy server's response answers, and the data that the translation adds. */
 export interface TranslatedRequest extends ClientId {
   readonly method: string;
-  /** The URI of `resources/read`, as JSON text. */
+  /** The URI that the request reads (`readsByUri`), as JSON text. */
   readonly uriText?: string | undefined;
   /** The server's identity, as JSON text; undefined if it gave none. */
   readonly serverInfoText?: string | undefined;
@@ -154,13 +154,13 @@ function toModernCode(code: unknown): number | undefined {
   return isReserved ? internalError : undefined;
 }
 
-function findErrorChanges(text: Buffer, { method, uriText }: TranslatedRequest): Replacement[] {
+function findErrorChanges(text: Buffer, { uriText }: TranslatedRequest): Replacement[] {
   const range = findRange(text, ['error', 'code']);
   if (typeof range !== 'object') return [];
   const code = readScalar(text, range);
   const modern = toModernCode(code);
   if (modern === undefined) return [];
-  const isMissing = code === resourceNotFound && method === 'resources/read' && uriText !== undefined;
+  const isMissing = code === resourceNotFound && uriText !== undefined;
   return [{ ...range, by: String(modern) }, ...(isMissing ? insertResourceUri(text, uriText) : [])];
 }
 
