@@ -27,7 +27,7 @@ describe.each(['unix', 'tls'] as const)('two instances over %s', (kind) => {
   it('pass on every other answer, and a denial', async () => {
     const { join } = await createPeers(kind);
     const [a, b] = [await join('a'), await join('b')];
-    const fault = faultAnswer('server_busy', 'ü', { a: 1 });
+    const fault = { ...faultAnswer('server_busy', 'ü', { a: 1 }), isReported: true } as const;
     for (const answer of [accepted, { kind: 'removed' }, { kind: 'nothing' }, fault] as const) {
       const asked = b.ask('a');
       await a.asked(1);
