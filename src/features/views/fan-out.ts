@@ -1,4 +1,4 @@
-import type { Reason, RequestId } from '../../core/protocol/faults.ts';
+import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { walkPages } from '../../core/protocol/list-page.ts';
@@ -13,43 +13,21 @@ import {
   memberValue,
 } from '../../core/protocol/message/message.ts';
 import type { ListMethod } from '../../core/protocol/methods/methods.ts';
-import { detach } from '../../core/util/boundary.ts';
+import { contain, detach } from '../../core/util/boundary.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
-import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
-import type { NameTroubles } from './name-reports.ts';
+import type { View } from './view.ts';
 import {
   type Cursors,
   emptyPage,
   type MemberPage,
   mergePages,
-  type PageReading,
   readCursor,
   readPage,
   resourceLists,
   writeCursor,
 } from './view-lists.ts';
-
-/** What the lists of a view need. */
-export interface FanOutOptions {
-  readonly members: readonly Member[];
-  readonly reading: PageReading;
-  /** How long a list waits for a server, in milliseconds. */
-  readonly timeoutMs: number;
-  /** The servers that lists do not wait for now. */
-  readonly absences: UserAbsences;
-  /** Answers a request of the client. Never called within `FanOut`'s methods. */
-  respond(response: Message): void;
-  /** More URIs can be routed. */
-  onLearned(): void;
-  /** A list has names that clients cannot use. */
-  onNameTroubles(troubles: NameTroubles): void;
-  /** A server is missing in an answer. */
-  onUnavailable(member: Member, reason: 'down' | 'silent'): void;
-  /** A server that was left out of a list answers again. */
-  onReturned(member: Member): void;
-}
 
 /** A request of the view: its response, or undefined if the server does not answer in time. */
 interface Asked {
@@ -71,33 +49,33 @@ interface Gathered {
 
 /** Sends one request of a client to several servers, and merges their answers. */
 export class FanOut {
-  readonly #options: FanOutOptions;
+  readonly #view: View;
   /** Cancels the requests of the client that several servers have. */
   readonly #open = new Map<RequestId, () => void>();
   #learning: Promise<void> | undefined;
   readonly #late: LateLists;
 
-  constructor(options: FanOutOptions) {
-    this.#options = options;
-    this.#late = new LateLists(options);
+  constructor(view: View) {
+    this.#view = view;
+    this.#late = new LateLists(view);
   }
 
   /** Answers a list request with the lists of all servers that are ready. It does not wait for those that were silent. */
   list(request: Message, list: ListMethod, headers: ForwardedHeaders | undefined): void {
-    const { members, absences, onUnavailable } = this.#options;
+    const { members, absences, parts } = this.#view;
     const id = request.id as RequestId;
     const cursor = memberRange(request, 'params', 'cursor') && memberValue(request, 'params', 'cursor');
     const cursors = cursor === undefined || cursor === null ? undefined : readCursor(cursor);
-    if (cursor != null && cursors === undefined) return this.#refuse(id, 'bad_cursor');
+    if (cursor != null && cursors === undefined) return this.#view.refuse(request, 'bad_cursor');
     const asked = members.filter((each) => (cursors === undefined ? each.mayHave(list) : cursors.has(each.name)));
     const up = asked.filter((each) => each.isReady);
     const prompt = up.filter(({ name }) => !absences.has(name, 'lists'));
     const ready = prompt.length > 0 ? prompt : up;
     const silent = up.filter((each) => !ready.includes(each));
     const down = (cursors === undefined ? members : asked).filter((each) => !each.isReady);
-    for (const member of down) onUnavailable(member, 'down');
+    for (const { name } of down) parts.onUnavailable(name, 'down');
     for (const member of silent) {
-      onUnavailable(member, 'silent');
+      parts.onUnavailable(member.name, 'silent');
       this.#late.ask(member, this.#pageRequest(request, cursors, member), headers);
     }
     const missing = members.filter((each) => down.includes(each) || silent.includes(each));
@@ -133,7 +111,7 @@ export class FanOut {
     const respond = (): true => {
       if (!this.#open.delete(id)) return true; // cancelled
       const text = isFailed ? undefined : mergePages(JSON.stringify(id), list, read, writeCursor(next), unavailable);
-      this.#options.respond(
+      this.#view.answer(
         text === undefined
           ? createFaultResponse('view_unavailable', id)
           : changedMessage(createMessage({ id, result: {} }), text, {}),
@@ -148,15 +126,15 @@ export class FanOut {
   /** Sends a request to several servers, and answers it when all of them have: with a result if one has. */
   broadcast(request: Message, targets: readonly Member[], headers: ForwardedHeaders | undefined): void {
     const id = request.id as RequestId;
-    const sent = targets.map((member) => this.ask(member, withId(request, this.newId()), headers));
+    const sent = targets.map((member) => this.ask(member, withId(request, nextOwnId()), headers));
     this.#open.set(id, () => undefined);
     const merged = Promise.all(sent.map(({ outcome }) => outcome)).then((responses) => {
       if (!this.#open.delete(id)) return; // cancelled
       const answered = responses.filter((response) => response !== undefined);
       const best = answered.find(({ isError }) => !isError) ?? answered[0];
-      if (best !== undefined) this.#options.respond(withId(best, id));
-      else if (targets.length > 0) this.#options.respond(createFaultResponse('view_unavailable', id));
-      else this.#options.respond(createMessage({ id, result: {} }));
+      if (best !== undefined) this.#view.answer(withId(best, id));
+      else if (targets.length > 0) this.#view.answer(createFaultResponse('view_unavailable', id));
+      else this.#view.answer(createMessage({ id, result: {} }));
     });
     detach('backend', merged);
   }
@@ -196,19 +174,19 @@ export class FanOut {
       settle(undefined);
     };
     const handleTimeout = (): void => {
-      const { onUnavailable, absences } = this.#options;
+      const { parts, absences } = this.#view;
       if (list !== undefined && !member.declares(list.capability)) {
         member.noteLacking(list);
         return cancel('The server does not declare this list.');
       }
-      onUnavailable(member, 'silent');
+      parts.onUnavailable(member.name, 'silent');
       if (list !== undefined) absences.note(member.name, 'lists');
       isLate = list !== undefined && this.#late.lacks(member);
       if (!isLate) return cancel('The view does not wait for this server any longer.');
       this.#late.expect(member);
       settle(undefined);
     };
-    const limit = awaited === 'all' ? undefined : new TimeLimit(handleTimeout, this.#options.timeoutMs);
+    const limit = awaited === 'all' ? undefined : new TimeLimit(handleTimeout, this.#view.parts.timeoutMs);
     const sent = member.send(request, headers, (response) => {
       limit?.clear();
       if (isLate) this.#late.settle(member, response);
@@ -218,14 +196,9 @@ export class FanOut {
     return { outcome, cancel };
   }
 
-  /** A new id for a request of the view. */
-  newId(): RequestId {
-    return nextOwnId();
-  }
-
   #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {
     const own = cursors?.get(member.name);
-    const renamed = withId(request, this.newId());
+    const renamed = withId(request, nextOwnId());
     if (own === undefined) return renamed;
     return changedMessage(renamed, putMembers(renamed, 'params', [['cursor', JSON.stringify(own)]]), {});
   }
@@ -236,12 +209,12 @@ export class FanOut {
     member: Member,
     cursors: Cursors | undefined,
   ): MemberPage | undefined | Promise<MemberPage | undefined> {
-    const { reading, onNameTroubles } = this.#options;
+    const { reading, parts } = this.#view;
     if (response === undefined) return member.mayHave(list) ? undefined : emptyPage;
     const note = (page: MemberPage | undefined): MemberPage | undefined => {
       if (response.isError && page !== undefined) member.noteLacking(list);
       if (page !== undefined && page.troubles.leftOut.length + page.troubles.refused.length > 0)
-        onNameTroubles(page.troubles);
+        parts.onNameTroubles(page.troubles);
       return page;
     };
     const page = readPage(response, list, member.index, reading, cursors?.get(member.name));
@@ -249,7 +222,7 @@ export class FanOut {
   }
 
   async #learnAll(headers: ForwardedHeaders | undefined): Promise<void> {
-    const { members, reading } = this.#options;
+    const { members, reading } = this.#view;
     const ready = members.filter(({ isReady }) => isReady);
     const asked = ready.flatMap((member) =>
       resourceLists.filter((list) => member.mayHave(list)).map((list) => ({ member, list })),
@@ -258,7 +231,7 @@ export class FanOut {
       const lists = asked.filter((each) => each.member === member);
       await Promise.all(lists.map(({ list }) => this.#learn(member, list, headers)));
       reading.routes.noteRead(member.index);
-      this.#options.onLearned();
+      this.#view.noteLearned();
     });
     await Promise.all(learned);
     reading.routes.isWhole = true;
@@ -270,12 +243,54 @@ export class FanOut {
       const cursors: Cursors | undefined = cursor === undefined ? undefined : new Map([[member.name, cursor]]);
       const response = await this.ask(member, this.#pageRequest(request, cursors, member), headers, list).outcome;
       const page = await this.#read(response, list, member, cursors);
-      this.#options.onLearned();
+      this.#view.noteLearned();
       return { nextCursor: page?.nextCursor };
     });
   }
+}
 
-  #refuse(id: RequestId, reason: Reason): void {
-    queueMicrotask(() => this.#options.respond(createFaultResponse(reason, id)));
+/** A server that answers its lists too late again and again is announced only so often, or its clients read in a loop. */
+const announceMs = 30_000;
+
+/**
+ * The list requests that nobody waits for any more. Their answers show that a silent server is there again. Each server
+ * has at most one such request (P8).
+ */
+class LateLists {
+  readonly #view: View;
+  readonly #waiting = new Set<Member>();
+  readonly #announcedAtMs = new Map<Member, number>();
+
+  constructor(view: View) {
+    this.#view = view;
+  }
+
+  /** True if no answer of this server is awaited here. */
+  lacks(member: Member): boolean {
+    return !this.#waiting.has(member);
+  }
+
+  /** Asks a server for a list without waiting for it. */
+  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined): void {
+    if (!this.lacks(member)) return;
+    this.expect(member);
+    const sent = member.send(request, headers, (response) => this.settle(member, response));
+    if (sent !== 'sent') this.#waiting.delete(member);
+  }
+
+  /** The answer of a server is late. */
+  expect(member: Member): void {
+    this.#waiting.add(member);
+  }
+
+  /** The late answer of a server; undefined if the server was lost. */
+  settle(member: Member, response: Message | undefined): void {
+    this.#waiting.delete(member);
+    if (response === undefined) return;
+    this.#view.absences.forget(member.name, 'lists');
+    const now = performance.now();
+    if (now - (this.#announcedAtMs.get(member) ?? Number.NEGATIVE_INFINITY) < announceMs) return;
+    this.#announcedAtMs.set(member, now);
+    contain('backend', () => this.#view.announce(member));
   }
 }

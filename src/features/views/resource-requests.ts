@@ -2,6 +2,7 @@ import type { Backend } from '../../core/backend/backend.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { errorCodeIn, scalarAt } from '../../core/protocol/json.ts';
 import { keptUris, maxSubscriptions, refusalOfSubscription } from '../../core/protocol/kept-uris.ts';
 import { withId } from '../../core/protocol/message/changed-message.ts';
@@ -12,26 +13,8 @@ import { contain, detach } from '../../core/util/boundary.ts';
 import { BoundedMap } from '../../core/util/bounded-map.ts';
 import type { FanOut } from './fan-out.ts';
 import type { Member } from './member.ts';
-import type { UriRoutes } from './uri-routes.ts';
+import type { View } from './view.ts';
 import { resourceLists } from './view-lists.ts';
-
-/** What the requests for resources need of their view. */
-export interface ResourceRequestsOptions {
-  readonly members: readonly Member[];
-  readonly routes: UriRoutes;
-  readonly fanOut: FanOut;
-  /** Passes a request to a server, or answers it if the server is not there. */
-  pass(
-    member: Member | undefined,
-    message: Message,
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']>;
-  /** As `pass`, later than the client has sent the request. */
-  passLater(member: Member | undefined, message: Message, headers: ForwardedHeaders | undefined): void;
-  /** Answers a request in place of the servers. */
-  answer(response: Message): void;
-  refuse(message: Message): void;
-}
 
 /** How many requests wait until the lists of all servers are read (P8). Their bytes have a limit, too. */
 const maxUnrouted = 1_024;
@@ -45,15 +28,17 @@ interface UnroutedRequest {
 
 /** Passes the requests that name a resource to the server that has it. */
 export class ResourceRequests {
-  readonly #options: ResourceRequestsOptions;
+  readonly #view: View;
+  readonly #fanOut: FanOut;
   readonly #unrouted = new WaitingRequests<UnroutedRequest>(maxUnrouted);
   /** Cancels the reads for which one server after another is asked. */
   readonly #trying = new Map<RequestId, () => void>();
   /** The position of the server of each resource that the client has subscribed to. */
   readonly #subscriptions = new BoundedMap<string, number>(maxSubscriptions, keptUris);
 
-  constructor(options: ResourceRequestsOptions) {
-    this.#options = options;
+  constructor(view: View, fanOut: FanOut) {
+    this.#view = view;
+    this.#fanOut = fanOut;
   }
 
   /**
@@ -61,26 +46,26 @@ export class ResourceRequests {
    * @param path the keys that lead to the URI
    */
   send(message: Message, path: readonly string[], headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
-    const { routes, fanOut, refuse, answer } = this.#options;
+    const { routes } = this.#view.reading;
     const uri = scalarAt(message.text, path);
     if (typeof uri !== 'string') {
-      refuse(message);
+      this.#refuse(message);
       return 'sent';
     }
     const refusal = message.method === 'resources/subscribe' && refusalOfSubscription(this.#subscriptions, uri);
     if (refusal) {
-      answer(createFaultResponse(refusal, message.id as RequestId));
+      this.#view.answer(createFaultResponse(refusal, message.id as RequestId));
       return 'sent';
     }
     if (routes.isNobodys(uri)) {
-      refuse(message);
+      this.#refuse(message);
       return 'sent';
     }
     const having = this.#having(message);
     const index = having.length === 1 ? having[0]?.index : this.#find(uri, message);
     if (index !== undefined) {
       const member = this.#noteSubscription(index, uri, message);
-      return this.#options.pass(member, message, headers);
+      return this.#view.pass(member, message, headers);
     }
     if (routes.isWhole) {
       this.#passUnknown(message, headers);
@@ -90,7 +75,7 @@ export class ResourceRequests {
     const unrouted = { uri, message, headers };
     if (!this.#unrouted.hasRoomFor(id, unrouted)) return 'full';
     this.#unrouted.set(id, unrouted);
-    const learned = fanOut.learnUris(headers).then(() =>
+    const learned = this.#fanOut.learnUris(headers).then(() =>
       contain('backend', () => {
         this.passKnown();
         if (this.#unrouted.delete(id)) this.#passUnknown(message, headers);
@@ -102,7 +87,8 @@ export class ResourceRequests {
 
   /** The server of a URI; undefined if it is unknown, or while a server before it may have a template for the URI. */
   #find(uri: string, { method }: Message): number | undefined {
-    const { routes, members } = this.#options;
+    const { reading, members } = this.#view;
+    const { routes } = reading;
     const isOfExtension = methodOf(method).extension !== undefined;
     if (routes.isWhole) return routes.findUri(uri, isOfExtension);
     const ready = members.filter(({ isReady }) => isReady).map(({ index }) => index);
@@ -115,7 +101,7 @@ export class ResourceRequests {
       const index = this.#find(uri, message);
       if (index === undefined) continue;
       this.#unrouted.delete(id);
-      this.#options.passLater(this.#noteSubscription(index, uri, message), message, headers);
+      this.#view.passLater(this.#noteSubscription(index, uri, message), message, headers);
     }
   }
 
@@ -136,7 +122,7 @@ export class ResourceRequests {
 
   /** The servers that may have what a request names. */
   #having({ method }: Message): readonly Member[] {
-    const { members } = this.#options;
+    const { members } = this.#view;
     const { extension, capability = '' } = methodOf(method);
     if (extension !== undefined) return members.filter((member) => member.declares(capability));
     return members.filter((member) => resourceLists.some((list) => member.mayHave(list)));
@@ -145,13 +131,13 @@ export class ResourceRequests {
   #noteSubscription(index: number, uri: string, message: Message): Member | undefined {
     if (message.method === 'resources/subscribe') this.#subscriptions.set(uri, index);
     if (message.method === 'resources/unsubscribe') this.#subscriptions.delete(uri);
-    return this.#options.members.find((member) => member.index === index);
+    return this.#view.members.find((member) => member.index === index);
   }
 
   #passUnknown(message: Message, headers: ForwardedHeaders | undefined): void {
     const { effect, target } = methodOf(message.method);
     const mayBeUnlisted = effect === 'reads' && target === 'uri';
-    if (!mayBeUnlisted) return this.#options.refuse(message);
+    if (!mayBeUnlisted) return this.#refuse(message);
     const ready = this.#having(message).filter(({ isReady }) => isReady);
     this.#try(message, ready, headers);
   }
@@ -161,22 +147,25 @@ export class ResourceRequests {
    * that it does not have the resource. A read may take long, so the client alone decides how long it waits.
    */
   #try(message: Message, [member, ...others]: readonly Member[], headers: ForwardedHeaders | undefined): void {
-    const { fanOut, refuse, answer } = this.#options;
-    if (member === undefined) return refuse(message);
+    if (member === undefined) return this.#refuse(message);
     const id = message.id as RequestId;
-    const { outcome, cancel } = fanOut.ask(member, withId(message, fanOut.newId()), headers, 'all');
+    const { outcome, cancel } = this.#fanOut.ask(member, withId(message, nextOwnId()), headers, 'all');
     const cancelTry = (): void => cancel('The client has cancelled the request.');
     this.#trying.set(id, cancelTry);
     const tried = outcome.then((response) => {
       if (this.#trying.get(id) !== cancelTry) return; // cancelled
       this.#trying.delete(id);
-      if (response === undefined) return answer(createFaultResponse('view_unavailable', id));
+      if (response === undefined) return this.#view.answer(createFaultResponse('view_unavailable', id));
       if (others.length > 0 && saysNotFound(response)) return this.#try(message, others, headers);
       const uri = scalarAt(message.text, ['params', 'uri']);
-      if (!response.isError && typeof uri === 'string') this.#options.routes.noteReader(uri, member.index);
-      answer(withId(response, id));
+      if (!response.isError && typeof uri === 'string') this.#view.reading.routes.noteReader(uri, member.index);
+      this.#view.answer(withId(response, id));
     });
     detach('backend', tried);
+  }
+
+  #refuse(message: Message): void {
+    this.#view.refuse(message, 'bad_uri');
   }
 }
 

@@ -1,6 +1,5 @@
 // src/features/views: several servers behind one endpoint.
 
-import type { ViewMember } from '../../config/servers/view-names.ts';
 import { type ResolvedName, ViewNames } from '../../config/servers/view-names.ts';
 import type {
   Backend,
@@ -12,9 +11,9 @@ import type {
   RequestIds,
 } from '../../core/backend/backend.ts';
 import { CookieJar } from '../../core/backend/cookie-jar.ts';
-import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
+import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';
 import { findRange, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
 import { changedMessage, detachedMessage, withId } from '../../core/protocol/message/changed-message.ts';
 import { createFaultResponse } from '../../core/protocol/message/gateway-fault.ts';
@@ -27,20 +26,19 @@ import { elicitationComplete, UrlElicitations } from '../../core/protocol/url-el
 import { contain } from '../../core/util/boundary.ts';
 import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
-import { closeMembers, Member, type MemberListener, type MemberServer } from './member.ts';
+import { closeMembers, Member, type MemberListener } from './member.ts';
 import type { MemberCall } from './member-calls.ts';
 import { MemberMessages } from './member-messages.ts';
-import type { ViewIdentity } from './merge-handshakes.ts';
-import type { NameTroubles } from './name-reports.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
-import { resourceLists } from './view-lists.ts';
+import type { View, ViewParts } from './view.ts';
+import { type PageReading, resourceLists } from './view-lists.ts';
 import { ViewStart } from './view-start.ts';
 
 /** Creates the opener of a view. */
-export function openView(options: ViewOptions): OpenBackend {
+export function openView(parts: ViewParts): OpenBackend {
   const absences = new Absences();
-  return (events, opening) => new ViewBackend(options, events, opening, absences.of(opening?.principal));
+  return (events, opening) => new ViewBackend(parts, events, opening, absences.of(opening?.principal));
 }
 
 /** The notifications after which the URIs of a server may be others. */
@@ -53,36 +51,35 @@ const quietBytes = 64 * 1024;
  * The servers of a view, as one backend of one session (docs/decisions/0101). Each request goes to the server that its
  * name, URI or task leads to, and lists are merged. A server that is lost or silent affects only its own requests.
  */
-class ViewBackend implements Backend, MemberListener {
+class ViewBackend implements Backend, MemberListener, View {
   readonly pid = undefined;
-  readonly #options: ViewOptions;
+  readonly parts: ViewParts;
+  readonly reading: PageReading;
+  readonly absences: UserAbsences;
+  members: readonly Member[] = [];
   readonly #events: BackendEvents;
   readonly #opening: OpenOptions | undefined;
-  readonly #names: ViewNames;
   readonly #routes: UriRoutes;
   readonly #memberMessages: MemberMessages;
   /** The URL elicitations of the servers, by the position of the server. */
   readonly #elicitations = new UrlElicitations<number>();
-  #members: readonly Member[] = [];
-  #fanOut: FanOut | undefined;
-  #resources: ResourceRequests | undefined;
+  readonly #fanOut = new FanOut(this);
+  readonly #resources = new ResourceRequests(this, this.#fanOut);
   #start: ViewStart | undefined;
-  /** The servers that this session does not wait for. */
-  readonly #absences: UserAbsences;
   /** What a server that starts later has to be told. */
   #isInitialized = false;
   #logLevel: LogLevel | undefined;
   #isPaused = false;
   #isOver = false;
 
-  constructor(options: ViewOptions, events: BackendEvents, opening: OpenOptions | undefined, absences: UserAbsences) {
-    this.#absences = absences;
-    this.#options = options;
+  constructor(parts: ViewParts, events: BackendEvents, opening: OpenOptions | undefined, absences: UserAbsences) {
+    this.parts = parts;
+    this.absences = absences;
     this.#events = events;
     this.#opening = opening;
-    this.#names = new ViewNames(options.members);
-    this.#routes = new UriRoutes(options.members.map(({ name }) => name));
-    this.#memberMessages = new MemberMessages(options.members);
+    this.#routes = new UriRoutes(parts.members.map(({ name }) => name));
+    this.reading = { names: new ViewNames(parts.members), routes: this.#routes, tools: parts.toolRules };
+    this.#memberMessages = new MemberMessages(parts.members);
   }
 
   send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
@@ -96,41 +93,41 @@ class ViewBackend implements Backend, MemberListener {
 
   pause(): void {
     this.#isPaused = true;
-    const most = Math.max(...this.#members.map(({ receivedBytes }) => receivedBytes));
-    for (const member of this.#members) if (member.receivedBytes >= Math.min(quietBytes, most)) member.pause();
+    const most = Math.max(...this.members.map(({ receivedBytes }) => receivedBytes));
+    for (const member of this.members) if (member.receivedBytes >= Math.min(quietBytes, most)) member.pause();
   }
 
   resume(): void {
     this.#isPaused = false;
-    for (const member of this.#members) member.resume();
+    for (const member of this.members) member.resume();
   }
 
   async close(how?: CloseOptions): Promise<void> {
     const wasOver = this.#isOver;
     this.#isOver = true;
     this.#start?.close();
-    await closeMembers(this.#members, how);
+    await closeMembers(this.members, how);
     if (!wasOver) this.#events.onEnd({ reason: 'closed', detail: 'The gateway closed the servers of the view.' });
   }
 
   onReady(member: Member): void {
     const isLate = this.#start?.isOver === true;
-    this.#options.onReady(member.name);
+    this.parts.onReady(member.name);
     this.#routes.forget(member.index);
     this.#start?.noteReady(member);
     if (!isLate) return;
     for (const message of this.#replayFor(member)) member.send(message, undefined, () => undefined);
-    this.#announce(member);
+    this.announce(member);
   }
 
   onDown(member: Member, end: BackendEnd, isAtStart: boolean): void {
     // Further starts of a server that stays away are no news.
-    if (member.failedStarts < 2) this.#options.onDown(member.name, end, isAtStart);
+    if (member.failedStarts < 2) this.parts.onDown(member.name, end, isAtStart);
     this.#start?.noteDown(member, end);
   }
 
   onCrashLoop(member: Member, pauseMs: number): void {
-    this.#options.onCrashLoop(member.name, pauseMs);
+    this.parts.onCrashLoop(member.name, pauseMs);
   }
 
   onMessage(
@@ -179,8 +176,7 @@ class ViewBackend implements Backend, MemberListener {
     this.#events.onUnanswered(ids, reason, isFinal);
   }
 
-  /** The lists of a server are available now. */
-  #announce(member: Member): void {
+  announce(member: Member): void {
     this.#routes.forget(member.index);
     const changes = listMethods.filter((each) => member.mayHave(each)).map(({ list }) => list.changed);
     for (const method of new Set(changes)) if (method !== undefined) this.#report(createMessage({ method }), []);
@@ -190,24 +186,23 @@ class ViewBackend implements Backend, MemberListener {
     if (!this.#isOver) this.#events.onMessages([message], relatedRequests);
   }
 
-  /** Answers a request in place of a server, outside of the call that brought it. */
-  #answer(response: Message): void {
+  answer(response: Message): void {
     queueMicrotask(() => contain('backend', () => this.#report(response, [])));
   }
 
-  #refuse({ id }: Message, reason: Reason): void {
-    this.#answer(createFaultResponse(reason, id as RequestId));
+  refuse({ id }: Message, reason: Reason): void {
+    this.answer(createFaultResponse(reason, id as RequestId));
   }
 
   /** Starts all servers at once. */
   #open(initialize: Message): void {
-    const { identity, members, serverOf, timeoutMs, startTimeoutMs, cancelGraceMs } = this.#options;
+    const { members, serverOf, startTimeoutMs, cancelGraceMs } = this.parts;
     const capabilities = valueAt(initialize.text, ['params', 'capabilities']);
     const asksClients = capabilities !== undefined && readClientFeatures(capabilities).size > 0;
     const calls = { isGroup: this.#opening?.isGroup === true, asksClients };
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0101).
     const shared = this.#opening && { ...this.#opening, resume: undefined };
-    this.#members = members.flatMap(({ name }, index) => {
+    this.members = members.flatMap(({ name }, index) => {
       const server = serverOf(name);
       const pages = this.#routes.pagesOf(index);
       // The cookies of one server are not for another one.
@@ -215,50 +210,24 @@ class ViewBackend implements Backend, MemberListener {
       const options = { name, index, opening, initialize, calls, startTimeoutMs, cancelGraceMs, pages, listener: this };
       return server === undefined ? [] : [new Member({ ...options, server })];
     });
-    this.#fanOut = new FanOut({
-      members: this.#members,
-      reading: { names: this.#names, routes: this.#routes, tools: this.#options.toolRules },
-      onNameTroubles: (troubles) => this.#options.onNameTroubles(troubles),
-      timeoutMs,
-      absences: this.#absences,
-      respond: (response) => contain('backend', () => this.#report(response, [])),
-      onLearned: () => this.#resources?.passKnown(),
-      onUnavailable: ({ name }, reason) => this.#options.onUnavailable(name, reason),
-      onReturned: (member) => contain('backend', () => this.#announce(member)),
-    });
-    this.#resources = new ResourceRequests({
-      members: this.#members,
-      routes: this.#routes,
-      fanOut: this.#fanOut,
-      pass: (member, message, headers) => this.#pass(member, message, headers),
-      passLater: (member, message, headers) => this.#settle(message, this.#pass(member, message, headers)),
-      answer: (response) => this.#answer(response),
-      refuse: (message) => this.#refuse(message, 'bad_uri'),
-    });
-    this.#start = new ViewStart({
-      initialize: detachedMessage(initialize),
-      identity,
-      members: this.#members,
-      absences: this.#absences,
-      timeoutMs,
-      onUnavailable: ({ name }) => this.#options.onUnavailable(name, 'down'),
-      onAnswer: (response) => this.#answer(response),
-      onFailed: (end) => {
-        this.#isOver = true;
-        this.#events.onEnd(end);
-      },
-    });
+    this.#start = new ViewStart(this, detachedMessage(initialize));
+  }
+
+  noteLearned(): void {
+    this.#resources.passKnown();
+  }
+
+  fail(end: BackendEnd): void {
+    this.#isOver = true;
+    this.#events.onEnd(end);
   }
 
   /** The messages that bring a server that starts now to the state of the session. */
   #replayFor(member: Member): Message[] {
     const level = member.declares('logging') ? this.#logLevel : undefined;
     const setLevel = createMessage({ id: 0, method: 'logging/setLevel', params: { level } });
-    const requests = [
-      ...(level === undefined ? [] : [setLevel]),
-      ...(this.#resources?.subscriptionsAt(member.index) ?? []),
-    ];
-    const renamed = requests.map((request) => withId(request, this.#fanOut?.newId() ?? 0));
+    const requests = [...(level === undefined ? [] : [setLevel]), ...this.#resources.subscriptionsAt(member.index)];
+    const renamed = requests.map((request) => withId(request, nextOwnId()));
     return [...(this.#isInitialized ? [createMessage({ method: 'notifications/initialized' })] : []), ...renamed];
   }
 
@@ -267,21 +236,21 @@ class ViewBackend implements Backend, MemberListener {
   }
 
   #member(index: number): Member | undefined {
-    return this.#members.find((member) => member.index === index);
+    return this.members.find((member) => member.index === index);
   }
 
   #notify(message: Message, headers: ForwardedHeaders | undefined): void {
     const { method, cancels } = message;
     if (cancels !== undefined) {
-      if (this.#fanOut?.cancel(cancels) || this.#resources?.cancel(cancels)) return;
-      const member = this.#members.find(({ calls }) => calls.has(cancels));
-      if (member === undefined) for (const each of this.#members) each.drop(cancels);
+      if (this.#fanOut.cancel(cancels) || this.#resources.cancel(cancels)) return;
+      const member = this.members.find(({ calls }) => calls.has(cancels));
+      if (member === undefined) for (const each of this.members) each.drop(cancels);
       else member.cancel(message, headers);
     } else if (method === 'notifications/progress') this.#sendTo(this.#memberMessages.progress(message), headers);
     else {
       if (method === 'notifications/initialized') this.#isInitialized = true;
       const isForAll = method === 'notifications/initialized' || method === 'notifications/roots/list_changed';
-      if (isForAll || this.#members.length === 1) for (const member of this.#members) member.send(message, headers);
+      if (isForAll || this.members.length === 1) for (const member of this.members) member.send(message, headers);
     }
   }
 
@@ -290,14 +259,14 @@ class ViewBackend implements Backend, MemberListener {
     if (this.#lacks(method)) return this.#passUnknown(message, headers);
     switch (method.inViews) {
       case 'merge':
-        this.#fanOut?.list(message, method as ListMethod, headers);
+        this.#fanOut.list(message, method as ListMethod, headers);
         return 'sent';
       case 'target':
         return this.#passToTarget(method, message, headers);
       case 'all':
         return this.#passToAll(method, message, headers);
       case 'answer':
-        this.#answer(createMessage({ id: message.id, result: {} }));
+        this.answer(createMessage({ id: message.id, result: {} }));
         return 'sent';
       default:
         return this.#passUnknown(message, headers);
@@ -306,7 +275,7 @@ class ViewBackend implements Backend, MemberListener {
 
   /** True for a method of an extension that no server declares. */
   #lacks({ capability }: Method): boolean {
-    return capability?.includes('/') === true && !this.#members.some((member) => member.declares(capability));
+    return capability?.includes('/') === true && !this.members.some((member) => member.declares(capability));
   }
 
   #passToTarget(
@@ -315,11 +284,11 @@ class ViewBackend implements Backend, MemberListener {
     headers: ForwardedHeaders | undefined,
   ): ReturnType<Backend['send']> {
     if (target === 'name') return this.#named(message, ['params', 'name'], headers);
-    if (target === 'uri') return this.#resources?.send(message, ['params', 'uri'], headers) ?? 'sent';
+    if (target === 'uri') return this.#resources.send(message, ['params', 'uri'], headers);
     if (target === 'ref') return this.#complete(message, headers);
     const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
-    if (index !== undefined) return this.#pass(this.#member(index), message, headers);
-    this.#refuse(message, 'unknown_task');
+    if (index !== undefined) return this.pass(this.#member(index), message, headers);
+    this.refuse(message, 'unknown_task');
     return 'sent';
   }
 
@@ -330,15 +299,15 @@ class ViewBackend implements Backend, MemberListener {
   ): ReturnType<Backend['send']> {
     if (name === 'logging/setLevel')
       this.#logLevel = readLogLevel(scalarAt(message.text, ['params', 'level'])) ?? this.#logLevel;
-    const having = this.#members.filter((member) => member.isReady && member.declares(capability));
-    this.#fanOut?.broadcast(message, having, headers);
+    const having = this.members.filter((member) => member.isReady && member.declares(capability));
+    this.#fanOut.broadcast(message, having, headers);
     return 'sent';
   }
 
   /** Passes a request that no rule leads to a server: only the server of a view with one can be meant. */
   #passUnknown(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
-    if (this.#members.length === 1) return this.#pass(this.#members[0], message, headers);
-    this.#refuse(message, 'method_of_view');
+    if (this.members.length === 1) return this.pass(this.members[0], message, headers);
+    this.refuse(message, 'method_of_view');
     return 'sent';
   }
 
@@ -349,62 +318,36 @@ class ViewBackend implements Backend, MemberListener {
     headers: ForwardedHeaders | undefined,
   ): ReturnType<Backend['send']> {
     const name = path.length === 2 ? memberValue(message, 'params', 'name') : scalarAt(message.text, path);
-    const found: ResolvedName | undefined = typeof name === 'string' ? this.#names.resolve(name) : undefined;
+    const found: ResolvedName | undefined = typeof name === 'string' ? this.reading.names.resolve(name) : undefined;
     const range = found && findRange(message.text, path);
     if (found === undefined || typeof range !== 'object') {
-      this.#refuse(message, methodOf(message.method).names === 'tool' ? 'unknown_tool' : 'unknown_prompt');
+      this.refuse(message, methodOf(message.method).names === 'tool' ? 'unknown_tool' : 'unknown_prompt');
       return 'sent';
     }
-    if (found.own === name) return this.#pass(this.#member(found.index), message, headers);
+    if (found.own === name) return this.pass(this.#member(found.index), message, headers);
     const text = replaceParts(message.text, [{ ...range, by: JSON.stringify(found.own) }]);
-    return this.#pass(this.#member(found.index), changedMessage(message, text, {}), headers);
+    return this.pass(this.#member(found.index), changedMessage(message, text, {}), headers);
   }
 
   #complete(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
     const type = scalarAt(message.text, ['params', 'ref', 'type']);
-    if (type === 'ref/resource') return this.#resources?.send(message, ['params', 'ref', 'uri'], headers) ?? 'sent';
+    if (type === 'ref/resource') return this.#resources.send(message, ['params', 'ref', 'uri'], headers);
     return this.#named(message, ['params', 'ref', 'name'], headers);
   }
 
-  #pass(
+  pass(
     member: Member | undefined,
     message: Message,
     headers: ForwardedHeaders | undefined,
   ): ReturnType<Backend['send']> {
     const sent = member?.send(message, headers) ?? 'down';
     if (sent !== 'down') return sent;
-    this.#refuse(message, 'view_unavailable');
+    this.refuse(message, 'view_unavailable');
     return 'sent';
   }
 
-  /** The outcome of sending a message later than the client has sent it. */
-  #settle({ id }: Message, sent: ReturnType<Backend['send']>): void {
-    if (sent === 'full') this.#events.onUnanswered([id as RequestId], 'server_busy', true);
+  passLater(member: Member | undefined, message: Message, headers: ForwardedHeaders | undefined): void {
+    if (this.pass(member, message, headers) === 'full')
+      this.#events.onUnanswered([message.id as RequestId], 'server_busy', true);
   }
-}
-
-/** Options of the backends of a view. */
-interface ViewOptions {
-  readonly identity: ViewIdentity;
-  readonly members: readonly ViewMember[];
-  /** Finds a server as it is now; undefined if there is no such server any more. */
-  readonly serverOf: (server: string) => MemberServer | undefined;
-  /** How long `initialize` and lists wait for a server, in milliseconds. */
-  readonly timeoutMs: number;
-  /** How long a server may take to start, in milliseconds. */
-  readonly startTimeoutMs: number;
-  /** How long a cancelled request of a server counts as running, in milliseconds. */
-  readonly cancelGraceMs: number;
-  /** The filters and changes that the view itself has for tools. */
-  readonly toolRules: FilterRules;
-  /** A list of the view has names that clients cannot use. */
-  onNameTroubles(troubles: NameTroubles): void;
-  /** A server is missing in an answer to a client. */
-  onUnavailable(server: string, reason: 'down' | 'silent'): void;
-  /** A server has started. */
-  onReady(server: string): void;
-  /** A server has ended by itself, or has not started (`isAtStart`). */
-  onDown(server: string, end: BackendEnd, isAtStart: boolean): void;
-  /** A server is lost again and again, and is not started for this time. */
-  onCrashLoop(server: string, pauseMs: number): void;
 }
