@@ -3,7 +3,7 @@ import type { KnownUsers } from '../../config/servers/process-sharing.ts';
 import type { BackendEnd, OpenBackend } from '../../core/backend/backend.ts';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
 import type { ListSubscriber } from '../../core/backend/list-reader.ts';
-import type { OpenForProbe } from '../../core/backend/starting/probed-backend.ts';
+import type { KeepProbed } from '../../core/backend/starting/probed-backend.ts';
 import type { CallTelemetry } from '../../core/call/call-events.ts';
 import type { CallTasks, CallTasksOptions } from '../../core/call/call-tasks.ts';
 import type { StreamableHttpEndpointOptions } from '../../core/http/endpoints/streamable-http.ts';
@@ -83,7 +83,9 @@ export interface ModernAccess {
   /** Opens the backend that modern clients share. */
   readonly open: OpenBackend;
   /** Opens a backend for a probe of the era. It serves nobody while it is probed. */
-  readonly openForProbe: OpenForProbe;
+  readonly openForProbe: OpenBackend;
+  /** Absent where no backend of a probe can serve a client. */
+  readonly keepProbed?: KeepProbed;
   /** Over HTTP: the same with the legacy era. */
   readonly openLegacyForProbe?: OpenBackend;
 }

@@ -241,7 +241,12 @@ export function runServer(
     modern:
       openModern && openSibling && isOverHttp
         ? { isOverHttp, openForProbe: openSibling, openLegacyForProbe: sibling.open, open: openModern }
-        : openSibling && { isOverHttp, openForProbe: pool.openForProbe, open: pool.openModern },
+        : openSibling && {
+            isOverHttp,
+            openForProbe: pool.openForProbe,
+            keepProbed: pool.keepProbed,
+            open: pool.openModern,
+          },
   };
 }
 

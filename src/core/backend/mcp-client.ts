@@ -19,8 +19,8 @@ export interface McpClientListener {
  * The gateway as an MCP client of a server: in both eras, without capabilities. It answers the pings of the server, since
  * some servers wait for that before they go on, and refuses its other requests. Notifications are ignored.
  */
-export class McpClient<B extends Backend = Backend> implements BackendEvents {
-  readonly backend: B;
+export class McpClient implements BackendEvents {
+  readonly backend: Backend;
   readonly #client: OwnClient;
   readonly #listener: McpClientListener;
   readonly #requests = new OwnRequests();
@@ -31,7 +31,7 @@ export class McpClient<B extends Backend = Backend> implements BackendEvents {
    * @param headers go with each message, on transports that send headers: those of the client for whom the gateway asks
    */
   constructor(
-    open: (events: BackendEvents) => B,
+    open: (events: BackendEvents) => Backend,
     client: OwnClient,
     listener: McpClientListener = {},
     headers: ForwardedHeaders = noHeaders,

@@ -6,19 +6,12 @@ import type { Era } from '../../protocol/revisions.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, QueuedMessage, RequestIds } from '../backend.ts';
 import { ReplaceableBackend } from '../replaceable-backend.ts';
 
-/** A backend that a probe has opened. The first client of its era can have it afterwards. */
-export interface BackendOfProbe extends Backend {
-  /**
-   * Gives the backend back after the probe, instead of closing it. It has got no more than `server/discover` and
-   * `initialize`.
-   * @param era the era of the clients that it can serve
-   * @param open the probe's requests that the server may still answer
-   */
-  keepFor?(era: Era, open: ReadonlySet<RequestId>): void;
-}
-
-/** Opens a backend for a probe. */
-export type OpenForProbe = (...args: Parameters<OpenBackend>) => BackendOfProbe;
+/**
+ * Takes a backend back that a probe has opened, in place of closing it: the first client of the era can have it. It has
+ * got no more than `server/discover` and `initialize`.
+ * @param open the probe's requests that the server may still answer
+ */
+export type KeepProbed = (backend: Backend, era: Era, open: ReadonlySet<RequestId>) => void;
 
 /**
  * A backend that was probed, in the hands of its first client. Answers to the probe do not reach the client. A careless

@@ -1,10 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents, CloseOptions, OpenBackend } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../backend.ts';
 import { CookieJar } from '../cookie-jar.ts';
 import { EarlyOutput } from './early-output.ts';
-import { type BackendOfProbe, type OpenForProbe, ProbedBackend } from './probed-backend.ts';
+import { type KeepProbed, ProbedBackend } from './probed-backend.ts';
 import { RestartPolicy } from './restart-policy.ts';
 
 /** Options of a pool of warm spares. */
@@ -25,7 +25,8 @@ export interface WarmPool {
   /** Opens a backend for clients of the modern era: a probed one or a spare if there is one. */
   readonly openModern: OpenBackend;
   /** Opens a backend for a probe: a spare if there is one. The probe can give it back for the next client. */
-  readonly openForProbe: OpenForProbe;
+  readonly openForProbe: OpenBackend;
+  readonly keepProbed: KeepProbed;
   /** Starts one spare beyond `size`; it is ended if it is still unused after `expireMs`. */
   addSpare(expireMs: number): void;
   /** Ends all spares and starts replacements. Resolves when nothing of the ended ones is left. */
@@ -47,6 +48,8 @@ const probedMs = 10_000;
 export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: WarmPoolOptions): WarmPool {
   const spares: Spare[] = [];
   const probed: ProbedSpare[] = [];
+  /** The spares in the hands of probes. */
+  const inProbe = new WeakMap<Backend, Spare>();
   let isClosed = false;
   /** A spare that ends before its use counts as a failed start, and one that is used as a start that worked. */
   const restartPolicy = new RestartPolicy({ isRemote: false });
@@ -137,7 +140,13 @@ export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: Warm
           early,
           () => undefined,
         );
-      return new SpareOfProbe(spare.use(events), (era, openIds) => keep(spare, era, openIds));
+      const backend = spare.use(events);
+      inProbe.set(backend, spare);
+      return backend;
+    },
+    keepProbed(backend, era, openIds) {
+      const spare = inProbe.get(backend);
+      if (spare !== undefined) keep(spare, era, openIds);
     },
     addSpare(expireMs) {
       const spare = start();
@@ -180,37 +189,6 @@ interface ProbedSpare {
   /** The probe's requests that the server may still answer. */
   readonly open: ReadonlySet<RequestId>;
   readonly timer: NodeJS.Timeout;
-}
-
-/** A backend in the hands of a probe. */
-class SpareOfProbe implements BackendOfProbe {
-  readonly #backend: Backend;
-  readonly keepFor: Required<BackendOfProbe>['keepFor'];
-
-  constructor(backend: Backend, keepFor: Required<BackendOfProbe>['keepFor']) {
-    this.#backend = backend;
-    this.keepFor = keepFor;
-  }
-
-  get pid(): number | undefined {
-    return this.#backend.pid;
-  }
-
-  send(...args: Parameters<Backend['send']>): ReturnType<Backend['send']> {
-    return this.#backend.send(...args);
-  }
-
-  pause(): void {
-    this.#backend.pause();
-  }
-
-  resume(): void {
-    this.#backend.resume();
-  }
-
-  close(how?: CloseOptions): Promise<void> {
-    return this.#backend.close(how);
-  }
 }
 
 function openSpare(open: OpenBackend, firstOutput: EarlyOutput, onFirstEnd: (end: BackendEnd) => void): Spare {

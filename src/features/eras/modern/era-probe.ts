@@ -1,8 +1,8 @@
 import type { EraProbe, ProbeOutcome } from '../../../app/features/eras.ts';
-import type { BackendEnd } from '../../../core/backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import { McpClient } from '../../../core/backend/mcp-client.ts';
 import { isResponse, type NoResponse } from '../../../core/backend/own-requests.ts';
-import type { BackendOfProbe, OpenForProbe } from '../../../core/backend/starting/probed-backend.ts';
+import type { KeepProbed } from '../../../core/backend/starting/probed-backend.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { readDiscovery } from '../../../core/protocol/modern/discovery.ts';
 import { detach } from '../../../core/util/boundary.ts';
@@ -10,7 +10,8 @@ import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 
 export interface ProbeOptions {
   /** Opens a process or a connection that serves nobody yet. */
-  readonly open: OpenForProbe;
+  readonly open: OpenBackend;
+  readonly keepProbed?: KeepProbed | undefined;
   readonly version: string;
   /** How long the server has to answer. */
   readonly timeoutMs: number;
@@ -49,7 +50,7 @@ const defaultWitnessAfterMs = 4_000;
  * used.
  */
 export function probeEra(options: ProbeOptions): EraProbe {
-  const { open, version, timeoutMs, hasEnded = false, headers, onNoise, onLateEnd } = options;
+  const { open, keepProbed, version, timeoutMs, hasEnded = false, headers, onNoise, onLateEnd } = options;
   const { witnessAfterMs = defaultWitnessAfterMs } = options;
   let resolveOutcome: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
@@ -70,8 +71,8 @@ export function probeEra(options: ProbeOptions): EraProbe {
     limit.clear();
     clearTimeout(witnessTimer);
     const { backend, openIds } = asked;
-    isKept = found.era !== undefined && backend.keepFor !== undefined;
-    if (found.era !== undefined) backend.keepFor?.(found.era, openIds);
+    isKept = found.era !== undefined && keepProbed !== undefined;
+    if (found.era !== undefined) keepProbed?.(backend, found.era, openIds);
     resolveOutcome(found);
     return endAll();
   };
@@ -83,7 +84,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const onEnd = (end: BackendEnd): void => {
     if (isLate) onLateEnd?.(end);
   };
-  const start = (requestHeaders?: ForwardedHeaders): McpClient<BackendOfProbe> =>
+  const start = (requestHeaders?: ForwardedHeaders): McpClient =>
     new McpClient(open, { version }, { onNoise: (line) => onNoise?.(line), onEnd }, requestHeaders);
 
   /** The first process gets `server/discover`. */

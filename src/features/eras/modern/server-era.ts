@@ -1,6 +1,6 @@
 import type { EraProbe, ProbeOutcome } from '../../../app/features/eras.ts';
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
-import type { OpenForProbe } from '../../../core/backend/starting/probed-backend.ts';
+import type { KeepProbed } from '../../../core/backend/starting/probed-backend.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
@@ -17,7 +17,8 @@ export interface ServerEraOptions {
   /** The configured era; `auto` probes the server. */
   readonly era: Era | 'auto';
   /** Opens a process or a connection for the probe. It serves nobody while it is probed. */
-  readonly openForProbe: OpenForProbe;
+  readonly openForProbe: OpenBackend;
+  readonly keepProbed?: KeepProbed | undefined;
   /** Over HTTP: opens a connection of the legacy era for the probe. */
   readonly openLegacyForProbe?: OpenBackend | undefined;
   /** True for a server reached over HTTP, where each request is answered on its own. */
@@ -169,6 +170,7 @@ export class ServerEra {
       server,
       openForProbe: open,
       openLegacyForProbe: openLegacy,
+      keepProbed,
       isOverHttp = false,
       version,
       emit,
@@ -182,7 +184,7 @@ export class ServerEra {
     };
     this.#probe = isOverHttp
       ? probeEraOverHttp({ open, openLegacy, version, timeoutMs, headers })
-      : probeEra({ open, version, timeoutMs, headers, hasEnded, onLateEnd });
+      : probeEra({ open, keepProbed, version, timeoutMs, headers, hasEnded, onLateEnd });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     const known = this.#found;

@@ -228,7 +228,7 @@ describe('a backend that a probe has opened', () => {
   const nothing = { onMessages: () => undefined, onNoise: () => undefined, onUnanswered: () => undefined };
   const probe = ({ pool }: ReturnType<typeof createFixture>) => {
     const backend = pool.openForProbe({ ...nothing, onEnd: () => undefined });
-    return { backend, keepFor: (era: Era, ...open: number[]) => backend.keepFor?.(era, new Set(open)) };
+    return { backend, keepFor: (era: Era, ...open: number[]) => pool.keepProbed(backend, era, new Set(open)) };
   };
   const ask = (id: number, method = 'initialize') => readMessage({ jsonrpc: '2.0', id, method, params: {} });
   const resultOf = (id: number) => ({ jsonrpc: '2.0', id, result: {} });
