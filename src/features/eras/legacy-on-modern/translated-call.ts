@@ -25,7 +25,6 @@ import type { CallOutput } from './session-tasks.ts';
 /** The services of a translator that its calls share. */
 export interface TranslatedCallHost {
   readonly server: ModernServerAccess;
-  readonly output: CallOutput;
   /**
    * Registers the call for the answer to a new question. Returns the question's id, which is unique at this translator.
    */
@@ -42,6 +41,8 @@ export interface TranslatedCallHost {
 /** A client's request in the form that the server gets. */
 export interface TranslatedCallInit {
   readonly id: RequestId;
+  /** Gets what the server sends about the call. */
+  readonly output: CallOutput;
   /** The request with its envelope. */
   readonly request: Message;
   readonly logLevel: LogLevel | undefined;
@@ -116,7 +117,7 @@ export class TranslatedCall implements CallAnswer {
 
   message(notification: Message): boolean {
     if (notification.method === 'notifications/progress' && !this.#isProgress(notification)) return true;
-    return !this.#isOver && this.#host.output.notify(notification, this.id);
+    return !this.#isOver && this.#init.output.notify(notification, this.id);
   }
 
   response(response: Message): void {
@@ -127,7 +128,7 @@ export class TranslatedCall implements CallAnswer {
     if (type === 'input_required' && methodOf(method).mayAsk) return this.#startRound(response);
     if (type !== 'complete' && !response.isError) return this.#fail('unserved_result');
     this.#end();
-    this.#host.output.respond(this.id, this.#host.asAnswer(response, method as string));
+    this.#init.output.respond(this.id, this.#host.asAnswer(response, method as string));
     this.#host.onOver(this);
   }
 
@@ -136,7 +137,7 @@ export class TranslatedCall implements CallAnswer {
     const { retryAfterS } = data;
     if (reason !== 'server_overloaded' || typeof retryAfterS !== 'number') return this.#fail(reason);
     this.#end();
-    this.#host.output.respond(this.id, createOverloaded(this.id, retryAfterS));
+    this.#init.output.respond(this.id, createOverloaded(this.id, retryAfterS));
     this.#host.onOver(this, reason);
   }
 
@@ -156,7 +157,7 @@ export class TranslatedCall implements CallAnswer {
   }
 
   #startRound(response: Message): void {
-    const { output } = this.#host;
+    const { output } = this.#init;
     this.#rounds += 1;
     const round = readInputRequired(response);
     if (round === undefined) return this.#fail('unserved_result');
@@ -178,7 +179,7 @@ export class TranslatedCall implements CallAnswer {
 
   #fail(reason: Reason): void {
     this.#end();
-    this.#host.output.abandon(this.id, reason);
+    this.#init.output.abandon(this.id, reason);
     this.#host.onOver(this, reason);
   }
 
@@ -187,7 +188,7 @@ export class TranslatedCall implements CallAnswer {
     this.#isOver = true;
     for (const questionId of this.#openQuestions.keys()) {
       this.#host.closeQuestion(questionId);
-      this.#host.output.notify(cancelled(questionId, 'The request that needed this input has ended.'), this.id);
+      this.#init.output.notify(cancelled(questionId, 'The request that needed this input has ended.'), this.id);
     }
     this.#openQuestions.clear();
   }

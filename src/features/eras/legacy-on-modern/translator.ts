@@ -72,14 +72,14 @@ function capabilitiesIn(opening: Message): Capabilities {
  * here, or replaced by those that it has instead. The translator keeps only state that a session's record restores for
  * any backend: `initialize`, the log level, the subscriptions.
  */
-export class Translator implements Backend {
+export class Translator implements Backend, TranslatedCallHost {
   readonly pid = undefined;
+  readonly server: ModernServerAccess;
   readonly #options: TranslatorOptions;
   readonly #events: BackendEvents;
   readonly #newestHeaders: NonNullable<OpenOptions['headers']>;
-  readonly #output: HeldOutput;
+  readonly output: HeldOutput;
   readonly #feed: ChangeFeed;
-  readonly #host: TranslatedCallHost;
   /** A placeholder until `initialize`. */
   #client: LegacyClient = { revision: '', infoText: undefined, capabilitiesText: '{}' };
   #capabilities = noCapabilities;
@@ -93,31 +93,17 @@ export class Translator implements Backend {
   #isEnded = false;
 
   constructor(options: TranslatorOptions, events: BackendEvents, { headers }: OpenOptions = {}) {
+    this.server = options.server;
     this.#options = options;
     this.#events = events;
     this.#newestHeaders = headers ?? (() => ({}));
-    this.#output = new HeldOutput(events);
-    this.#tasks = new SessionTasks({ output: this.#output, reserveBytes: (bytes) => this.#reserveBytes(bytes) });
+    this.output = new HeldOutput(events);
+    this.#tasks = new SessionTasks(this);
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
-      onChange: (notification) => this.#output.notify(notification),
+      onChange: (notification) => this.output.notify(notification),
       isUnordered: options.isOverHttp,
     });
-    this.#host = {
-      server: options.server,
-      output: this.#output,
-      openQuestion: (call) => {
-        this.#lastQuestion += 1;
-        this.#questions.set(this.#lastQuestion, call);
-        return this.#lastQuestion;
-      },
-      reserveBytes: (bytes) => this.#reserveBytes(bytes),
-      closeQuestion: (id) => {
-        this.#questions.delete(id);
-      },
-      asAnswer: (response, method) => asLegacyResponse(response, method, this.#capabilities.tasks),
-      onOver: (call, reason) => this.#handleCallEnd(call, reason),
-    };
   }
 
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
@@ -132,11 +118,11 @@ export class Translator implements Backend {
   }
 
   pause(): void {
-    this.#output.pause();
+    this.output.pause();
   }
 
   resume(): void {
-    this.#output.resume();
+    this.output.resume();
   }
 
   async close(): Promise<void> {
@@ -152,7 +138,7 @@ export class Translator implements Backend {
     else if (method === 'resources/subscribe' && announcesResources) this.#subscribe(request);
     else if (method === 'resources/unsubscribe' && announcesResources) this.#unsubscribe(request);
     else if (tasks && taskMethods.has(method)) this.#tasks.serve(request);
-    else if (isUnknownToModern(method)) this.#output.abandon(requestId(request), 'method_of_other_era');
+    else if (isUnknownToModern(method)) this.output.abandon(requestId(request), 'method_of_other_era');
     else return this.#forward(request, headers);
     return 'sent';
   }
@@ -162,15 +148,15 @@ export class Translator implements Backend {
     const asksForTask = this.#capabilities.tasks && request.asksForTask && request.method === 'tools/call';
     const plain = asksForTask ? readGatewayMessage(withoutMember(request.text, ['params', 'task'])) : request;
     const enveloped = this.#enveloped(plain, logLevel);
-    if (!this.#reserveBytes(enveloped.text.length)) return 'full';
+    if (!this.reserveBytes(enveloped.text.length)) return 'full';
     const task = asksForTask ? this.#tasks.begin(request) : undefined;
     if (asksForTask && task === undefined) {
       this.#held.bytes -= enveloped.text.length;
       return 'sent';
     }
     const id = task?.callId ?? requestId(request);
-    const host = task === undefined ? this.#host : { ...this.#host, output: task };
-    const call = new TranslatedCall(host, { id, request: enveloped, logLevel, headers });
+    const output = task ?? this.output;
+    const call = new TranslatedCall(this, { id, output, request: enveloped, logLevel, headers });
     this.#calls.set(id, call);
     if (task !== undefined) task.onCancelled = () => call.cancel();
     this.#feed.flush(); // earlier subscriptions must get the changes that this call makes
@@ -178,7 +164,21 @@ export class Translator implements Backend {
     return 'sent';
   }
 
-  #handleCallEnd(call: TranslatedCall, reason: Reason | undefined): void {
+  openQuestion(call: TranslatedCall): RequestId {
+    this.#lastQuestion += 1;
+    this.#questions.set(this.#lastQuestion, call);
+    return this.#lastQuestion;
+  }
+
+  closeQuestion(id: RequestId): void {
+    this.#questions.delete(id);
+  }
+
+  asAnswer(response: Message, method: string): Message {
+    return asLegacyResponse(response, method, this.#capabilities.tasks);
+  }
+
+  onOver(call: TranslatedCall, reason?: Reason): void {
     this.#calls.delete(call.id);
     this.#held.bytes -= call.heldBytes;
     // The backend that restores the session finds out the era again.
@@ -192,7 +192,7 @@ export class Translator implements Backend {
     else if (method !== 'notifications/cancelled' && !isDroppedForModern(method)) {
       // A modern server may drop a notification without an envelope.
       const enveloped = this.#enveloped(notification, undefined);
-      return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
+      return this.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
     }
     return 'sent';
   }
@@ -216,41 +216,41 @@ export class Translator implements Backend {
       response: (response) => {
         if (!isRepeat && revisionToRetry(response) !== undefined) return this.#discover(id, headers, true);
         const { revision } = this.#client;
-        const opening = toInitializeResult(response, id, revision, this.#options.server.name);
+        const opening = toInitializeResult(response, id, revision, this.server.name);
         this.#capabilities = capabilitiesIn(opening);
-        this.#output.respond(id, opening);
+        this.output.respond(id, opening);
       },
       fault: (reason) => {
-        this.#output.abandon(id, reason);
+        this.output.abandon(id, reason);
         this.#endSoon(entryOf(reason).message);
       },
     };
-    this.#options.server.request(discover, undefined, answer, headers);
+    this.server.request(discover, undefined, answer, headers);
   }
 
   #setLevel(request: Message): void {
     const level = readLogLevel(memberValue(request, 'params', 'level'));
-    if (level === undefined) return this.#output.abandon(requestId(request), 'bad_log_level');
+    if (level === undefined) return this.output.abandon(requestId(request), 'bad_log_level');
     this.#logLevel = level;
     this.#respondEmpty(request);
   }
 
   #subscribe(request: Message): void {
     const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri !== 'string') return this.#output.abandon(requestId(request), 'bad_uri');
+    if (typeof uri !== 'string') return this.output.abandon(requestId(request), 'bad_uri');
     this.#feed.subscribe(uri, (outcome) => this.#answerSubscriber(request, outcome));
   }
 
   #answerSubscriber(request: Message, outcome: SubscribeOutcome): void {
     const id = requestId(request);
     if (outcome === 'subscribed') this.#respondEmpty(request);
-    else if ('reason' in outcome) this.#output.abandon(id, outcome.reason);
-    else this.#output.respond(id, withId(asLegacyResponse(outcome.error, request.method as string), id));
+    else if ('reason' in outcome) this.output.abandon(id, outcome.reason);
+    else this.output.respond(id, withId(asLegacyResponse(outcome.error, request.method as string), id));
   }
 
   #unsubscribe(request: Message): void {
     const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri !== 'string') return this.#output.abandon(requestId(request), 'bad_uri');
+    if (typeof uri !== 'string') return this.output.abandon(requestId(request), 'bad_uri');
     this.#feed.unsubscribe(uri);
     this.#respondEmpty(request);
   }
@@ -258,12 +258,12 @@ export class Translator implements Backend {
   /** Answers with an empty result. Official clients accept no other result where the legacy era has an empty one. */
   #respondEmpty(request: Message): void {
     const id = requestId(request);
-    this.#output.respond(id, createMessage({ id, result: {} }));
+    this.output.respond(id, createMessage({ id, result: {} }));
   }
 
   #listen(filter: SubscriptionFilter, answer: CallAnswer): () => void {
     const request = this.#ownRequest('subscriptions/listen', { notifications: filter });
-    return this.#options.server.request(request, undefined, answer, this.#newestHeaders());
+    return this.server.request(request, undefined, answer, this.#newestHeaders());
   }
 
   /** Returns a request of the translator's own, with the client's envelope. */
@@ -272,10 +272,10 @@ export class Translator implements Backend {
   }
 
   #enveloped(request: Message, logLevel: LogLevel | undefined): Message {
-    return withEnvelope(request, this.#client, this.#options.server.revision, logLevel);
+    return withEnvelope(request, this.#client, this.server.revision, logLevel);
   }
 
-  #reserveBytes(bytes: number): boolean {
+  reserveBytes(bytes: number): boolean {
     const isFull = this.#held.bytes + bytes > this.#options.maxQueuedBytes;
     if (!isFull) this.#held.bytes += bytes;
     return !isFull;
@@ -289,11 +289,11 @@ export class Translator implements Backend {
   #end(reason: 'closed' | 'failed', detail: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#output.close();
+    this.output.close();
     this.#feed.close();
     this.#tasks.close();
     for (const call of this.#calls.values()) call.cancel();
-    this.#options.server.release();
+    this.server.release();
     queueMicrotask(() => this.#events.onEnd({ reason, detail })); // never inside a call into the backend
   }
 }
