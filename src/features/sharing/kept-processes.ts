@@ -9,7 +9,7 @@ import { detach } from '../../core/util/boundary.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
-import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
+import { type ProcessSource, ReusableBackend } from './reusable-backend.ts';
 import { isSameOwner, RunningProcesses } from './running-processes.ts';
 import { SessionPerCall } from './session-per-call.ts';
 
@@ -158,7 +158,7 @@ export class KeptProcesses implements ProcessSource {
   }
 
   /** True if a session may get a process without a start. */
-  mayHave(seeker: ProcessSeeker): boolean {
+  mayHave(seeker: ReusableBackend): boolean {
     const { key, isPerCall } = seeker;
     const { text, unused } = key;
     if (this.running.isOnlyOne && this.running.findOther(seeker.principal) !== undefined) return true;
@@ -169,7 +169,7 @@ export class KeptProcesses implements ProcessSource {
   }
 
   /** See `ProcessSource.find`. */
-  async find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined> {
+  async find(seeker: ReusableBackend): Promise<InitializedProcess | undefined> {
     const { key } = seeker;
     while (seeker.isSeeking) {
       if (this.running.isOnlyOne || seeker.hasFailed) {

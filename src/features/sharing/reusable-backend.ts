@@ -28,21 +28,6 @@ const maxWaiting = 64;
 /** So many processes may fail to open a session, if others of the server run. */
 const maxFailures = 3;
 
-/** A session that looks for a process. */
-export interface ProcessSeeker {
-  readonly key: ProcessKey;
-  /** The user of the session. */
-  readonly principal: Principal | undefined;
-  /** True if the client opens a session for each call. */
-  readonly isPerCall: boolean;
-  /** True if a process that was started for the session has failed to open it. */
-  readonly hasFailed: boolean;
-  /** False once the session needs no process any more. */
-  readonly isSeeking: boolean;
-  /** There is no process: starts one, within this call. */
-  start(): void;
-}
-
 /** Finds the processes of `ReusableBackend`. `KeptProcesses` implements it. */
 export interface ProcessSource {
   /** The processes that run, and whether only one of the server can. */
@@ -52,13 +37,13 @@ export interface ProcessSource {
   /** A session with this key looks for a process. Returns true if its client opens a session for each call. */
   noteSession(key: ProcessKey, holder: ProcessHolder, initialize: Message): boolean;
   /** True if a session with this key may get a process without a start. */
-  mayHave(seeker: ProcessSeeker): boolean;
+  mayHave(seeker: ReusableBackend): boolean;
   /**
    * Finds a process that the last session with this key has left, or that it shares. Without such a process, the seeker
    * starts one.
    * @returns undefined if there is none
    */
-  find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined>;
+  find(seeker: ReusableBackend): Promise<InitializedProcess | undefined>;
   /** Starts a process for a session. */
   start(key: ProcessKey, opening: OpenOptions): InitializedProcess;
   /** A session uses a process from now on. */
@@ -72,7 +57,7 @@ export interface ProcessSource {
 /**
  * The backend of one session. Its `initialize` decides the process: one that is initialized already, or a new one.
  */
-export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
+export class ReusableBackend implements Backend, BackendEvents {
   readonly #source: ProcessSource;
   readonly #events: BackendEvents;
   readonly #opening: OpenOptions & { readonly holder: ProcessHolder };
@@ -83,6 +68,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
   #isPaused = false;
   #isClosed = false;
   #hasEnded = false;
+  /** True if the client opens a session for each call. */
   isPerCall = false;
   /** The client's `initialize`, until the server has answered it. */
   #initialize: Parameters<Backend['send']> | undefined;
@@ -109,10 +95,12 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     return this.#opening.principal;
   }
 
+  /** True if a process that was started for the session has failed to open it. */
   get hasFailed(): boolean {
     return this.#failures > 0;
   }
 
+  /** False once the session needs no process any more. */
   get isSeeking(): boolean {
     return !this.#isClosed && this.#seat === undefined;
   }
@@ -213,6 +201,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
     this.#sendWaiting();
   }
 
+  /** There is no process for the session: starts one, within this call. */
   start(): void {
     if (this.#initialize !== undefined && this.#source.running.isTaken(this.principal)) {
       queueMicrotask(() => this.onEnd(takenByOther));
