@@ -1,6 +1,5 @@
-import type { EraProbe, ProbeOutcome } from '../../../app/features/eras.ts';
-import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
-import type { KeepProbed } from '../../../core/backend/starting/probed-backend.ts';
+import type { EraProbe, ModernAccess, ProbeOutcome } from '../../../app/features/eras.ts';
+import type { BackendEnd } from '../../../core/backend/backend.ts';
 import type { Reason } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import type { Era } from '../../../core/protocol/revisions.ts';
@@ -12,17 +11,12 @@ import type { Emit } from '../../../core/util/telemetry/emit.ts';
 import { probeEra } from './era-probe.ts';
 import { probeEraOverHttp } from './http-era-probe.ts';
 
-export interface ServerEraOptions {
+export interface ServerEraOptions
+  extends Pick<ModernAccess, 'openForProbe' | 'keepProbed' | 'openLegacyForProbe'>,
+    Partial<Pick<ModernAccess, 'isOverHttp'>> {
   readonly server: Server;
   /** The configured era; `auto` probes the server. */
   readonly era: Era | 'auto';
-  /** Opens a process or a connection for the probe. It serves nobody while it is probed. */
-  readonly openForProbe: OpenBackend;
-  readonly keepProbed?: KeepProbed | undefined;
-  /** Over HTTP: opens a connection of the legacy era for the probe. */
-  readonly openLegacyForProbe?: OpenBackend | undefined;
-  /** True for a server reached over HTTP, where each request is answered on its own. */
-  readonly isOverHttp?: boolean;
   /** The processes of legacy sessions. Of some servers, no second one can run. */
   legacy?(): LegacyProcesses | undefined;
   /** The gateway's own version. */

@@ -1,16 +1,8 @@
+import { hasAllScopes } from '../../../../core/auth/scopes/authorization.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
-import type { ByteRange } from '../../../../core/protocol/json.ts';
-import {
-  findRange,
-  memberIndex,
-  parseBounded,
-  replaceParts,
-  scanList,
-  scanObject,
-  valueAt,
-} from '../../../../core/protocol/json.ts';
+import { findRange, readScalar, replaceParts, scalarAt, scanList, valueAt } from '../../../../core/protocol/json.ts';
 import { changedMessage } from '../../../../core/protocol/message/changed-message.ts';
-import { type Message, memberRange } from '../../../../core/protocol/message/message.ts';
+import { type Message, memberRange, memberValue } from '../../../../core/protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../../../core/protocol/modern/envelope.ts';
 import type { Principal } from '../../../../core/protocol/principal.ts';
 
@@ -67,13 +59,13 @@ export class TaskOwners {
 
   /** True if a message names a task that this sender owns. */
   ownsNamedTask(message: Message, requester: TaskRequester): boolean {
-    return this.#isOwn(stringAt(message.text, memberRange(message, 'params', 'taskId')), requester);
+    return this.#isOwn(namedTask(message), requester);
   }
 
   /** True if the sender began the task, and the credentials allow what the task needed. */
   #isOwn(taskId: string | undefined, { principal, scopes }: TaskRequester): boolean {
     const owned = taskId === undefined ? undefined : this.#byId.get(taskId);
-    return owned !== undefined && owned.owner === principalKey(principal) && coversAll(scopes, owned.needs);
+    return owned !== undefined && owned.owner === principalKey(principal) && hasAllScopes({ scopes }, owned.needs);
   }
 
   /**
@@ -151,21 +143,12 @@ export function readCreatedTask(
   { principal, needs = [] }: TaskRequester,
   maxMs: number,
 ): { readonly taskId: string; readonly owned: TaskOwnership } | undefined {
-  const result = valueAt(response, ['result']);
-  const members = result && scanObject(result);
-  if (result === undefined || members === undefined || members === 'duplicate_key') return undefined;
-  const rangeOf = (key: string): ByteRange | undefined => {
-    const index = memberIndex(members, key);
-    if (index < 0) return undefined;
-    return { start: members.starts[index] as number, end: members.ends[index] as number };
-  };
-  if (stringAt(result, rangeOf('resultType')) !== 'task') return undefined;
-  const taskId = stringAt(result, rangeOf('taskId'));
+  if (scalarAt(response, ['result', 'resultType']) !== 'task') return undefined;
+  const taskId = asTaskId(scalarAt(response, ['result', 'taskId']));
   if (taskId === undefined) return undefined;
-  const ttl = rangeOf('ttlMs');
-  const ttlMs =
-    ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
-  const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
+  const ttlMs = scalarAt(response, ['result', 'ttlMs']);
+  const isGiven = typeof ttlMs === 'number' && ttlMs >= 0;
+  const untilMs = performance.now() + (isGiven ? Math.min(ttlMs, maxMs) : maxMs);
   return { taskId, owned: { owner: principalKey(principal), needs, untilMs } };
 }
 
@@ -173,7 +156,7 @@ export function readCreatedTask(
 export function readTaskIds(request: Message): readonly string[] {
   const { method, text } = request;
   if (method?.startsWith(taskMethodPrefix) === true) {
-    const id = stringAt(text, memberRange(request, 'params', 'taskId'));
+    const id = namedTask(request);
     return id === undefined ? [] : [id];
   }
   const listed = method === 'subscriptions/listen' ? valueAt(text, listedTasks) : undefined;
@@ -182,7 +165,7 @@ export function readTaskIds(request: Message): readonly string[] {
 
 function readIds(listed: Buffer): readonly string[] {
   const ranges = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
-  const ids = ranges.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
+  const ids = ranges.slice(0, maxFilterIds).map((each) => asTaskId(readScalar(listed, each)));
   return ids.filter((id) => id !== undefined);
 }
 
@@ -196,17 +179,8 @@ export function knowsTasks(request: Message): boolean {
 export const principalKey = ({ issuer, subject, client, credentials = '' }: Principal): string =>
   `${issuer.length} ${subject.length} ${client.length} ${issuer}${subject}${client}${credentials}`;
 
-/** Returns a string of at most `maxIdLength` characters; undefined for anything else. */
-function stringAt(text: Buffer, range: ByteRange | undefined): string | undefined {
-  if (range === undefined || text[range.start] !== quote || range.end - range.start > longestEscaped) return undefined;
-  const value = parseBounded(text.subarray(range.start, range.end), longestEscaped) as string;
-  return value.length <= maxIdLength ? value : undefined;
-}
+/** The task that a message is about. */
+const namedTask = (message: Message): string | undefined => asTaskId(memberValue(message, 'params', 'taskId'));
 
-const quote = 0x22;
-/** Each character may be written as an escape of six bytes. */
-const longestEscaped = 6 * maxIdLength + 2;
-
-/** True if the allowed scopes cover all needed ones; undefined allows everything. */
-const coversAll = (allowed: ReadonlySet<string> | undefined, needed: readonly string[]): boolean =>
-  allowed === undefined || needed.every((scope) => allowed.has(scope));
+const asTaskId = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.length <= maxIdLength ? value : undefined;
