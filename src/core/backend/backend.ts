@@ -34,7 +34,7 @@ export interface Backend {
    * @returns `'sent'`. `'full'` if the server does not read and nothing of this message was accepted. `'ended'` after
    *   the end, perhaps shortly before `onEnd` is called
    */
-  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
+  send(message: Message, headers?: ForwardedHeaders): Sent;
 
   /** Stops reading from the server; its output meanwhile waits in the operating system's pipe (P8). */
   pause(): void;
@@ -50,6 +50,9 @@ export interface Backend {
    */
   close(how?: CloseOptions): Promise<void>;
 }
+
+/** The result of sending a message; see `Backend.send`. */
+export type Sent = 'sent' | 'full' | 'ended';
 
 /**
  * The longest line of a server, which is held until it is complete (P8). It has room for the largest answers that are

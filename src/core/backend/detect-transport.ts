@@ -10,6 +10,7 @@ import type {
   OpenBackend,
   OpenOptions,
   QueuedMessage,
+  Sent,
 } from './backend.ts';
 
 /** The transports that an http(s):// server can have. */
@@ -165,7 +166,7 @@ class EitherTransport implements Backend {
     return this.#current.pid;
   }
 
-  send(message: Message, headers = noHeaders): ReturnType<Backend['send']> {
+  send(message: Message, headers = noHeaders): Sent {
     if (this.#answered === undefined) this.#sent.push({ message, headers });
     const results = this.#living.map((backend) => backend.send(message, headers));
     return results.find((result) => result !== 'ended') ?? 'ended';

@@ -2,7 +2,6 @@ import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-hea
 import type { Message } from '../protocol/message/message.ts';
 import { detach } from '../util/boundary.ts';
 import {
-  type Backend,
   type BackendEnd,
   type BackendEvents,
   type CloseOptions,
@@ -10,6 +9,7 @@ import {
   type OpenBackend,
   type OpenOptions,
   type QueuedMessage,
+  type Sent,
 } from './backend.ts';
 import { ReplaceableBackend } from './replaceable-backend.ts';
 import { WaitingList } from './waiting-budget.ts';
@@ -31,7 +31,7 @@ export class LaterBackend extends ReplaceableBackend {
     );
   }
 
-  override send(message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
+  override send(message: Message, headers: ForwardedHeaders = noHeaders): Sent {
     if (this.backend !== undefined) return this.backend.send(message, headers);
     if (this.#isOver) return 'ended';
     if (!this.#waiting.hasRoomFor(message.text.length)) return 'full';

@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { TimeLimit } from '../util/timing/time-limit.ts';
-import type { Backend, BackendEnd } from './backend.ts';
+import type { BackendEnd, Sent } from './backend.ts';
 
 /** Why a request of the gateway has no response. */
 export type NoResponse =
@@ -41,11 +41,7 @@ export class OwnRequests {
    * Sends a request, and resolves with its response, or with the reason why there is none. Never rejects.
    * @param limitMs how long to wait; no limit if undefined
    */
-  send(
-    request: Message,
-    send: (request: Message) => ReturnType<Backend['send']>,
-    limitMs?: number,
-  ): Promise<OwnAnswer> {
+  send(request: Message, send: (request: Message) => Sent, limitMs?: number): Promise<OwnAnswer> {
     const id = request.id as RequestId;
     return new Promise((resolve) => {
       const limit = limitMs === undefined ? undefined : new TimeLimit(() => this.#giveUp(id), limitMs);

@@ -2,7 +2,7 @@ import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { detach } from '../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents, CloseOptions, QueuedMessage, RequestIds } from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, CloseOptions, QueuedMessage, RequestIds, Sent } from './backend.ts';
 
 /**
  * A backend behind which another one can take the place of the first, before the user has got an answer. The user does not
@@ -30,7 +30,7 @@ export abstract class ReplaceableBackend implements Backend, BackendEvents {
     return this.#replaced !== undefined;
   }
 
-  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  send(message: Message, headers?: ForwardedHeaders): Sent {
     return this.backend?.send(message, headers) ?? 'ended';
   }
 

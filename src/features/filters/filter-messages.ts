@@ -1,4 +1,4 @@
-import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
+import type { BackendEnd, OpenOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import {
   type FilterOptions,
   FilterRules,
@@ -7,7 +7,7 @@ import {
   type PinnedTools,
 } from '../../core/backend/filter-rules.ts';
 import { OrderedDelivery } from '../../core/backend/in-order.ts';
-import { type CreateInterceptor, Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import { type CreateInterceptor, Interceptor, type Outgoing } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';

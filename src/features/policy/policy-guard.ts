@@ -2,9 +2,9 @@
 
 import type { PolicyOptions } from '../../app/features/policy.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
-import type { BackendEnd, OpenOptions, RequestIds } from '../../core/backend/backend.ts';
+import type { BackendEnd, OpenOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
-import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
+import type { Outgoing } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { RequestStateBinding } from '../../core/keys/request-state.ts';

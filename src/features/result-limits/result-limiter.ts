@@ -2,9 +2,9 @@
 
 import type { ResultLimitOptions } from '../../app/features/result-limits.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
-import type { OpenOptions, RequestIds } from '../../core/backend/backend.ts';
+import type { OpenOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
-import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
+import type { Outgoing } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { findRange, type Replacement, replaceParts, scalarAt, valueAt } from '../../core/protocol/json.ts';
 import { sessionRevision } from '../../core/protocol/known-revisions.ts';

@@ -1,4 +1,4 @@
-import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../../core/backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { isResponse, type OwnAnswer, OwnRequests } from '../../core/backend/own-requests.ts';
 import { AskGate, isAskedBeside } from '../../core/multiplex/ask-gate.ts';
 import { CallBook } from '../../core/multiplex/call-book.ts';
@@ -189,7 +189,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
    * As `Backend.send`, for a session. The server gets `notifications/initialized` only once, and a notification about a
    * request or a token only from the session that it belongs to.
    */
-  send(seat: Seat, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  send(seat: Seat, message: Message, headers?: ForwardedHeaders): Sent {
     const { kind, id, method, cancels, progressToken } = message;
     if (this.#hasEnded) return 'ended';
     if (kind === 'response') return this.#sendResponse(seat, message, headers);
@@ -207,20 +207,20 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   }
 
   /** A session cannot answer for another session. */
-  #sendResponse(seat: Seat, response: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  #sendResponse(seat: Seat, response: Message, headers?: ForwardedHeaders): Sent {
     const { id } = response;
     if (id === undefined || id === null) return 'sent';
     if (!this.#output.questions.settle(seat, id) && this.#only === undefined) return 'sent';
     return this.#write(response, headers);
   }
 
-  #sendRequest(seat: Seat, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  #sendRequest(seat: Seat, request: Message, headers?: ForwardedHeaders): Sent {
     const admitted = this.#only === undefined ? this.#gate.admit(waitingOf(seat, request, headers)) : 'now';
     if (admitted === 'now') return this.#forward(seat, request, headers);
     return admitted === 'later' ? 'sent' : 'full';
   }
 
-  #forward(seat: Seat, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  #forward(seat: Seat, request: Message, headers?: ForwardedHeaders): Sent {
     const answer = this.#wishes.note(seat, request);
     if (answer !== undefined) {
       this.#sendWishes(this.#wishes.levelRequests());
@@ -236,12 +236,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
     return sent;
   }
 
-  #sendCancel(
-    seat: Seat,
-    notification: Message,
-    clientId: RequestId,
-    headers?: ForwardedHeaders,
-  ): ReturnType<Backend['send']> {
+  #sendCancel(seat: Seat, notification: Message, clientId: RequestId, headers?: ForwardedHeaders): Sent {
     if (this.#gate.remove(seat, clientId)) return 'sent';
     const call = this.#book.all().find(({ owner, clientId: own }) => owner === seat && own === clientId);
     // The server has answered it, or the id is that of another session's request.
@@ -266,7 +261,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
     }
   }
 
-  #write(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  #write(message: Message, headers?: ForwardedHeaders): Sent {
     const sent = this.#backend.send(message, headers);
     // The server does not read: its process does not serve another session.
     if (sent !== 'sent') this.#isStuck = true;

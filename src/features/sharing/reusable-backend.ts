@@ -6,6 +6,7 @@ import {
   type OpenOptions,
   type ProcessHolder,
   type RequestIds,
+  type Sent,
 } from '../../core/backend/backend.ts';
 import { WaitingList } from '../../core/backend/waiting-budget.ts';
 import type { Seat } from '../../core/multiplex/seat.ts';
@@ -105,7 +106,7 @@ export class ReusableBackend implements Backend, BackendEvents {
     return !this.#isClosed && this.#seat === undefined;
   }
 
-  send(...sent: Parameters<Backend['send']>): ReturnType<Backend['send']> {
+  send(...sent: Parameters<Backend['send']>): Sent {
     if (this.#isClosed || this.#hasEnded) return 'ended';
     if (this.#process !== undefined && this.#seat !== undefined) return this.#process.send(this.#seat, ...sent);
     if (this.#waiting.length >= maxWaiting || !this.#waiting.hasRoomFor(sent[0].text.length)) return 'full';

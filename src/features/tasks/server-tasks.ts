@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TasksFeature } from '../../app/features/eras.ts';
-import type { BackendEnd, OpenOptions, RequestIds, Resume } from '../../core/backend/backend.ts';
-import { Interceptor, type Outgoing, type Sent } from '../../core/backend/link/link.ts';
+import type { BackendEnd, OpenOptions, RequestIds, Resume, Sent } from '../../core/backend/backend.ts';
+import { Interceptor, type Outgoing } from '../../core/backend/link/link.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';

@@ -2,9 +2,9 @@
 
 import type { ToolSearchOptions } from '../../app/features/tool-search.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
-import type { BackendEnd, RequestIds } from '../../core/backend/backend.ts';
+import type { BackendEnd, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';
-import type { Outgoing, Sent } from '../../core/backend/link/link.ts';
+import type { Outgoing } from '../../core/backend/link/link.ts';
 import { isResponse, OwnRequests } from '../../core/backend/own-requests.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
 import { nextOwnId } from '../../core/protocol/ids/own-ids.ts';

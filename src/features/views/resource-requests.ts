@@ -1,4 +1,4 @@
-import type { Backend } from '../../core/backend/backend.ts';
+import type { Sent } from '../../core/backend/backend.ts';
 import { WaitingRequests } from '../../core/backend/waiting-budget.ts';
 import type { RequestId } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
@@ -45,7 +45,7 @@ export class ResourceRequests {
    * Passes a request on. If no list has named its resource, the lists of all servers are read first.
    * @param path the keys that lead to the URI
    */
-  send(message: Message, path: readonly string[], headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+  send(message: Message, path: readonly string[], headers: ForwardedHeaders | undefined): Sent {
     const { routes } = this.#view.reading;
     const uri = scalarAt(message.text, path);
     if (typeof uri !== 'string') {

@@ -9,6 +9,7 @@ import type {
   OpenBackend,
   OpenOptions,
   RequestIds,
+  Sent,
 } from '../../core/backend/backend.ts';
 import { CookieJar } from '../../core/backend/cookie-jar.ts';
 import type { Reason, RequestId } from '../../core/protocol/faults.ts';
@@ -82,7 +83,7 @@ class ViewBackend implements Backend, MemberListener, View {
     this.#memberMessages = new MemberMessages(parts.members);
   }
 
-  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  send(message: Message, headers?: ForwardedHeaders): Sent {
     if (this.#isOver) return 'ended';
     if (message.kind === 'response') this.#sendTo(this.#memberMessages.settle(message), headers);
     else if (message.kind === 'notification') this.#notify(message, headers);
@@ -254,7 +255,7 @@ class ViewBackend implements Backend, MemberListener, View {
     }
   }
 
-  #request(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+  #request(message: Message, headers: ForwardedHeaders | undefined): Sent {
     const method = methodOf(message.method);
     if (this.#lacks(method)) return this.#passUnknown(message, headers);
     switch (method.inViews) {
@@ -278,11 +279,7 @@ class ViewBackend implements Backend, MemberListener, View {
     return capability?.includes('/') === true && !this.members.some((member) => member.declares(capability));
   }
 
-  #passToTarget(
-    { target }: Method,
-    message: Message,
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']> {
+  #passToTarget({ target }: Method, message: Message, headers: ForwardedHeaders | undefined): Sent {
     if (target === 'name') return this.#named(message, ['params', 'name'], headers);
     if (target === 'uri') return this.#resources.send(message, ['params', 'uri'], headers);
     if (target === 'ref') return this.#complete(message, headers);
@@ -292,11 +289,7 @@ class ViewBackend implements Backend, MemberListener, View {
     return 'sent';
   }
 
-  #passToAll(
-    { name, capability = '' }: Method,
-    message: Message,
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']> {
+  #passToAll({ name, capability = '' }: Method, message: Message, headers: ForwardedHeaders | undefined): Sent {
     if (name === 'logging/setLevel')
       this.#logLevel = readLogLevel(scalarAt(message.text, ['params', 'level'])) ?? this.#logLevel;
     const having = this.members.filter((member) => member.isReady && member.declares(capability));
@@ -305,18 +298,14 @@ class ViewBackend implements Backend, MemberListener, View {
   }
 
   /** Passes a request that no rule leads to a server: only the server of a view with one can be meant. */
-  #passUnknown(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+  #passUnknown(message: Message, headers: ForwardedHeaders | undefined): Sent {
     if (this.members.length === 1) return this.pass(this.members[0], message, headers);
     this.refuse(message, 'method_of_view');
     return 'sent';
   }
 
   /** Passes a request to the server that a name leads to, under the server's own name. */
-  #named(
-    message: Message,
-    path: readonly string[],
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']> {
+  #named(message: Message, path: readonly string[], headers: ForwardedHeaders | undefined): Sent {
     const name = path.length === 2 ? memberValue(message, 'params', 'name') : scalarAt(message.text, path);
     const found: ResolvedName | undefined = typeof name === 'string' ? this.reading.names.resolve(name) : undefined;
     const range = found && findRange(message.text, path);
@@ -329,17 +318,13 @@ class ViewBackend implements Backend, MemberListener, View {
     return this.pass(this.#member(found.index), changedMessage(message, text, {}), headers);
   }
 
-  #complete(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+  #complete(message: Message, headers: ForwardedHeaders | undefined): Sent {
     const type = scalarAt(message.text, ['params', 'ref', 'type']);
     if (type === 'ref/resource') return this.#resources.send(message, ['params', 'ref', 'uri'], headers);
     return this.#named(message, ['params', 'ref', 'name'], headers);
   }
 
-  pass(
-    member: Member | undefined,
-    message: Message,
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']> {
+  pass(member: Member | undefined, message: Message, headers: ForwardedHeaders | undefined): Sent {
     const sent = member?.send(message, headers) ?? 'down';
     if (sent !== 'down') return sent;
     this.refuse(message, 'view_unavailable');

@@ -1,5 +1,5 @@
 import type { ViewMember } from '../../config/servers/view-names.ts';
-import type { Backend, BackendEnd } from '../../core/backend/backend.ts';
+import type { BackendEnd, Sent } from '../../core/backend/backend.ts';
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
 import type { Reason } from '../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../core/protocol/http/forwarded-headers.ts';
@@ -48,11 +48,7 @@ export interface View {
   answer(response: Message): void;
   refuse(request: Message, reason: Reason): void;
   /** Passes a request to a server, or answers it if the server is not there. */
-  pass(
-    member: Member | undefined,
-    request: Message,
-    headers: ForwardedHeaders | undefined,
-  ): ReturnType<Backend['send']>;
+  pass(member: Member | undefined, request: Message, headers: ForwardedHeaders | undefined): Sent;
   /** As `pass`, later than the client has sent the request. */
   passLater(member: Member | undefined, request: Message, headers: ForwardedHeaders | undefined): void;
   /** The lists of a server are available now. */

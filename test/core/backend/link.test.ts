@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { BackendEnd, BackendEvents } from '../../../src/core/backend/backend.ts';
+import type { BackendEnd, BackendEvents, Sent } from '../../../src/core/backend/backend.ts';
 import {
   type CreateInterceptor,
   Interceptor,
   linkBackends,
   type Outgoing,
-  type Sent,
 } from '../../../src/core/backend/link/link.ts';
 import { changedMessage } from '../../../src/core/protocol/message/changed-message.ts';
 import type { Message } from '../../../src/core/protocol/message/message.ts';

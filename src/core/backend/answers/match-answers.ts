@@ -5,8 +5,8 @@ import { changedMessage, withId } from '../../protocol/message/changed-message.t
 import { createBadResponse, type Message } from '../../protocol/message/message.ts';
 import { methodNotFound } from '../../protocol/revisions.ts';
 import { TimeLimit } from '../../util/timing/time-limit.ts';
-import type { BackendEnd, OpenOptions, RequestIds } from '../backend.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../link/link.ts';
+import type { BackendEnd, OpenOptions, RequestIds, Sent } from '../backend.ts';
+import { type CreateInterceptor, Interceptor } from '../link/link.ts';
 
 /**
  * How long an answer that is no valid message, or whose id is null, waits for a better one, in milliseconds. Some servers

@@ -3,9 +3,9 @@ import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { HeldBytes } from '../../util/held-bytes.ts';
-import type { BackendEnd, RequestIds } from '../backend.ts';
+import type { BackendEnd, RequestIds, Sent } from '../backend.ts';
 import { maxWaitingBytes } from '../waiting-budget.ts';
-import { Interceptor, type Sent } from './link.ts';
+import { Interceptor } from './link.ts';
 
 /**
  * Remembers something of requests at the server until they are answered, or will not be. It can keep an answer until

@@ -13,10 +13,8 @@ import {
   type OpenOptions,
   type RequestIds,
   type Resume,
+  type Sent,
 } from '../backend.ts';
-
-/** The result of sending; see `Backend.send`. */
-export type Sent = ReturnType<Backend['send']>;
 
 /** A message for the server, and the headers of the request that brought it. */
 export interface Outgoing {

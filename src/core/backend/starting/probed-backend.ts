@@ -3,7 +3,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { detachedMessage } from '../../protocol/message/changed-message.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, QueuedMessage, RequestIds } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, QueuedMessage, RequestIds, Sent } from '../backend.ts';
 import { ReplaceableBackend } from '../replaceable-backend.ts';
 
 /**
@@ -41,7 +41,7 @@ export class ProbedBackend extends ReplaceableBackend {
     this.backend = probed(this);
   }
 
-  override send(message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
+  override send(message: Message, headers: ForwardedHeaders = noHeaders): Sent {
     if (!this.#isTrusted && this.#first === undefined && message.kind === 'request')
       this.#first = { message: detachedMessage(message), headers };
     return super.send(message, headers);

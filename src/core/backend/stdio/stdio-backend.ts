@@ -7,7 +7,14 @@ import type { Message } from '../../protocol/message/message.ts';
 import { reportNoise, type ServerMessages } from '../../protocol/message/server-texts.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, longestLineBytes } from '../backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  closedByGateway,
+  longestLineBytes,
+  type Sent,
+} from '../backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
@@ -142,7 +149,7 @@ class StdioBackend implements Backend {
     if (this.#isClosing) detach('backend', this.#end(program));
   }
 
-  send(message: Message): 'sent' | 'full' | 'ended' {
+  send(message: Message): Sent {
     return this.#isDiscarding || this.#ended || this.#hasExited ? 'ended' : this.#input.send(message);
   }
 

@@ -1,4 +1,12 @@
-import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  RequestIds,
+  Resume,
+  Sent,
+} from '../../backend/backend.ts';
 import { CookieJar } from '../../backend/cookie-jar.ts';
 import { isRefusedConnection, maxRefusedMs } from '../../backend/reconnect-pause.ts';
 import { Connection } from '../../backend/starting/connection.ts';
@@ -168,7 +176,7 @@ export class ServerLink implements BackendEvents {
    *   whoever knows a session id could use the client's credentials (docs/decisions/0037). Undefined for a message of the
    *   gateway itself, which carries the newest headers.
    */
-  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  send(message: Message, headers?: ForwardedHeaders): Sent {
     if (this.#state === 'closed') return 'ended';
     const mark = this.#affinity?.moveFor(message);
     const isLive = this.#state === 'live' && !this.#waitsForOwner;

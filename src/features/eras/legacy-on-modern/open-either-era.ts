@@ -9,6 +9,7 @@ import type {
   OpenOptions,
   QueuedMessage,
   RequestIds,
+  Sent,
 } from '../../../core/backend/backend.ts';
 import { Interceptor, linkBackends } from '../../../core/backend/link/link.ts';
 import { ReplaceableBackend } from '../../../core/backend/replaceable-backend.ts';
@@ -103,7 +104,7 @@ class UndecidedBackend extends ReplaceableBackend {
     this.backend = server.direct(this, options);
   }
 
-  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  override send(message: Message, headers?: ForwardedHeaders): Sent {
     if (this.#state === 'opening' && message.method === 'initialize') {
       this.#initialize = { message, headers: headers ?? noHeaders };
       this.#silenceTimer = new TimeLimit(() => detach('session', this.#probeWhenSilent()), this.#server.silentMs);

@@ -1,4 +1,4 @@
-import type { Backend, BackendEvents, OpenOptions } from '../../../core/backend/backend.ts';
+import type { Backend, BackendEvents, OpenOptions, Sent } from '../../../core/backend/backend.ts';
 import type { CallAnswer } from '../../../core/call/call-answer.ts';
 import { entryOf, type Reason, type RequestId } from '../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
@@ -106,7 +106,7 @@ export class Translator implements Backend, TranslatedCallHost {
     });
   }
 
-  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  send(message: Message, headers?: ForwardedHeaders): Sent {
     if (this.#isEnded) return 'ended';
     if (message.kind === 'request') return this.#handleRequest(message, headers);
     if (message.kind === 'notification') return this.#notify(message, headers);

@@ -1,5 +1,5 @@
-import type { BackendEnd } from '../../../core/backend/backend.ts';
-import { type CreateInterceptor, Interceptor, type Sent } from '../../../core/backend/link/link.ts';
+import type { BackendEnd, Sent } from '../../../core/backend/backend.ts';
+import { type CreateInterceptor, Interceptor } from '../../../core/backend/link/link.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';

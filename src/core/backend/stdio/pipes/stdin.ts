@@ -1,6 +1,7 @@
 // src/core/backend/stdio/pipes: reads and writes the three pipes of a server's process.
 import type { Writable } from 'node:stream';
 import type { Message } from '../../../protocol/message/message.ts';
+import type { Sent } from '../../backend.ts';
 import { writeMessage } from '../../line-writer.ts';
 import { afterLoopTurn, type TurnListener } from './end-of-loop-turn.ts';
 
@@ -29,7 +30,7 @@ export class StdioInput implements TurnListener {
   }
 
   /** Like `Backend.send`. A large message is not copied, so it must not change afterwards. */
-  send(message: Message): 'sent' | 'full' | 'ended' {
+  send(message: Message): Sent {
     if (this.#stdin === undefined) return this.#wait(message);
     if (!this.#stdin.writable) return 'ended';
     const outcome = writeMessage(this.#stdin, message.text, this.#maxQueuedBytes);

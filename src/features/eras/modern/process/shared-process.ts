@@ -1,4 +1,4 @@
-import type { Backend, BackendEnd, RequestIds } from '../../../../core/backend/backend.ts';
+import type { Backend, BackendEnd, RequestIds, Sent } from '../../../../core/backend/backend.ts';
 import { Connection, type StartFailure } from '../../../../core/backend/starting/connection.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
@@ -96,7 +96,7 @@ export class SharedProcess {
   }
 
   /** As `Backend.send`, once the process is ready. */
-  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  send(message: Message, headers?: ForwardedHeaders): Sent {
     return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message, headers) : 'ended';
   }
 
