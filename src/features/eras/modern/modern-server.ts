@@ -161,7 +161,7 @@ export class ModernServer {
 
   /** The access of one legacy session to the server. The caller releases it when the session is over. */
   forSession(principal: Principal): SessionAccess {
-    return new SessionAccess({ name: this.name, revision: () => this.revision, tenants: this.#tenants, principal });
+    return new SessionAccess(this, this.#tenants, principal);
   }
 
   /** As `request`, for a health probe, which no client waits for. Only where all clients share a process. */

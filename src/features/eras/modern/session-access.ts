@@ -8,15 +8,6 @@ import type { CancelRequest } from './process/shared-calls.ts';
 import type { Tenant } from './process/tenant.ts';
 import type { Tenants } from './process/tenants.ts';
 
-export interface SessionAccessOptions {
-  readonly name: string;
-  /** The newest revision of the modern era that the server and the gateway serve. */
-  readonly revision: () => string;
-  readonly tenants: Tenants;
-  /** The owner of the session. */
-  readonly principal: Principal;
-}
-
 /** A modern server as a translator uses it, whatever its transport. */
 export type ModernServerAccess = Pick<SessionAccess, keyof SessionAccess>;
 
@@ -25,19 +16,26 @@ export type ModernServerAccess = Pick<SessionAccess, keyof SessionAccess>;
  * process of its own. The session holds the tenant from its first request until `release`.
  */
 export class SessionAccess {
-  readonly name: string;
-  readonly #options: SessionAccessOptions;
+  readonly #server: { readonly name: string; readonly revision: string };
+  readonly #tenants: Tenants;
+  /** The owner of the session. */
+  readonly #principal: Principal;
   #tenant: Tenant | undefined;
   #hasLeft = false;
 
-  constructor(options: SessionAccessOptions) {
-    this.name = options.name;
-    this.#options = options;
+  constructor(server: { readonly name: string; readonly revision: string }, tenants: Tenants, principal: Principal) {
+    this.#server = server;
+    this.#tenants = tenants;
+    this.#principal = principal;
+  }
+
+  get name(): string {
+    return this.#server.name;
   }
 
   /** The newest revision of the modern era that the server and the gateway serve. */
   get revision(): string {
-    return this.#options.revision();
+    return this.#server.revision;
   }
 
   /**
@@ -51,18 +49,13 @@ export class SessionAccess {
     answer: CallAnswer,
     headers?: ForwardedHeaders,
   ): CancelRequest {
-    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#enter());
+    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#tenants.enter(this.#principal));
     if (typeof tenant === 'string') {
       answer.fault(tenant);
       return () => undefined;
     }
     this.#tenant = tenant;
     return tenant.request(request, logLevel, answer, { headers, isOfSession: true });
-  }
-
-  #enter(): Tenant | Reason {
-    const { tenants, principal } = this.#options;
-    return tenants.enter(principal);
   }
 
   /** Passes on a client's notification. Returns the reason if it was not taken. */
@@ -73,7 +66,7 @@ export class SessionAccess {
   /** The session has ended or hibernates: it no longer needs the server. */
   release(): void {
     this.#hasLeft = true;
-    if (this.#tenant !== undefined) this.#options.tenants.leave(this.#tenant);
+    if (this.#tenant !== undefined) this.#tenants.leave(this.#tenant);
     this.#tenant = undefined;
   }
 }
