@@ -34,6 +34,8 @@ export class Seat {
   /** Messages that wait while the session does not read. */
   #held: Message[] = [];
   #heldBytes = 0;
+  /** The requests without an answer that the session learns of after these messages. */
+  #unanswered: Parameters<BackendEvents['onUnanswered']>[] = [];
   #holdUpTimer: TimeLimit | undefined;
   #isPaused = false;
   hasLeft = false;
@@ -76,6 +78,13 @@ export class Seat {
     this.#host.updatePause();
   }
 
+  /** Requests of the session stay without an answer. It has all messages about them before (see `BackendEvents`). */
+  noteUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {
+    if (this.hasLeft) return;
+    if (this.#held.length > 0) this.#unanswered.push(args);
+    else this.receiver.onUnanswered(...args);
+  }
+
   /** The process has ended. */
   end(end: BackendEnd): void {
     if (this.hasLeft) return;
@@ -106,8 +115,10 @@ export class Seat {
 
   #flush(): void {
     const messages = this.#held;
+    const unanswered = this.#unanswered;
     this.#forgetHeld();
     if (messages.length > 0) this.receiver.onMessages(messages);
+    for (const args of unanswered) this.receiver.onUnanswered(...args);
   }
 
   #forgetHeld(): void {
@@ -115,5 +126,6 @@ export class Seat {
     this.#holdUpTimer = undefined;
     this.#held = [];
     this.#heldBytes = 0;
+    this.#unanswered = [];
   }
 }

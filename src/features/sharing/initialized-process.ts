@@ -257,7 +257,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
     for (let next = this.#gate.next(); next !== undefined; next = this.#gate.next()) {
       const { owner, request, headers } = next;
       const sent = this.#forward(owner, request, headers);
-      if (sent !== 'sent') owner.receiver.onUnanswered([request.id as RequestId], 'server_busy', true);
+      if (sent !== 'sent') owner.noteUnanswered([request.id as RequestId], 'server_busy', true);
     }
   }
 
@@ -372,7 +372,7 @@ export class InitializedProcess implements BackendEvents, SeatHost {
   onUnanswered(ids: RequestIds, reason: Parameters<BackendEvents['onUnanswered']>[1], isFinal?: boolean): void {
     for (const id of ids) {
       const call = this.#book.take(id);
-      if (call?.owner.hasLeft === false) call.owner.receiver.onUnanswered([call.clientId], reason, isFinal);
+      call?.owner.noteUnanswered([call.clientId], reason, isFinal);
     }
     this.#passGate();
   }

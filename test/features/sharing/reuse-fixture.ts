@@ -94,13 +94,15 @@ export function createFixture(options: FixtureOptions = {}) {
     // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
     const received = createInbox<any>();
     const ends = createInbox<string>();
+    /** Requests without an answer, and how many messages the session had before. */
+    const unanswered = createInbox<readonly unknown[]>();
     const backend = kept.open(
       {
         onMessages: (messages) => {
           for (const { text } of messages) received.push(JSON.parse(text.toString()));
         },
         onNoise: () => undefined,
-        onUnanswered: () => undefined,
+        onUnanswered: (ids) => unanswered.push([received.items.length, ...ids]),
         onEnd: ({ reason }) => ends.push(reason),
       },
       { principal: alice, holder, ...opening },
@@ -115,7 +117,7 @@ export function createFixture(options: FixtureOptions = {}) {
       send(initialized);
       return answer.result.pid;
     };
-    return { backend, holder, received, ends, send, shake };
+    return { backend, holder, received, unanswered, ends, send, shake };
   };
   /** A session that was opened and ended. */
   const openAndLeave = async (opening: Partial<OpenOptions> = {}, name = hosted): Promise<number> => {

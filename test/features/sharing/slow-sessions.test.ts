@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { notification, openTwo } from './reuse-fixture.ts';
+import { call, notification, openTwo, progress, withToken } from './reuse-fixture.ts';
 
 /** Longer than a session may hold up the process that it shares. */
 const tooLongMs = 6_000;
@@ -40,6 +40,22 @@ describe('a session that does not read, in a process that it shares', () => {
     expect([first.ends.items, second.ends.items]).toEqual([[], ['exited']]);
     await first.backend.close({ isForGood: true });
     expect(server.isClosed).toBe(true);
+  });
+
+  it('learns that a request has no answer after all messages about the request', async () => {
+    const { second, server, newest } = await openTwo();
+    second.send(call(5, 'tools/call', withToken('t')));
+    const { id } = newest();
+    second.backend.pause();
+    server.says(progress(id, 1), progress(id, 2));
+    server.leaves([id], 'server_unreachable');
+    expect([second.received.items.length, second.unanswered.items]).toEqual([1, []]);
+    second.backend.resume();
+    expect(second.received.items.slice(1).map(({ params }) => params)).toEqual([
+      { progressToken: 't', progress: 1 },
+      { progressToken: 't', progress: 2 },
+    ]);
+    expect(second.unanswered.items).toEqual([[3, 5]]);
   });
 
   it('[P8] is detached if another session has joined it meanwhile', async () => {
