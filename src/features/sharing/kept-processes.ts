@@ -6,6 +6,7 @@ import type { AffinityPlace } from '../../core/protocol/affinity.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { anonymous, isSameUser, type Principal } from '../../core/protocol/principal.ts';
 import { detach } from '../../core/util/boundary.ts';
+import { Milestone } from '../../core/util/timing/milestone.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 import { InitializedProcess } from './initialized-process.ts';
 import { type ProcessKey, processKeyOf } from './process-key.ts';
@@ -222,8 +223,8 @@ export class KeptProcesses implements ProcessSource {
 
   /** Checks a kept process. Other sessions with the key wait meanwhile, because they can then share the process. */
   async #isReady(key: string, kept: InitializedProcess): Promise<boolean> {
-    let onChecked = (): void => undefined;
-    this.#checks.set(key, new Promise((resolve) => (onChecked = resolve)));
+    const checked = new Milestone();
+    this.#checks.set(key, checked.passed);
     const isReady = await kept.isReady();
     this.#unanswered = isReady ? 0 : this.#unanswered + 1;
     if (!isReady && !this.#hasReportedPing) this.#options.onPingUnknown?.();
@@ -231,7 +232,7 @@ export class KeptProcesses implements ProcessSource {
     // The session that gets the process holds it before others continue.
     setImmediate(() => {
       this.#checks.delete(key);
-      onChecked();
+      checked.pass();
     });
     return isReady;
   }

@@ -1,5 +1,6 @@
 import type { RequestId } from '../../core/protocol/faults.ts';
 import { findRange } from '../../core/protocol/json.ts';
+import { Milestone } from '../../core/util/timing/milestone.ts';
 import { TimeLimit } from '../../core/util/timing/time-limit.ts';
 
 /** How long other sessions wait until the first client has confirmed the answer to `initialize`. */
@@ -20,7 +21,7 @@ export class ProcessStart {
   /** True if the process never becomes usable, or if its client does not confirm the answer. Some clients never do. */
   hasFailed = false;
   #timer: TimeLimit | undefined;
-  #waiters: (() => void)[] = [];
+  readonly #settled = new Milestone();
 
   /** True once the server may get other requests. */
   get isDone(): boolean {
@@ -28,8 +29,8 @@ export class ProcessStart {
   }
 
   /** Resolves when the process can be used, or when its start has failed. */
-  async whenSettled(): Promise<void> {
-    if (!this.isConfirmed && !this.hasFailed) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+  whenSettled(): Promise<void> {
+    return this.#settled.passed;
   }
 
   /** The server has answered `initialize`. */
@@ -44,17 +45,17 @@ export class ProcessStart {
 
   confirm(): void {
     this.isConfirmed = true;
-    this.#notify();
+    this.#settle();
   }
 
   /** Other sessions wait no longer. */
   fail(): void {
     this.hasFailed = true;
-    this.#notify();
+    this.#settle();
   }
 
-  #notify(): void {
+  #settle(): void {
     this.#timer?.clear();
-    for (const onSettled of this.#waiters.splice(0)) onSettled();
+    this.#settled.pass();
   }
 }

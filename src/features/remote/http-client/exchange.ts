@@ -18,6 +18,7 @@ import type { Message } from '../../../core/protocol/message/message.ts';
 import { readServerTexts } from '../../../core/protocol/message/server-texts.ts';
 import { flattenLineBreaks } from '../../../core/protocol/wire/lines.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import { Milestone } from '../../../core/util/timing/milestone.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { Canceller } from './canceller.ts';
 import { followEventStream } from './event-stream.ts';
@@ -30,7 +31,6 @@ import {
 } from './exchange-rules.ts';
 import { type HttpResponse, isAccepted, postHeaders, retryAfterOf } from './http-connection.ts';
 import { readJsonBody, readRefusal } from './json-body.ts';
-import { Milestone } from './milestone.ts';
 import { answeredGraceMs } from './post-order.ts';
 import { isForgottenStatus, isMethodMissing, isModernError, mayMeanForgotten } from './session-probe.ts';
 import { UnansweredRequests } from './unanswered-requests.ts';

@@ -2,7 +2,7 @@ import type { RequestIds } from '../../../core/backend/backend.ts';
 import type { RequestId } from '../../../core/protocol/faults.ts';
 import { openRequest } from '../../../core/protocol/ids/answer-ids.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
-import { Milestone } from './milestone.ts';
+import { Milestone } from '../../../core/util/timing/milestone.ts';
 import { mayMeanForgotten } from './session-probe.ts';
 
 /** The requests of one message that was posted, and which of them the server has not answered. */

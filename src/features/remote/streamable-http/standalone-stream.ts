@@ -1,4 +1,5 @@
 import { detach } from '../../../core/util/boundary.ts';
+import { Milestone } from '../../../core/util/timing/milestone.ts';
 import { settlesWithin } from '../../../core/util/timing/within.ts';
 import {
   type EventStreamEnd,
@@ -50,23 +51,14 @@ export function createStandaloneStream({
 }: StandaloneStreamOptions): StandaloneStream {
   let isFollowed = false;
   let cursor: string | undefined;
-  let lost: { readonly promise: Promise<void>; resolve(): void } | undefined;
-  const noteOpen = (): void => {
-    if (lost !== undefined) return;
-    let resolve = (): void => undefined;
-    const promise = new Promise<void>((resolvePromise) => {
-      resolve = resolvePromise;
-    });
-    lost = { promise, resolve };
-  };
+  /** Passed when the stream that is open now is lost. */
+  let lost: Milestone | undefined;
   const noteLost = (): void => {
-    lost?.resolve();
+    lost?.pass();
     lost = undefined;
   };
-  let resolveOpen: () => void;
-  const opened = new Promise<void>((resolve) => {
-    resolveOpen = resolve;
-  });
+  const opened = new Milestone();
+  const noteOpened = (): void => opened.pass();
   return {
     get cursor() {
       return cursor;
@@ -81,9 +73,9 @@ export function createStandaloneStream({
         isStandalone: true,
         open: (lastEventId) => {
           const response = open(lastEventId);
-          response.then(resolveOpen, resolveOpen);
+          response.then(noteOpened, noteOpened);
           return response.then((answer) => {
-            if (isEventStream(answer)) noteOpen();
+            if (isEventStream(answer)) lost ??= new Milestone();
             return answer;
           });
         },
@@ -102,7 +94,7 @@ export function createStandaloneStream({
       };
       detach('backend', followed.then(handleEnd));
     },
-    lost: () => lost?.promise,
-    whenOpen: async () => isFollowed && settlesWithin(opened, maxOpenWaitMs),
+    lost: () => lost?.passed,
+    whenOpen: async () => isFollowed && settlesWithin(opened.passed, maxOpenWaitMs),
   };
 }

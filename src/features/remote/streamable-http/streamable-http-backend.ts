@@ -17,6 +17,7 @@ import type { RequestId } from '../../../core/protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../../core/protocol/http/forwarded-headers.ts';
 import { type Message, responsesIn } from '../../../core/protocol/message/message.ts';
 import { detach } from '../../../core/util/boundary.ts';
+import { Milestone } from '../../../core/util/timing/milestone.ts';
 import { timeLimitSignal } from '../../../core/util/timing/time-limit.ts';
 import { settlesWithin } from '../../../core/util/timing/within.ts';
 import { Canceller } from '../http-client/canceller.ts';
@@ -166,7 +167,7 @@ export function openStreamableHttp(
         return { isInitialize, waitsForServer: !isInitialize, limitMs };
       },
       passesWhen(exchange) {
-        if (exchange.outgoing?.isInitialize) return Promise.race([initialized, exchange.ended]);
+        if (exchange.outgoing?.isInitialize) return Promise.race([initialized.passed, exchange.ended]);
         if (!isInitialized(exchange)) return undefined;
         return settlesWithin(exchange.ended, maxBlockingMs).then(standalone.whenOpen);
       },
@@ -248,15 +249,12 @@ export function openStreamableHttp(
 
   /** The id of `initialize` until its POST has ended. */
   let initializeId: RequestId | undefined;
-  /** Resolves when the response to `initialize` has come, or a request of the server, which may need an answer first. */
-  let resolveInitialized: () => void;
-  const initialized = new Promise<void>((resolve) => {
-    resolveInitialized = resolve;
-  });
+  /** Passed when the response to `initialize` has come, or a request of the server, which may need an answer first. */
+  const initialized = new Milestone();
   /** Reads the messages that come with the answer to `initialize`. */
   const readHandshake = (messages: readonly Message[]): void => {
     for (const { text } of responsesIn(messages)) session.agree(text);
-    if (messages.some(({ kind }) => kind !== 'notification')) resolveInitialized();
+    if (messages.some(({ kind }) => kind !== 'notification')) initialized.pass();
   };
 
   /** Continues where another backend stopped. */

@@ -3,6 +3,8 @@ import {
   keysOfFilter,
   type SubscriptionFilter,
 } from '../../../../core/protocol/modern/subscription-filter.ts';
+import { Milestone } from '../../../../core/util/timing/milestone.ts';
+import { settlesWithin } from '../../../../core/util/timing/within.ts';
 import type { FilterAnnouncement } from './peer-announcements.ts';
 
 /** How often an instance announces its filter. An instance that missed three announcements is forgotten. */
@@ -21,15 +23,11 @@ interface Peer {
   isAcknowledgementSent: boolean;
 }
 
-interface AcknowledgementWait {
-  readonly version: number;
-  readonly resolveWait: () => void;
-}
-
 /** The other instances of the same server: their filters, and whether they have acknowledged ours. */
 export class ChangePeers {
   readonly #peers = new Map<string, Peer>();
-  readonly #waits = new Set<AcknowledgementWait>();
+  /** What waits until a version of our filter is acknowledged. */
+  readonly #waits = new Map<Milestone, number>();
 
   /** Records a peer's filter. Returns whether the peer was known, and whether its filter is new. */
   noteFilter(wants: FilterAnnouncement): { readonly isKnown: boolean; readonly isNew: boolean } {
@@ -72,20 +70,11 @@ export class ChangePeers {
   }
 
   /** Resolves when all peers with a process have acknowledged this version of our filter, or after the wait. */
-  whenAcknowledged(version: number): Promise<void> {
-    if (this.#isAcknowledged(version)) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wait: AcknowledgementWait = {
-        version,
-        resolveWait: () => {
-          clearTimeout(timer);
-          this.#waits.delete(wait);
-          resolve();
-        },
-      };
-      const timer = setTimeout(() => this.#stopWaitingFor(version), acknowledgeWaitMs);
-      this.#waits.add(wait);
-    });
+  async whenAcknowledged(version: number): Promise<void> {
+    if (this.#isAcknowledged(version)) return;
+    const wait = new Milestone();
+    this.#waits.set(wait, version);
+    if (!(await settlesWithin(wait.passed, acknowledgeWaitMs))) this.#stopWaitingFor(version);
   }
 
   /** Forgets peers that were silent for too long. Returns true if there were any. */
@@ -117,6 +106,10 @@ export class ChangePeers {
   }
 
   #resolveWaits(): void {
-    for (const { version, resolveWait } of [...this.#waits]) if (this.#isAcknowledged(version)) resolveWait();
+    for (const [wait, version] of [...this.#waits]) {
+      if (!this.#isAcknowledged(version)) continue;
+      this.#waits.delete(wait);
+      wait.pass();
+    }
   }
 }
