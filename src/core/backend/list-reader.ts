@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ByteRange } from '../protocol/json.ts';
 import { scalarAt } from '../protocol/json.ts';
-import { readListItems } from '../protocol/list-page.ts';
+import { readListItems, unitsOfItem } from '../protocol/list-page.ts';
 import { type Message, memberRange } from '../protocol/message/message.ts';
 import { listOf } from '../protocol/methods/methods.ts';
 import { contain, detach } from '../util/boundary.ts';
@@ -24,9 +23,6 @@ const maxPageBytes = 4 * 1024 * 1024;
 
 /** The pages of one server that wait until an earlier one is read (P8). Others are not read. */
 const maxWaiting = 4;
-
-/** The work of one item, for the work meter. What a subscriber does with it takes as long as reading it many times. */
-const unitsOfItem = ({ start, end }: ByteRange): number => 64 + 8 * (end - start);
 
 const kinds: ReadonlyMap<string | undefined, NamedKind> = new Map([
   ['tools/list', 'tool'],

@@ -43,6 +43,9 @@ export function readItems(response: Buffer, list: ByteRange, maxItems?: number):
   return ranges?.map(({ start, end }) => ({ start: list.start + start, end: list.start + end }));
 }
 
+/** The work of one item, for the work meter. What is done with an item takes as long as reading it many times. */
+export const unitsOfItem = ({ start, end }: ByteRange): number => 64 + 8 * (end - start);
+
 /** True for a response without a list that means an empty one. */
 function saysNone(response: Buffer): boolean {
   const code = errorCodeIn(response);

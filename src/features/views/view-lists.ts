@@ -1,11 +1,10 @@
 import { isAcceptedName, namesToShow, type ViewNames } from '../../config/servers/view-names.ts';
 import type { FilterRules } from '../../core/backend/filter-rules.ts';
-import type { ByteRange } from '../../core/protocol/json.ts';
 import { findRange, parseBounded, readScalar, replaceParts } from '../../core/protocol/json.ts';
-import { readListItems, readNextCursor } from '../../core/protocol/list-page.ts';
+import { readListItems, readNextCursor, unitsOfItem } from '../../core/protocol/list-page.ts';
 import type { Message } from '../../core/protocol/message/message.ts';
 import { type ListMethod, listMethods } from '../../core/protocol/methods/methods.ts';
-import { boundedWalks, hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
+import { actOnEach, boundedWalks, hasRoomFor, inOwnTurns } from '../../core/util/timing/work-meter.ts';
 import type { NameTroubles } from './name-reports.ts';
 import type { UriRoutes } from './uri-routes.ts';
 
@@ -31,10 +30,6 @@ export interface PageReading {
   readonly tools: FilterRules;
 }
 
-/** The items of a page that are read in one turn: their number, and about their bytes (P8). */
-const itemsOfTurn = 500;
-const bytesOfTurn = 256 * 1024;
-
 /**
  * Reads a page of one server. Items keep their text, but for the prefix of a name (P1). Items that the view cannot lead
  * back to this server are left out: the server that comes first in the view has a URI. Undefined if it is no list, or
@@ -49,84 +44,54 @@ export function readPage(
   reading: PageReading,
   asked?: string,
 ): MemberPage | undefined | Promise<MemberPage | undefined> {
-  const page = new PageReader(text, list, index, reading);
-  const finish = (): MemberPage | undefined => page.finish(asked);
-  if (!hasRoomFor(text.length)) return inOwnTurns(() => page.step()).then(finish);
-  while (!page.step());
-  return finish();
+  const page: WrittenPage = { items: [], nextCursor: undefined, troubles: { leftOut: [], refused: [] } };
+  const read = (): MemberPage | undefined | Promise<MemberPage | undefined> => {
+    const found = readListItems(text, list.list.key);
+    if (typeof found === 'string') return undefined;
+    let isTooComplex = false;
+    const readItems = actOnEach(found.items, unitsOfItem, ({ start, end }) => {
+      const outcome = boundedWalks(() => readItem(text.subarray(start, end), list, index, reading, page));
+      isTooComplex ||= outcome === 'too_much_work';
+    });
+    const finish = (): MemberPage | undefined =>
+      isTooComplex ? undefined : { ...page, nextCursor: readNextCursor(text, asked) };
+    return readItems === undefined ? finish() : readItems.then(finish);
+  };
+  if (hasRoomFor(text.length)) return read();
+  let outcome: ReturnType<typeof read>;
+  const begin = (): true => {
+    outcome = read();
+    return true;
+  };
+  return inOwnTurns(begin).then(() => outcome);
 }
 
-/** Reads a page step by step. */
-class PageReader {
-  readonly #text: Buffer;
-  readonly #list: ListMethod;
-  readonly #index: number;
-  readonly #reading: PageReading;
-  /** The items in the text; undefined before the first step. */
-  #ranges: readonly ByteRange[] | undefined;
-  #next = 0;
-  #isUnreadable = false;
-  readonly #items: string[] = [];
-  readonly #leftOut: string[] = [];
-  readonly #refused: string[] = [];
+/** A page while it is read. */
+interface WrittenPage extends MemberPage {
+  readonly items: string[];
+  readonly troubles: { readonly leftOut: string[]; readonly refused: string[] };
+}
 
-  constructor(text: Buffer, list: ListMethod, index: number, reading: PageReading) {
-    this.#text = text;
-    this.#list = list;
-    this.#index = index;
-    this.#reading = reading;
+function readItem(
+  item: Buffer,
+  { list: { identity, folderOf }, capability }: ListMethod,
+  index: number,
+  { names, routes, tools }: PageReading,
+  { items, troubles }: WrittenPage,
+): void {
+  const at = findRange(item, [identity]);
+  const id = typeof at === 'object' ? readScalar(item, at) : undefined;
+  if (typeof at !== 'object' || typeof id !== 'string') return;
+  if (identity !== 'name') {
+    if (routes.learn(identity, id, index, folderOf?.(id))) items.push(item.toString());
+    return;
   }
-
-  /** Does one step. True after the last one. */
-  step(): boolean {
-    const outcome = boundedWalks(() => (this.#ranges === undefined ? this.#begin() : this.#readSome(this.#ranges)));
-    if (outcome !== 'too_much_work') return outcome;
-    this.#isUnreadable = true;
-    return true;
-  }
-
-  finish(asked: string | undefined): MemberPage | undefined {
-    if (this.#isUnreadable) return undefined;
-    const troubles = { leftOut: this.#leftOut, refused: this.#refused };
-    return { items: this.#items, nextCursor: readNextCursor(this.#text, asked), troubles };
-  }
-
-  #begin(): boolean {
-    const page = readListItems(this.#text, this.#list.list.key);
-    this.#isUnreadable = typeof page === 'string';
-    this.#ranges = typeof page === 'string' ? [] : page.items;
-    return this.#ranges.length === 0;
-  }
-
-  #readSome(ranges: readonly ByteRange[]): boolean {
-    const until = Math.min(ranges.length, this.#next + itemsOfTurn);
-    for (let bytes = 0; this.#next < until && bytes < bytesOfTurn; this.#next += 1) {
-      const { start, end } = ranges[this.#next] as ByteRange;
-      bytes += end - start;
-      this.#readItem(this.#text.subarray(start, end));
-    }
-    return this.#next === ranges.length;
-  }
-
-  #readItem(item: Buffer): void {
-    const { list, capability } = this.#list;
-    const { identity, folderOf } = list;
-    const { names, routes, tools } = this.#reading;
-    const index = this.#index;
-    const at = findRange(item, [identity]);
-    const id = typeof at === 'object' ? readScalar(item, at) : undefined;
-    if (typeof at !== 'object' || typeof id !== 'string') return;
-    if (identity !== 'name') {
-      if (routes.learn(identity, id, index, folderOf?.(id))) this.#items.push(item.toString());
-      return;
-    }
-    const name = names.visible(index, id);
-    const isReachable = names.isReachable(index, id);
-    if (!isReachable) this.#leftOut.push(name);
-    else if (capability === 'tools' && !isAcceptedName(tools.visibleName(name)) && tools.allows({ name, text: item }))
-      this.#refused.push(tools.visibleName(name));
-    if (isReachable) this.#items.push(replaceParts(item, [{ ...at, by: JSON.stringify(name) }]).toString());
-  }
+  const name = names.visible(index, id);
+  const isReachable = names.isReachable(index, id);
+  if (!isReachable) troubles.leftOut.push(name);
+  else if (capability === 'tools' && !isAcceptedName(tools.visibleName(name)) && tools.allows({ name, text: item }))
+    troubles.refused.push(tools.visibleName(name));
+  if (isReachable) items.push(replaceParts(item, [{ ...at, by: JSON.stringify(name) }]).toString());
 }
 
 /** The cursors of the servers that have a next page, by the server's name. */
