@@ -15,7 +15,7 @@ import {
 } from '../../../../core/protocol/modern/subscription-filter.ts';
 import type { UsersOfProcess } from '../../../../core/protocol/principal.ts';
 import type { Revision } from '../../../../core/protocol/revisions.ts';
-import { TimeLimit } from '../../../../core/util/timing/time-limit.ts';
+import { within } from '../../../../core/util/timing/within.ts';
 import type { TaskRequester } from './task-owners.ts';
 
 /** The origin of a request. */
@@ -44,16 +44,13 @@ export function askShared(
   send: (answer: CallAnswer) => CancelRequest,
   limitMs: number,
 ): Promise<Message | Reason | undefined> {
-  return new Promise((resolve) => {
-    const settle = (outcome: Message | Reason | undefined): void => {
-      limit.clear();
-      resolve(outcome);
-    };
-    const limit = new TimeLimit(() => {
-      cancel();
-      settle(undefined);
-    }, limitMs);
-    const cancel = send({ message: () => false, response: settle, fault: settle });
+  let cancel: CancelRequest = () => undefined;
+  const answered = new Promise<Message | Reason>((resolve) => {
+    cancel = send({ message: () => false, response: resolve, fault: resolve });
+  });
+  return within(answered, limitMs, () => {
+    cancel();
+    return undefined;
   });
 }
 
