@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
-import type { Environment } from '../config/sources/environment-variables.ts';
 import { type StorePlace, storePlaceOf } from '../config/store-place.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
 import type { StoreState } from '../core/ops/console-hook.ts';
@@ -11,7 +10,7 @@ import type { ClusterStore, Store } from '../core/store/store.ts';
 import { detach } from '../core/util/boundary.ts';
 import { unreadMeter } from '../core/util/telemetry/meter.ts';
 import type { GatewayTelemetry } from './create-telemetry.ts';
-import { type Features, needed } from './features/gateway-features.ts';
+import { type Features, type GatewaySetup, needed } from './features/gateway-features.ts';
 import type { RedisConnection, RedisFeature, StoreInFiles } from './features/stores.ts';
 import { readTlsFiles } from './tls-files.ts';
 
@@ -46,9 +45,7 @@ type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf' | 'metrics'>;
  * that cannot be read, and for a directory that cannot be used.
  */
 export async function createStore(
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
+  { config, features, environment }: GatewaySetup,
   logger: Logger,
   telemetry: StoreReports,
 ): Promise<OpenStore> {

@@ -1,4 +1,4 @@
-import type { GatewayConfig, ServerConfig } from '../config/config.ts';
+import type { ServerConfig } from '../config/config.ts';
 import { flagOf } from '../config/options/option-names.ts';
 import { sendsAudit } from '../config/options/options.ts';
 import { addressOf } from '../config/redis-url.ts';
@@ -24,7 +24,7 @@ import { reportFaultsTo } from '../core/util/boundary.ts';
 import { matchesGlob } from '../core/util/glob.ts';
 import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
-import { type Features, needed } from './features/gateway-features.ts';
+import { type GatewaySetup, needed } from './features/gateway-features.ts';
 import type { AuditLog, AuditOptions, GatewayMetrics, Otlp, ServerPlace } from './features/telemetry.ts';
 import { instanceName } from './instance-name.ts';
 import type { ProcessInterceptorsOf, ServerTelemetry } from './servers/run-server.ts';
@@ -68,11 +68,11 @@ export interface GatewayTelemetry {
 
 /** Creates the telemetry of a configuration. Throws an error for the operator if audit lines cannot be written. */
 export function createTelemetry(
-  config: GatewayConfig,
-  features: Features,
+  setup: Pick<GatewaySetup, 'config' | 'features'>,
   log: Log,
   watchers: Watchers,
 ): GatewayTelemetry {
+  const { config, features } = setup;
   const { health, traceBackends, consoleHook, otlp, names = new OfferedNames() } = watchers;
   const auditRules = new Map<string, ServerConfig['audit']>();
   const useServers = (servers: readonly ServerConfig[]): void => {
@@ -83,7 +83,7 @@ export function createTelemetry(
   const showsContents = consoleHook !== undefined && config.observe.showContents;
   const recordsArguments = (server: string, tool: string): boolean =>
     auditRules.get(server)?.arguments.some((pattern) => matchesGlob(tool, pattern)) === true;
-  const audit = openAudit(config, features, log, otlp, {
+  const audit = openAudit(setup, log, otlp, {
     hiddenArguments: (server) => auditRules.get(server)?.hide ?? [],
     recordsArguments,
   });
@@ -97,7 +97,7 @@ export function createTelemetry(
   const connectionLog = createConnectionLog(log);
   const callSinks = [audit?.receive, metrics?.receiveCalls, conventions?.receive, consoleHook?.receive];
   const emit = emitTo([
-    ...logSinks(config, features, log),
+    ...logSinks(setup, log),
     connectionLog.receive,
     createHealthSink(health),
     metrics?.receive,
@@ -144,8 +144,7 @@ export function createTelemetry(
 
 /** Opens the audit log; undefined if nobody wants its records. */
 function openAudit(
-  config: GatewayConfig,
-  features: Features,
+  { config, features }: Pick<GatewaySetup, 'config' | 'features'>,
   log: Log,
   otlp: Otlp | undefined,
   rules: Pick<AuditOptions, 'hiddenArguments' | 'recordsArguments'>,
@@ -187,7 +186,7 @@ function withConsole(find: FindMeter<MetricKey>, consoleHook: ConsoleHook | unde
 }
 
 /** The sinks that write the log of servers and sessions. */
-function logSinks(config: GatewayConfig, features: Features, log: Log): GatewaySink[] {
+function logSinks({ config, features }: Pick<GatewaySetup, 'config' | 'features'>, log: Log): GatewaySink[] {
   const isAtTerminal = process.stderr.isTTY === true && config.observe.logFormat !== 'json';
   const redis = config.cluster.redis && addressOf(config.cluster.redis);
   const processes = new SessionByProcess();

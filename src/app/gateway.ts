@@ -5,7 +5,6 @@ import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import { isView } from '../config/servers/views.ts';
-import type { Environment } from '../config/sources/environment-variables.ts';
 import { CredentialWatch } from '../core/auth/credential-watch.ts';
 import { LocalClients } from '../core/auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
@@ -36,7 +35,7 @@ import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-url
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore, storeStateOf } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
-import type { Features } from './features/gateway-features.ts';
+import type { GatewaySetup } from './features/gateway-features.ts';
 import type { Otlp } from './features/telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
@@ -65,13 +64,9 @@ function createSharedKeys({ cluster }: GatewayConfig, store: Store): SharedKeys 
 }
 
 /** The parts that a gateway starts with. */
-export interface GatewayParts {
-  readonly config: GatewayConfig;
-  /** Those of this build. */
-  readonly features: Features;
+export interface GatewayParts extends GatewaySetup {
   /** The source of the configuration, from which a reload reads it again. */
   readonly source: ConfigurationSource;
-  readonly environment: Environment;
   readonly log: Log;
   /** The export to an OpenTelemetry collector; undefined without one. */
   readonly otlp?: Otlp | undefined;
@@ -160,7 +155,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config.listen.adminPort === 0
       ? undefined
       : await features.console?.connect({ inspects: config.observe.showContents, names });
-  const telemetry = createTelemetry(config, features, log, {
+  const telemetry = createTelemetry(parts, log, {
     health,
     traceBackends: tracing?.traceBackends,
     consoleHook,
@@ -169,7 +164,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { limits, timeouts, sse, derived } = config;
-  const opened = await createStore(config, features, environment, log.store, telemetry);
+  const opened = await createStore(parts, log.store, telemetry);
   const { store, shared, lasting } = opened;
   const { keys, marks } = createSharedKeys(config, store);
   const cluster =
@@ -228,8 +223,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     onFailed: reportStoreFailure,
   });
 
-  const packageOf = (server: ServerConfig): string | undefined =>
-    describePackage(server, config, features, environment);
+  const packageOf = (server: ServerConfig): string | undefined => describePackage(server, parts);
   const addToHealth = (server: ServerConfig): void => {
     const { name, address, probes } = server;
     health.add(name, {
@@ -258,8 +252,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watched = { ...telemetry, ownListSubscribers: watchDefinitions };
   const run = (server: ServerConfig): RunningServer =>
     isView(server)
-      ? runView(server, config, features, telemetry, (name) => set.serverOf(name))
-      : runServer(server, config, features, environment, watched);
+      ? runView(server, parts, telemetry, (name) => set.serverOf(name))
+      : runServer(server, parts, watched);
   const running = await startServers(parts, watched, run);
   const set: ServerSet = new ServerSet(
     {
@@ -311,7 +305,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
   };
   const secrets = { keys, store: shared };
-  const access = await createAccess(config, features, authentication.authenticators, localClients, secrets, log.auth);
+  const access = await createAccess(parts, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
     sessions,
     marks,
@@ -399,9 +393,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   const configuration = createReloader({ source, started: config, replace, log, emit });
   const { admin, page } = await openOperatorPort({
-    environment,
     config,
     features,
+    environment,
     certificate,
     logger: log.app,
     metrics,
@@ -438,7 +432,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     sharing: describeSharing(config.servers, knownUsers(), isLoopback(config.listen.host)),
     storeDirectory: opened.directory,
     packagesFolder: config.servers.some((server) => packageOf(server) !== undefined)
-      ? packagesFolder(config, environment)
+      ? packagesFolder(parts)
       : undefined,
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
@@ -472,15 +466,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 }
 
 async function startServers(
-  { config, features, environment, onUseless }: GatewayParts,
+  parts: GatewayParts,
   telemetry: ServerTelemetry,
   run: (server: ServerConfig) => RunningServer,
 ): Promise<readonly RunningServer[]> {
-  const [only, ...others] = config.servers;
+  const [only, ...others] = parts.config.servers;
   // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
   // client.
   if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
-    return [await awaitStart({ config: only, gateway: config, features, environment, telemetry, onUseless })];
+    return [await awaitStart({ config: only, setup: parts, telemetry, onUseless: parts.onUseless })];
   }
-  return config.servers.map(run);
+  return parts.config.servers.map(run);
 }

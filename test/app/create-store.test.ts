@@ -28,7 +28,11 @@ async function forgottenAfter(store: Store): Promise<number> {
 it('[C-07] a store in memory keeps a record as long as recordTtlMs says, and that of a connection until it is ended', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const { store, shared } = await createStore(config, {}, {}, pino({ level: 'silent' }), unread);
+  const { store, shared } = await createStore(
+    { config, features: {}, environment: {} },
+    pino({ level: 'silent' }),
+    unread,
+  );
   expect(shared).toBeUndefined();
   expect(await forgottenAfter(store)).toBe(2);
   const connected = createConnectedStore(config);

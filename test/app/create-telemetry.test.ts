@@ -29,7 +29,7 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
   health.add('s', { transport: 'stdio', isRequired: false, era: () => undefined });
   const numbers = new Metrics();
   const features = { metrics: { create: () => connectMetrics(numbers, { toolNames: undefined }) } };
-  const telemetry = createTelemetry(config, features, log, { health, ...watchers });
+  const telemetry = createTelemetry({ config, features }, log, { health, ...watchers });
   return { telemetry, numbers, lines, health };
 }
 

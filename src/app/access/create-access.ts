@@ -16,7 +16,7 @@ import type {
   SharedSecrets,
   UpstreamLogin,
 } from '../features/access.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type Features, type GatewaySetup, needed } from '../features/gateway-features.ts';
 import { readServerTls } from '../servers/remote-openers.ts';
 import { resourcePathsOf } from './resource-paths.ts';
 
@@ -56,8 +56,7 @@ export interface AllAccess {
  * @param secrets what instances share, for the nonces of proofs
  */
 export async function createAccess(
-  config: GatewayConfig,
-  features: Features,
+  { config, features }: Pick<GatewaySetup, 'config' | 'features'>,
   authenticators: readonly Authenticator[],
   localClients: LocalClients,
   secrets: SharedSecrets,

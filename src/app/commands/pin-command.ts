@@ -1,11 +1,10 @@
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
-import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { NamedItem } from '../../core/backend/filter-rules.ts';
 import { escapeControlCharacters } from '../../core/backend/stdio/pipes/printable.ts';
 import { parseBounded } from '../../core/protocol/json.ts';
 import { definingMembers } from '../../core/protocol/tool-definition.ts';
 import { isObject } from '../../core/util/is-object.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { PinChanges } from '../features/servers.ts';
 import { pinCommand } from '../servers/run-server.ts';
 import { tryServer } from './check/check-command.ts';
@@ -17,10 +16,10 @@ import { failed, misconfigured, type Outcome, printed, refused } from './outcome
  * shows them.
  */
 export async function pinTools(
-  { config, word, file: configFile, flags }: Extract<Configuration, { readonly config: GatewayConfig }>,
-  features: Features,
-  environment: Environment,
+  { word, file: configFile, flags }: Extract<Configuration, { readonly config: GatewayConfig }>,
+  setup: GatewaySetup,
 ): Promise<Outcome> {
+  const { config, features } = setup;
   const server = config.servers.find(({ name }) => name === word);
   if (server === undefined) {
     const names = config.servers.map(({ name }) => name).join(', ');
@@ -30,7 +29,7 @@ export async function pinTools(
   if (file === undefined)
     return refused(`${name} has no pin file. Set "pin" in its entry to the path of the file.`, misconfigured);
   try {
-    const tools = await toolsOf(server, config, features, environment);
+    const tools = await toolsOf(server, setup);
     const pins = needed(features.definitions, 'pin').preparePins(file, name, tools);
     const shown = describe(pins, new Map(tools.map((tool) => [tool.name, tool.text])));
     if (flags.has('--check')) {
@@ -49,21 +48,16 @@ export async function pinTools(
 }
 
 /** The tools that a server lists. Those of a view are what its servers show, with their prefixes. */
-async function toolsOf(
-  server: ServerConfig,
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
-): Promise<NamedItem[]> {
+async function toolsOf(server: ServerConfig, setup: GatewaySetup): Promise<NamedItem[]> {
   const listOf = async (each: ServerConfig, look: 'listed' | 'shown'): Promise<NamedItem[]> => {
-    const checked = await tryServer(each, config, features, environment, look);
+    const checked = await tryServer(each, setup, look);
     if (!checked.isFine) throw new Error(failureText(each.name, checked.failure));
     return [...(checked.findings.items?.tools.values() ?? [])];
   };
   if (server.address?.transport !== 'view') return listOf({ ...server, pin: undefined }, 'listed');
   const tools: NamedItem[] = [];
   for (const { name, prefix } of server.address.members) {
-    const member = config.servers.find((each) => each.name === name);
+    const member = setup.config.servers.find((each) => each.name === name);
     if (member === undefined) continue;
     for (const { name: own, text } of await listOf(member, 'shown')) tools.push({ name: `${prefix}${own}`, text });
   }

@@ -13,13 +13,14 @@ import { createLog, type Log, type LogCopy } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../core/util/boundary.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type Features, type GatewaySetup, needed } from '../features/gateway-features.ts';
 import { statesOf } from '../file-watch.ts';
 import { instanceName } from '../instance-name.ts';
 import { prepareStarter } from '../prepare-starter.ts';
 import { pinCommand } from '../servers/run-server.ts';
 import { version } from '../version.ts';
 import { check } from './check/check-command.ts';
+import { notesOn } from './check/configuration-notes.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
 import { endSignals } from './end-on-signals.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
@@ -82,11 +83,13 @@ async function run(
   if ('request' in configuration) {
     const { changeServers } = await import('./servers-command.ts');
     const { describePackage } = await import('../servers/package-server.ts');
-    const packageOf: PackageOf = (server, config) => describePackage(server, config, features, process.env);
+    const packageOf: PackageOf = (server, config) =>
+      describePackage(server, { config, features, environment: process.env });
     return changeServers(configuration.request, sources, packageOf);
   }
   if (!('config' in configuration)) return printed(await textOf(configuration));
   const { command, config, warnings, file, included, flags } = configuration;
+  const setup: GatewaySetup = { config, features, environment: process.env };
   if (command === 'print') {
     const { renderConfiguration } = await import('./print/print-config.ts');
     return printed(renderConfiguration(configuration));
@@ -99,7 +102,7 @@ async function run(
     const { upgradePackages } = await import('./upgrade-command.ts');
     prepareStarter(process.env);
     const print = (line: string): unknown => process.stdout.write(`${line}\n`);
-    return { exitCode: await upgradePackages(configuration, features, process.env, print) };
+    return { exitCode: await upgradePackages(configuration, setup, print) };
   }
   const unreadable = command === 'serve' || flags.has('--config-only') ? pinFaults(configuration, features) : [];
   if (unreadable.length > 0) {
@@ -119,12 +122,12 @@ async function run(
     const leaving = new AbortController();
     for (const signal of endSignals) process.once(signal, () => leaving.abort());
     // Nothing that is left may keep a client waiting for the end of this program.
-    process.exit(await connectClient(config, features, process.env, connectLog, leaving.signal));
+    process.exit(await connectClient(setup, connectLog, leaving.signal));
   }
   if (config.servers.some(({ address }) => address === undefined)) prepareStarter(process.env);
   if (command === 'pin') {
     const { pinTools } = await import('./pin-command.ts');
-    return pinTools(configuration, features, process.env);
+    return pinTools(configuration, setup);
   }
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the starter ends all servers
@@ -139,7 +142,7 @@ async function run(
       stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`);
     });
     const listener = json?.listener ?? textListener(print, hasColors);
-    const isFine = await check(configuration, features, process.env, listener, (line) => stderr.write(line));
+    const isFine = await check(setup, notesOn(configuration), listener, (line) => stderr.write(line));
     return { stdout: json?.text(isFine) ?? '', exitCode: isFine ? 0 : failed };
   }
   const copy: LogCopy = {};
@@ -154,7 +157,7 @@ async function run(
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
   const source = { file, files, states: statesOf(files), read };
-  await serveUntilSignal({ config, features, source, log, otlp }, flags.has('--open'));
+  await serveUntilSignal({ ...setup, source, log, otlp }, flags.has('--open'));
   return undefined;
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import type { Environment } from '../../config/sources/environment-variables.ts';
 import { starter } from '../../core/backend/stdio/starter/starter.ts';
 import { faultField } from '../../core/ops/log/fault-log.ts';
 import { detach } from '../../core/util/boundary.ts';
@@ -12,10 +13,11 @@ import { failed } from './outcome.ts';
 
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
 export async function serveUntilSignal(
-  { config, features, source, log, otlp }: Pick<GatewayParts, 'config' | 'features' | 'source' | 'log' | 'otlp'>,
+  parts: Omit<GatewayParts, 'onUseless' | 'onDrain'>,
   opensPage: boolean,
 ): Promise<void> {
-  const logger = log.app;
+  const { config, source, environment } = parts;
+  const logger = parts.log.app;
   const exitWithError = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
     process.exit(failed);
@@ -28,7 +30,7 @@ export async function serveUntilSignal(
   const onDrain = (): void => {
     process.kill(process.pid, 'SIGTERM');
   };
-  endWithNpx(process.env, () => {
+  endWithNpx(environment, () => {
     logger.info('npx has ended, so the gateway ends too');
     onDrain();
   });
@@ -37,16 +39,7 @@ export async function serveUntilSignal(
   starter.onLost = () =>
     logger.warn('the process that starts the servers has ended; running servers go on, and another one replaces it');
   try {
-    gateway = await startGateway({
-      config,
-      features,
-      source,
-      environment: process.env,
-      log,
-      otlp,
-      onUseless: exitWithError,
-      onDrain,
-    });
+    gateway = await startGateway({ ...parts, onUseless: exitWithError, onDrain });
   } catch (error) {
     return exitWithError((error as Error).message);
   }
@@ -67,15 +60,15 @@ export async function serveUntilSignal(
     sessions: `${describeKeeping(config, storeDirectory)} ${sharing}`,
   };
   output.write(renderBanner(urls, details));
-  if (opensPage) detach('admin', openStatusPage(statusPage, logger));
+  if (opensPage) detach('admin', openStatusPage(statusPage, environment, logger));
 }
 
 /** Opens the status page, or logs why it stays closed. The gateway works either way. */
-async function openStatusPage(url: string | undefined, logger: Logger): Promise<void> {
+async function openStatusPage(url: string | undefined, environment: Environment, logger: Logger): Promise<void> {
   const why =
     url === undefined
       ? `The page cannot be opened here: see ${flagOf('listen.adminPort')} and ${flagOf('listen.adminHost')}.`
-      : await openInBrowser(url, process.env);
+      : await openInBrowser(url, environment);
   if (why !== undefined) logger.warn({ why }, '--open cannot open the status page');
 }
 
@@ -83,16 +76,14 @@ async function openStatusPage(url: string | undefined, logger: Logger): Promise<
 const lookEveryMs = 1_000;
 
 /** True if `npx` started this program itself. A program that `npx` started passes the same variables on to its children. */
-const isStartedByNpx = ({
-  npm_lifecycle_event: event,
-  npm_lifecycle_script: script = '',
-}: NodeJS.ProcessEnv): boolean => event === 'npx' && /^["']?mcp-gangway\b/.test(script);
+const isStartedByNpx = ({ npm_lifecycle_event: event, npm_lifecycle_script: script = '' }: Environment): boolean =>
+  event === 'npx' && /^["']?mcp-gangway\b/.test(script);
 
 /**
  * Shuts the gateway down, as at SIGTERM, when the `npx` that started it has ended. On SIGTERM, `npx` and its shell end
  * without passing the signal on, and would leave the gateway and its servers running.
  */
-function endWithNpx(environment: NodeJS.ProcessEnv, onEnded: () => void): void {
+function endWithNpx(environment: Environment, onEnded: () => void): void {
   if (!isStartedByNpx(environment)) return;
   const parent = process.ppid;
   const timer = setInterval(() => {

@@ -5,8 +5,7 @@ import {
   packageForms,
   readPackage,
 } from '../../config/servers/package-request.ts';
-import type { Environment } from '../../config/sources/environment-variables.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { PackageFailure } from '../features/servers.ts';
 import { type PackageServer, packageServerOf, packagesFolder } from '../servers/package-server.ts';
 import { toolRunner } from '../servers/run-tool.ts';
@@ -27,11 +26,10 @@ interface Upgrade extends PackageServer {
  */
 export async function upgradePackages(
   configuration: Checked,
-  features: Features,
-  environment: Environment,
+  setup: GatewaySetup,
   print: (line: string) => void,
 ): Promise<number> {
-  const found = upgradesOf(configuration, features, environment);
+  const found = upgradesOf(configuration, setup);
   if (typeof found === 'string') {
     print(found);
     return misconfigured;
@@ -41,7 +39,7 @@ export async function upgradePackages(
     const name = nameOfPackageRequest(request);
     const before = packages.versionOf(request);
     try {
-      const { version } = await packages.upgrade(request, toolRunner(environment, env));
+      const { version } = await packages.upgrade(request, toolRunner(setup.environment, env));
       const whatIsNew =
         before === undefined
           ? `${version} is installed`
@@ -57,19 +55,15 @@ export async function upgradePackages(
 }
 
 /** The packages that are meant, or the reason why there is none. */
-function upgradesOf(
-  { config, defaults, word, file }: Checked,
-  features: Features,
-  environment: Environment,
-): readonly Upgrade[] | string {
+function upgradesOf({ config, defaults, word, file }: Checked, setup: GatewaySetup): readonly Upgrade[] | string {
   const ofServer = (server: ServerConfig): Upgrade[] => {
-    const packaged = packageServerOf(server, config, features, environment);
+    const packaged = packageServerOf(server, setup);
     return packaged === undefined || server.address !== undefined ? [] : [{ ...packaged, env: server.env }];
   };
   if (word !== undefined && isPackageWord(word)) {
     const read = readPackage([word], defaults.packages);
     if (!read.ok || read.request === undefined) return `${word} is not the name of a package, such as ${packageForms}`;
-    const packages = needed(features.packages, 'packages').at(packagesFolder(config, environment));
+    const packages = needed(setup.features.packages, 'packages').at(packagesFolder(setup));
     return [{ request: read.request, packages, env: defaults.env }];
   }
   if (file === undefined)

@@ -1,5 +1,7 @@
 // src/app/features: what features add to a gateway. src/features.ts lists those of this build, a line each.
 
+import type { GatewayConfig } from '../../config/config.ts';
+import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { OAuthFeature } from './access.ts';
 import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
 import type { ErasFeature, TasksFeature } from './eras.ts';
@@ -55,6 +57,14 @@ export interface Features {
   readonly upstreamIdentity?: UpstreamIdentityFeature;
   readonly views?: ViewsFeature;
   readonly webSocket?: WebSocketFeature;
+}
+
+/** What the program was started with, to run a gateway or a command. */
+export interface GatewaySetup {
+  readonly config: GatewayConfig;
+  /** Those of this build. */
+  readonly features: Features;
+  readonly environment: Environment;
 }
 
 /**

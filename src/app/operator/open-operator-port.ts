@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
-import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { Authenticate } from '../../core/auth/identity.ts';
 import { createOriginRules, isLoopback } from '../../core/auth/origin-rules.ts';
 import { usageOf } from '../../core/backend/stdio/processes/process-usage.ts';
@@ -26,7 +25,7 @@ import { docsPage } from '../../core/util/docs-page.ts';
 import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
 import { publicBaseUrl } from '../addresses/public-base-url.ts';
 import type { GatewayTaskSet } from '../features/eras.ts';
-import type { Features } from '../features/gateway-features.ts';
+import type { GatewaySetup } from '../features/gateway-features.ts';
 import type { AdminServer, GatewayMetrics, OperatorPortFeature } from '../features/telemetry.ts';
 import type { Reloader } from '../reload/configuration-reload.ts';
 import type { ServedServer } from '../servers/served-server.ts';
@@ -34,10 +33,7 @@ import type { ServerSet } from '../servers/server-set.ts';
 import { version } from '../version.ts';
 
 /** The parts of a gateway that its operator port shows and uses. */
-export interface OperatorParts {
-  readonly config: GatewayConfig;
-  readonly features: Features;
-  readonly environment: Environment;
+export interface OperatorParts extends GatewaySetup {
   /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
   readonly logger: Logger;
@@ -179,7 +175,7 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
     async check(server) {
       const { checkOneServer } = await import('../commands/check/check-one-server.ts');
       const servers = set.current.map((served) => served.config);
-      return checkOneServer(server, { ...set.config, servers }, parts.features, parts.environment);
+      return checkOneServer(server, { ...parts, config: { ...set.config, servers } });
     },
     drain: parts.drain,
   });

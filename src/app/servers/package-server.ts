@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
+import type { LocalServer, ServerConfig } from '../../config/config.ts';
 import { nameOfPackageRequest, type PackageRequest } from '../../config/servers/package-request.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { userDirectory } from '../../config/store-place.ts';
@@ -12,7 +12,7 @@ import { defaultPath } from '../../core/backend/stdio/launch/locate-program.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { PackageFailure, Packages } from '../features/servers.ts';
 import { toolRunner } from './run-tool.ts';
 
@@ -30,28 +30,22 @@ export interface PackageServer {
 }
 
 /** The folder of all packages. Throws an error for the operator if there is none. */
-export function packagesFolder({ packages }: Pick<GatewayConfig, 'packages'>, environment: Environment): string {
+export function packagesFolder({ config, environment }: Pick<GatewaySetup, 'config' | 'environment'>): string {
   const own = userDirectory(environment);
-  const folder = packages.folder ?? (own && join(own, 'packages'));
+  const folder = config.packages.folder ?? (own && join(own, 'packages'));
   if (folder !== undefined) return resolve(folder);
   throw new Error('There is no folder for packages, because HOME is not set. Name one with --packages.folder.');
 }
 
 /** The package of a server that the gateway installs; undefined for any other server. */
-export function packageServerOf(
-  config: ServerConfig,
-  gateway: Pick<GatewayConfig, 'packages'>,
-  { packages }: Pick<Features, 'packages'>,
-  environment: Environment,
-): PackageServer | undefined {
+export function packageServerOf(config: ServerConfig, setup: GatewaySetup): PackageServer | undefined {
+  const { features, environment } = setup;
   const request = config.address === undefined ? config.package : undefined;
   if (config.address !== undefined || request === undefined) return undefined;
-  if (request.isLauncher && (packages === undefined || isInstalledOtherwise(request, config, environment)))
+  if (request.isLauncher && (features.packages === undefined || isInstalledOtherwise(request, config, environment)))
     return undefined;
-  return {
-    request,
-    packages: needed(packages, 'servers by the name of a package').at(packagesFolder(gateway, environment)),
-  };
+  const packages = needed(features.packages, 'servers by the name of a package').at(packagesFolder(setup));
+  return { request, packages };
 }
 
 /** True for a command of `npx` or `uvx` that would run a program of this machine, and no package of a registry. */
@@ -81,13 +75,8 @@ const foldersAbove = (folder: string): string[] =>
   dirname(folder) === folder ? [folder] : [folder, ...foldersAbove(dirname(folder))];
 
 /** What is known of a server's package, for people; undefined for a server that is none. */
-export function describePackage(
-  config: ServerConfig,
-  gateway: Pick<GatewayConfig, 'packages'>,
-  features: Pick<Features, 'packages'>,
-  environment: Environment,
-): string | undefined {
-  const server = packageServerOf(config, gateway, features, environment);
+export function describePackage(config: ServerConfig, setup: GatewaySetup): string | undefined {
+  const server = packageServerOf(config, setup);
   if (server === undefined) return undefined;
   const { request, packages } = server;
   const from = request.registry === 'npm' ? 'npm' : 'PyPI';

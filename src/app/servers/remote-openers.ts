@@ -1,9 +1,9 @@
-import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
+import type { RemoteServer } from '../../config/config.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';
 import { readTlsFiles } from '../tls-files.ts';
 import { version } from '../version.ts';
@@ -21,8 +21,7 @@ const answerShare = 0.9;
  */
 export function remoteOpeners(
   config: RemoteServer,
-  gateway: GatewayConfig,
-  { remote, webSocket }: Features,
+  { config: gateway, features: { remote, webSocket } }: GatewaySetup,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
   tokens: UpstreamTokens | undefined,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
+import type { LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { userOf } from '../../config/servers/configured-servers.ts';
@@ -28,7 +28,7 @@ import type { ServerEvent } from '../../core/server/server-events.ts';
 import { reportFault } from '../../core/util/boundary.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { ModernAccess } from '../features/eras.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type Features, type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { Openers } from '../features/servers.ts';
 import { packageOpener, packageServerOf, type StartedProgram } from './package-server.ts';
 import { remoteOpeners } from './remote-openers.ts';
@@ -73,24 +73,30 @@ export interface RunningServer {
   readonly modern: ModernAccess | undefined;
 }
 
+/** What the openers of a server have in common with others of the same server. */
+interface OpenerParts {
+  /** A process runs, or a connection is open. */
+  readonly onStarted?: (() => void) | undefined;
+  /** The tokens that all openers of the server share. */
+  readonly tokens?: UpstreamTokens | undefined;
+  /** Learns from the lists of the server. */
+  readonly reruns?: RerunPolicy;
+}
+
 /**
  * Creates the openers of a server. A server does not inherit the gateway's environment; see `childEnvironment`. Throws
  * an error for the operator if a file that the server needs cannot be read.
- * @param onStarted a process runs, or a connection is open
- * @param tokens the tokens that all openers of the server share
- * @param reruns learns from the lists of the server
  */
 export function openersOf(
   config: ServerConfig,
-  gateway: GatewayConfig,
-  features: Features,
-  environment: Environment,
-  { emit, processInterceptors, listSubscribers, ownListSubscribers }: ServerTelemetry,
-  onStarted = (): void => undefined,
-  tokens = upstreamTokensOf(config, features, emit),
-  reruns?: RerunPolicy,
+  setup: GatewaySetup,
+  telemetry: ServerTelemetry,
+  parts: OpenerParts = {},
 ): Openers {
   const { name } = config;
+  const { features } = setup;
+  const { emit, processInterceptors, listSubscribers, ownListSubscribers } = telemetry;
+  const { onStarted = () => undefined, tokens = upstreamTokensOf(config, features, emit), reruns } = parts;
   const tasks = features.tasks?.runServerTasks();
   const filters = filterInterceptors(config, features);
   const own = [...(ownListSubscribers?.(name) ?? []), tasks?.learn];
@@ -110,10 +116,10 @@ export function openersOf(
     return asksAboutSenders ? withMappedHeaders(linked, withoutSender) : linked;
   };
   if (config.address !== undefined) {
-    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, features, emit, onStarted, tokens);
+    const { open, openModern, isOverHttp } = remoteOpeners(config, setup, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
   }
-  const open = wrap(createLocalOpener(config, gateway, features, environment, emit, onStarted));
+  const open = wrap(createLocalOpener(config, setup, emit, onStarted));
   return { open, openModern: open, isOverHttp: false };
 }
 
@@ -122,16 +128,15 @@ const stdinCloseShare = 0.4;
 
 function createLocalOpener(
   config: LocalServer,
-  gateway: GatewayConfig,
-  features: Features,
-  environment: Environment,
+  setup: GatewaySetup,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
 ): OpenBackend {
+  const { environment } = setup;
   const {
     timeouts: { graceMs },
     derived: { maxQueuedBytes },
-  } = gateway;
+  } = setup.config;
   const { name: server, command, args, cwd, env, isOnCommandLine } = config;
   const { user, memoryBytes: maxMemoryBytes } = config.process;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
@@ -170,7 +175,7 @@ function createLocalOpener(
     return openStdio(credentials ? { ...started, env: { ...started.env, ...received } } : started, events);
   };
   const asWritten = openerOf({});
-  const packaged = packageServerOf(config, gateway, features, environment);
+  const packaged = packageServerOf(config, setup);
   return packaged === undefined
     ? asWritten
     : packageOpener({ config, server: packaged, environment, emit, openerOf, asWritten });
@@ -195,25 +200,14 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
  */
 export function runServer(
   config: ServerConfig,
-  gateway: GatewayConfig,
-  features: Features,
-  environment: Environment,
+  setup: GatewaySetup,
   telemetry: ServerTelemetry,
   onStarted?: () => void,
 ): RunningServer {
-  const tokens = upstreamTokensOf(config, features, telemetry.emit);
+  const tokens = upstreamTokensOf(config, setup.features, telemetry.emit);
   const reruns = new RerunPolicy(config.rerun);
-  const { open, openModern, isOverHttp } = openersOf(
-    config,
-    gateway,
-    features,
-    environment,
-    telemetry,
-    onStarted,
-    tokens,
-    reruns,
-  );
-  const sibling = openersOf(config, gateway, features, environment, telemetry, undefined, tokens, reruns);
+  const { open, openModern, isOverHttp } = openersOf(config, setup, telemetry, { onStarted, tokens, reruns });
+  const sibling = openersOf(config, setup, telemetry, { tokens, reruns });
   const pool = createWarmPool({
     open,
     size: config.warm,

@@ -1,4 +1,4 @@
-import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import type { ServerConfig } from '../../config/config.ts';
 import { parsedCredentials } from '../../config/options/client-credential-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
@@ -8,7 +8,7 @@ import { createWarmPool } from '../../core/backend/starting/warm-pool.ts';
 import { RerunPolicy } from '../../core/call/rerun.ts';
 import { headersForMember } from '../../core/protocol/http/forwarded-headers.ts';
 import type { Server } from '../../core/server/server.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import { version } from '../version.ts';
 import { filterInterceptors, type RunningServer, type ServerTelemetry, serverFacts } from './run-server.ts';
 
@@ -18,8 +18,7 @@ import { filterInterceptors, type RunningServer, type ServerTelemetry, serverFac
  */
 export function runView(
   config: ServerConfig,
-  { timeouts: { graceMs: cancelGraceMs } }: Pick<GatewayConfig, 'timeouts'>,
-  features: Features,
+  { config: gateway, features }: GatewaySetup,
   { emit, listSubscribers }: Pick<ServerTelemetry, 'emit' | 'listSubscribers'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
@@ -36,7 +35,7 @@ export function runView(
     config,
     address,
     version,
-    cancelGraceMs,
+    cancelGraceMs: gateway.timeouts.graceMs,
     emit,
     serverOf: getsNothing ? serverOf : withOwnHeaders(serverOf),
   });

@@ -1,4 +1,4 @@
-import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import type { ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { policySettings } from '../../config/servers/policy-option.ts';
 import { canKeepProcesses, type KnownUsers, reuseOf, sharedByOf } from '../../config/servers/process-sharing.ts';
@@ -15,7 +15,7 @@ import type { SharedServerEvent } from '../../core/server/shared-server-events.t
 import type { Rates, Values } from '../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 import type { GatewayEras, ServedEras } from '../features/eras.ts';
-import { type Features, needed } from '../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../features/gateway-features.ts';
 import type { ProcessKeeper } from '../features/servers.ts';
 import type { RunningServer } from './run-server.ts';
 
@@ -32,9 +32,7 @@ export interface ServedServer {
 }
 
 /** The parts that all servers of a gateway share. */
-export interface ServingParts {
-  readonly config: GatewayConfig;
-  readonly features: Features;
+export interface ServingParts extends Pick<GatewaySetup, 'config' | 'features'> {
   readonly eras: GatewayEras | undefined;
   readonly sessions: Sessions;
   /** What the gateway knows of its users now. */

@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
-import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import type { ServerConfig } from '../../config/config.ts';
 import { isServedOverHttp } from '../../config/servers/process-sharing.ts';
-import type { Environment } from '../../config/sources/environment-variables.ts';
 import { formatDuration } from '../../config/units.ts';
 import type { BackendEnd } from '../../core/backend/backend.ts';
 import { helpForCommand, helpIfDownloading, helpIfEnded } from '../../core/ops/health/start-help.ts';
@@ -9,7 +8,7 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import { detach } from '../../core/util/boundary.ts';
 import type { EventOf } from '../../core/util/telemetry/emit.ts';
-import type { Features } from '../features/gateway-features.ts';
+import type { GatewaySetup } from '../features/gateway-features.ts';
 import { askServer, explainForcedEra } from '../probes/ask-server.ts';
 import { explainSilence } from '../probes/probe-session.ts';
 import { createStartupPing, pingAfterMs } from '../probes/startup-ping.ts';
@@ -27,9 +26,7 @@ const maxOutputLines = 20;
 /** The options of the probe at the start. */
 export interface StartProbe {
   readonly config: ServerConfig;
-  readonly gateway: GatewayConfig;
-  readonly features: Features;
-  readonly environment: Environment;
+  readonly setup: GatewaySetup;
   readonly telemetry: ServerTelemetry;
   /** The server ended by itself soon after its start, before a client used it. */
   onUseless(message: string): void;
@@ -44,8 +41,8 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
   return isServedOverHttp(probe.config.address) ? awaitAnswer(probe) : awaitSpare(probe);
 }
 
-async function awaitAnswer({ config, gateway, features, environment, telemetry }: StartProbe): Promise<RunningServer> {
-  const running = runServer(config, gateway, features, environment, telemetry);
+async function awaitAnswer({ config, setup, telemetry }: StartProbe): Promise<RunningServer> {
+  const running = runServer(config, setup, telemetry);
   const { era, timeouts } = config;
   const startTimeoutMs = timeouts.startMs;
   const openers = { open: running.server.open, openModern: running.modern?.open };
@@ -69,7 +66,7 @@ async function awaitAnswer({ config, gateway, features, environment, telemetry }
 }
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
-  const { config, gateway, features, environment, telemetry, onUseless } = probe;
+  const { config, setup, telemetry, onUseless } = probe;
   const { name: server, timeouts } = config;
   const startTimeoutMs = timeouts.startMs;
   const spareMs = Math.max(firstSpareMs, startTimeoutMs + pingAfterMs);
@@ -161,7 +158,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       ...telemetry.processInterceptors(name, address),
       ping.intercept,
     ];
-    running = runServer(config, gateway, features, environment, { ...telemetry, emit, processInterceptors }, onStarted);
+    running = runServer(config, setup, { ...telemetry, emit, processInterceptors }, onStarted);
     running.pool.addSpare(spareMs);
   });
 }

@@ -53,6 +53,6 @@ describe('files of certificates', () => {
     ],
   ])('that %s are told at the start', (_, options, message) => {
     const { config, server } = read('--transport', 'sse', ...options, 'https://a/sse');
-    expect(() => openersOf(server, config, features, {}, silent)).toThrow(message);
+    expect(() => openersOf(server, { config, features, environment: {} }, silent)).toThrow(message);
   });
 });

@@ -1,20 +1,18 @@
 // src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
 
-import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
+import type { ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import { policySettings } from '../../../config/servers/policy-option.ts';
 import { isView } from '../../../config/servers/views.ts';
-import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';
-import { type Features, needed } from '../../features/gateway-features.ts';
+import { type GatewaySetup, needed } from '../../features/gateway-features.ts';
 import type { PackageFailure } from '../../features/servers.ts';
 import type { RedisFeature, RedisFindings } from '../../features/stores.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { describePackage, installPackage, packageServerOf } from '../../servers/package-server.ts';
 import { readTlsFiles } from '../../tls-files.ts';
 import { type Advice, advise } from './advice.ts';
-import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
 import { examine, type Findings } from './examine-server.ts';
 import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
 import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
@@ -74,25 +72,25 @@ const slowRedisMs = 10;
 /**
  * Checks each server, some at once: starts it, detects its era, lists its features and ends it. Also checks Redis, if
  * there is one, and the configuration.
+ * @param notes what is known of the configuration before (`notesOn`); a part of the advice
  * @param note called with a line about the checks that take long
  * @returns true if every server and Redis work
  */
 export async function check(
-  configuration: CheckedConfiguration,
-  features: Features,
-  environment: Environment,
+  setup: GatewaySetup,
+  notes: readonly Advice[],
   listener: CheckListener,
   note: (line: string) => void,
 ): Promise<boolean> {
   let isFine = true;
-  const { config } = configuration;
-  const advice: Advice[] = [...notesOn(configuration)];
+  const { config, features } = setup;
+  const advice: Advice[] = [...notes];
   // The servers of a view are checked by themselves.
   const servers = config.servers.filter((server) => !isView(server));
   const waiting = new WaitingNotes(servers.length, note);
   const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
     waiting.begin(server.name);
-    const checked = await tryServer(server, config, features, environment);
+    const checked = await tryServer(server, setup);
     waiting.end(server.name);
     return checked;
   };
@@ -113,7 +111,7 @@ export async function check(
     listener.onPolicy({ server: name, why });
     isFine &&= why === undefined;
   }
-  const redis = await checkRedis(config, features, environment);
+  const redis = await checkRedis(setup);
   if (redis !== undefined) {
     listener.onRedis(redis);
     isFine &&= redis.isFine;
@@ -164,21 +162,20 @@ export class WaitingNotes {
  */
 export async function tryServer(
   server: ServerConfig,
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
+  setup: GatewaySetup,
   look: 'listed' | 'shown' = 'listed',
 ): Promise<CheckedServer> {
   try {
-    const packaged = packageServerOf(server, config, features, environment);
+    const packaged = packageServerOf(server, setup);
     if (packaged !== undefined && server.address === undefined) {
       // The time limit of the start is not for the installation.
+      const { environment } = setup;
       const options = { config: server, server: packaged, environment, emit: () => undefined };
       const cause = await installPackage(options);
       if (cause !== undefined && !packaged.request.isLauncher) throw cause;
     }
-    const { transport, ...findings } = await examine(server, config, features, environment, look);
-    const itsPackage = describePackage(server, config, features, environment);
+    const { transport, ...findings } = await examine(server, setup, look);
+    const itsPackage = describePackage(server, setup);
     return { isFine: true, server, transport, findings, ...(itsPackage !== undefined && { package: itsPackage }) };
   } catch (error) {
     const { message: why, output: lines = [] } = error as Partial<PackageFailure> & Error;
@@ -189,11 +186,7 @@ export async function tryServer(
   }
 }
 
-async function checkRedis(
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
-): Promise<CheckedRedis | undefined> {
+async function checkRedis({ config, features, environment }: GatewaySetup): Promise<CheckedRedis | undefined> {
   const { redis: url, prefix } = config.cluster;
   const { redisTimeoutMs: commandTimeoutMs } = config.derived;
   if (url === undefined) return undefined;

@@ -1,9 +1,8 @@
-import type { GatewayConfig } from '../../../config/config.ts';
 import { isView } from '../../../config/servers/views.ts';
-import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { CheckedResult, ServerCheck } from '../../../core/ops/console-hook.ts';
-import type { Features } from '../../features/gateway-features.ts';
+import type { GatewaySetup } from '../../features/gateway-features.ts';
 import { check } from './check-command.ts';
+import { notesOn } from './configuration-notes.ts';
 import { textListener } from './render-check.ts';
 
 /**
@@ -11,23 +10,19 @@ import { textListener } from './render-check.ts';
  * afterwards. Of a view, it checks the servers and the policy.
  * @returns undefined if there is no such server
  */
-export async function checkOneServer(
-  name: string,
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
-): Promise<ServerCheck | undefined> {
-  const server = config.servers.find((each) => each.name === name);
+export async function checkOneServer(name: string, setup: GatewaySetup): Promise<ServerCheck | undefined> {
+  const { features, environment } = setup;
+  const server = setup.config.servers.find((each) => each.name === name);
   if (server === undefined) return undefined;
   const members = server.address?.transport === 'view' ? server.address.members.map((member) => member.name) : [];
   const names = new Set([name, ...members]);
-  const servers = config.servers.filter((each) => each === server || (isView(server) && names.has(each.name)));
+  const servers = setup.config.servers.filter((each) => each === server || (isView(server) && names.has(each.name)));
   const texts: string[] = [];
   const listener = textListener((text) => texts.push(text));
+  const config = { ...setup.config, servers, cluster: { ...setup.config.cluster, redis: undefined } };
   const isFine = await check(
-    { config: { ...config, servers, cluster: { ...config.cluster, redis: undefined } }, warnings: [], disabled: [] },
-    features,
-    environment,
+    { config, features, environment },
+    notesOn({ config, warnings: [], disabled: [] }),
     // Advice on the configuration as a whole is not about this server.
     { ...listener, onAdvice: (advice) => listener.onAdvice(advice.filter(({ about }) => names.has(about))) },
     () => undefined,

@@ -1,5 +1,4 @@
-import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
-import type { Environment } from '../../../config/sources/environment-variables.ts';
+import type { ServerConfig } from '../../../config/config.ts';
 import type { BackendEnd, OpenBackend } from '../../../core/backend/backend.ts';
 import { linkBackends } from '../../../core/backend/link/link.ts';
 import { errorCodeIn } from '../../../core/protocol/json.ts';
@@ -9,7 +8,7 @@ import { methodNotFound } from '../../../core/protocol/revisions.ts';
 import type { ServerEvent } from '../../../core/server/server-events.ts';
 import { isObject } from '../../../core/util/is-object.ts';
 import type { ErasFeature } from '../../features/eras.ts';
-import type { Features } from '../../features/gateway-features.ts';
+import type { Features, GatewaySetup } from '../../features/gateway-features.ts';
 import type { Openers } from '../../features/servers.ts';
 import { askServer, explainForcedEra } from '../../probes/ask-server.ts';
 import {
@@ -56,9 +55,7 @@ export const lists = [
 /** Examines a server with its configuration. Rejects like `examineEras`. */
 export async function examine(
   server: ServerConfig,
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
+  setup: GatewaySetup,
   look: 'listed' | 'shown' = 'listed',
 ): Promise<Findings & { readonly transport: string; readonly items: FilteredItems }> {
   let transport: string = server.address?.transport ?? 'stdio';
@@ -68,17 +65,12 @@ export async function examine(
   // The filter comes after the observer, which sees the names that the filter hides.
   const items = new ListedItems();
   const telemetry = { emit, processInterceptors: () => [items.observe] };
-  const { open, openModern, isOverHttp } = openersOf(
-    look === 'shown' ? server : { ...server, ...noFilters },
-    config,
-    features,
-    environment,
-    telemetry,
-  );
-  const filters = look === 'shown' ? [] : filterInterceptors(server, features);
+  const examined = look === 'shown' ? server : { ...server, ...noFilters };
+  const { open, openModern, isOverHttp } = openersOf(examined, setup, telemetry);
+  const filters = look === 'shown' ? [] : filterInterceptors(server, setup.features);
   const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filters);
   const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
-  const found = await examineEras(server, openers, features);
+  const found = await examineEras(server, openers, setup.features);
   return { ...found, transport: transport === 'auto' ? 'http' : transport, items };
 }
 

@@ -1,6 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { GatewayConfig } from '../../../config/config.ts';
-import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { longestLineBytes } from '../../../core/backend/backend.ts';
 import { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import { storedKeys } from '../../../core/keys/state-keys.ts';
@@ -11,7 +9,7 @@ import { Sessions } from '../../../core/registry/sessions.ts';
 import { quotasOf } from '../../access/create-quotas.ts';
 import { createConnectedStore } from '../../create-store.ts';
 import { createTelemetry } from '../../create-telemetry.ts';
-import type { Features } from '../../features/gateway-features.ts';
+import type { GatewaySetup } from '../../features/gateway-features.ts';
 import { runServer } from '../../servers/run-server.ts';
 import { serve } from '../../servers/served-server.ts';
 import { version } from '../../version.ts';
@@ -27,13 +25,8 @@ const endMs = 2_000;
  * @param leave aborted to end the session at once
  * @returns the exit code, once the client has left
  */
-export async function connectClient(
-  config: GatewayConfig,
-  features: Features,
-  environment: Environment,
-  log: Log,
-  leave: AbortSignal,
-): Promise<number> {
+export async function connectClient(setup: GatewaySetup, log: Log, leave: AbortSignal): Promise<number> {
+  const { config, features } = setup;
   const [server] = config.servers;
   if (server?.address === undefined || !('url' in server.address)) {
     process.stderr.write('mcp-gangway: connect needs one URL: mcp-gangway connect https://example.com/mcp\n');
@@ -41,7 +34,7 @@ export async function connectClient(
   }
   const { limits, timeouts, sse, derived } = config;
   const health = new ServerHealth();
-  const telemetry = createTelemetry(config, features, log, { health });
+  const telemetry = createTelemetry(setup, log, { health });
   const { emit } = telemetry;
   health.add(server.name, { transport: server.address.transport, isRequired: false, era: () => undefined });
   const explainFailure = (): string | undefined => health.detailsOf(server.name)?.detail;
@@ -78,7 +71,7 @@ export async function connectClient(
     currentServer: () => served.server,
   });
   // Nothing of an earlier session is kept: this program has one.
-  const running = runServer({ ...server, share: 'session' }, config, features, environment, telemetry);
+  const running = runServer({ ...server, share: 'session' }, setup, telemetry);
   const served = serve(running, {
     config,
     features,
