@@ -1,5 +1,6 @@
 import type { GatewayConfig } from '../config/config.ts';
-import { endpointPathsOf } from '../config/endpoint-paths.ts';
+import { endpointPathsOf, resourcePathsOf } from '../config/endpoint-paths.ts';
+import { gatewayOptions } from '../config/options/options.ts';
 import { parseDurationMs } from '../config/units.ts';
 import type { CredentialWatch } from '../core/auth/credential-watch.ts';
 import type { OriginRules } from '../core/auth/origin-rules.ts';
@@ -14,7 +15,6 @@ import { addHealthRoutes, type HealthOptions } from '../core/ops/health/health-e
 import type { Quotas } from '../core/quota/quotas.ts';
 import type { Sessions } from '../core/registry/sessions.ts';
 import type { AccessTo } from './access/create-access.ts';
-import { resourcePathsOf } from './access/resource-paths.ts';
 import type { GatewayTaskSet } from './features/eras.ts';
 import type { Features } from './features/gateway-features.ts';
 import type { ServedServer } from './servers/served-server.ts';
@@ -40,6 +40,21 @@ export interface RouteParts {
   readonly health: HealthOptions;
 }
 
+/** An answer names no more endpoints. */
+const maxTold = 10;
+
+/**
+ * The paths of endpoints that a client at a wrong path is told: only what anybody can know. The usual path is in every
+ * example. The names of servers are told where `/readyz` tells them. A path that the operator has chosen is not told: it
+ * may be meant for few.
+ */
+function publicPaths(config: GatewayConfig, showsServers: boolean): readonly string[] {
+  const { servers, listen } = config;
+  if (listen.path !== gatewayOptions.listen.path.default) return [];
+  if (servers.length > 1 && (!showsServers || servers.length > maxTold)) return [];
+  return servers.map((server) => endpointPathsOf(config, server)[0].mcp);
+}
+
 /** The endpoints of a gateway. */
 export interface GatewayRoutes {
   readonly http: Routes;
@@ -60,7 +75,7 @@ export function createRoutes(
 ): GatewayRoutes {
   const { sessions, marks, accessTo, health, connectionMetersOf, tasks, isShared, ...admission } = parts;
   const { publicUrl } = config.listen;
-  const routes = new Routes('request', 'no_such_path');
+  const routes = new Routes('request', 'no_such_path', publicPaths(config, health.showsServers));
   const { app } = routes;
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);

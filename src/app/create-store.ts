@@ -23,6 +23,8 @@ export interface OpenStore {
   readonly lasting: ClusterStore | undefined;
   /** The directory of the store; undefined if it is in memory or in Redis. */
   readonly directory: string | undefined;
+  /** Counts the sessions in files; undefined if they are in memory or in Redis. */
+  readonly countInFiles: (() => number) | undefined;
 }
 
 /** Returns the function that reports where sessions are kept, and whether they can be. */
@@ -62,11 +64,17 @@ export async function createStore(
     const files = place && (await openFiles(place, features, memoryLimits, logger, telemetry));
     const lasting = files && counted(files);
     const store = lasting ?? counted(createMemoryStore(memoryLimits));
-    return { store, shared: undefined, lasting, directory: lasting && place?.directory };
+    return {
+      store,
+      shared: undefined,
+      lasting,
+      directory: lasting && place?.directory,
+      countInFiles: files?.sessionCount,
+    };
   }
   const feature = needed(features.redis, '--redis');
   const shared = counted(await openRedis(feature, redis, limits, config, logger, telemetry));
-  return { store: shared, shared, lasting: shared, directory: undefined };
+  return { store: shared, shared, lasting: shared, directory: undefined, countInFiles: undefined };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { ServerConfig } from '../config/config.ts';
 import { flagOf } from '../config/options/option-names.ts';
 import { sendsAudit } from '../config/options/options.ts';
@@ -26,8 +27,10 @@ import { type Emit, emitTo } from '../core/util/telemetry/emit.ts';
 import { type FindMeter, meterIn, unreadMeter } from '../core/util/telemetry/meter.ts';
 import { type GatewaySetup, needed } from './features/gateway-features.ts';
 import type { AuditLog, AuditOptions, GatewayMetrics, Otlp, ServerPlace } from './features/telemetry.ts';
-import { instanceName } from './instance-name.ts';
 import type { ProcessInterceptorsOf, ServerTelemetry } from './servers/run-server.ts';
+
+/** The name of this instance in telemetry. */
+export const instanceName = `${hostname()}:${process.pid}`;
 
 /** Who watches a gateway, besides its log. */
 export interface Watchers {

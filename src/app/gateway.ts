@@ -298,7 +298,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const storeItself = storeStateOf(opened);
   const storeState = (): StoreState => {
     const unreachable = sessions.peers?.unreachable.map(({ address }) => address) ?? [];
-    return { ...storeItself(), ...(unreachable.length > 0 && { unreachable }) };
+    const waiting = Math.max(0, (opened.countInFiles?.() ?? 0) - sessions.resumableCount);
+    return { ...storeItself(), ...(unreachable.length > 0 && { unreachable }), ...(waiting > 0 && { waiting }) };
   };
   const readinessNow = () => {
     const { kind, isUp } = storeState();
@@ -378,7 +379,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const base = publicBase.url;
   const urls = (): ServerUrls[] =>
     set.current.map((served) =>
-      serverUrls(served, set.config, base, source.file !== undefined, health, packageOf(served.config)),
+      serverUrls(served, set.config, base, parts.file !== undefined, health, packageOf(served.config)),
     );
   const replace: ConfigurationReload['replace'] = (servers) => {
     const before = urls();
@@ -396,6 +397,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     config,
     features,
     environment,
+    file: parts.file,
     certificate,
     logger: log.app,
     metrics,

@@ -42,6 +42,21 @@ export function endpointPathsOf(
   return name === firstServer ? [pathsBelow(`/${name}`), pathsBelow('')] : [pathsBelow(`/${name}`)];
 }
 
+/**
+ * The path of the protected resource for each path of a server's endpoints. For the POST endpoint of HTTP+SSE, it is the
+ * stream's.
+ */
+export const resourcePathsOf = (config: PathConfig, server: NamedServer): Map<string, string> =>
+  new Map(
+    endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse }) => [
+      [mcp, mcp] as const,
+      ...(ws === undefined ? [] : [[ws, ws] as const]),
+      ...(legacySse === undefined
+        ? []
+        : [[legacySse.stream, legacySse.stream] as const, [legacySse.messages, legacySse.stream] as const]),
+    ]),
+  );
+
 /** The first path of an endpoint that another endpoint has as well. */
 export function findDuplicatePath(config: PathConfig): string | undefined {
   const paths = config.servers

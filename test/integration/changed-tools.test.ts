@@ -70,7 +70,7 @@ test('a tool that changes between two lists is logged once and counted, also ove
 });
 
 test('a pin file hides new and changed tools, until the command renews it', async () => {
-  const { config, list, pin } = createFolder({ pin: 'PIN' });
+  const { folder, config, list, pin } = createFolder({ pin: 'PIN' });
   writeFileSync(config, readFileSync(config, 'utf8').replace('"PIN"', JSON.stringify(pin)));
   const missing = `The pin file ${pin} does not exist. Write it with: mcp-gangway pin files --config ${config}`;
   await expect(startGateway({ args: ['--config', config] })).rejects.toThrow(missing);
@@ -78,6 +78,11 @@ test('a pin file hides new and changed tools, until the command renews it', asyn
     code: 2,
     text: `mcp-gangway: ${missing}\n`,
   });
+  expect((await run('check', '--config', config)).text).toContain(missing);
+  const withoutFile = ['--defaults.pin', pin, '--', process.execPath, fixture, join(folder, 'tools.json')];
+  const { text: advice } = await run('check', ...withoutFile);
+  expect(advice).toMatch(/Write it with: mcp-gangway pin \S+ with the same options/);
+  expect(advice).not.toContain('--config');
   // As it stands in the page.
   const [, command = ''] = /^mcp-gangway (pin .*)$/m.exec(readFileSync(`${root}docs/tools.md`, 'utf8')) ?? [];
   const first = await run(...command.replace('gangway.json', config).split(' '));
@@ -144,6 +149,14 @@ test('[P8] pin shows long and hostile text of a tool bounded, on one line, witho
   const [, line = ''] = text.split('\n');
   expect(line).toMatch(/^ {2}description: a\\n\\u001b\[2J\\u202ex+… \(the first 4000 of 50\d\d characters\)$/);
   expect(text.split('\n')).toHaveLength(5);
+});
+
+test('[P8] pin says which tools are too long to be pinned, and that clients do not see them', async () => {
+  const { config, list } = createFolder({ pin: 'pins.json' });
+  list(read, { ...write, description: 'x'.repeat(300_000) });
+  expect((await run('pin', 'files', '--config', config)).text).toContain(
+    'not pinned: write (longer than 256KiB, so clients do not see it)\nPinned 1 tool in ',
+  );
 });
 
 test('a relative path of a pin file begins at the configuration file, and at the included file that has the server', async () => {

@@ -90,7 +90,7 @@ test('a header from a variable or an option is sent, and a refused one ends the 
   const other = await connectV1(gateway.url, {}, '--header', `Authorization: Bearer ${key.key}`);
   expect((await other.listTools()).tools.length).toBeGreaterThan(0);
   await expect(connectV1(gateway.url, { GANGWAY_HEADER: 'Authorization: Bearer wrong' })).rejects.toThrow(
-    /refused|authoriz/i,
+    /refused access.*Correct the key or token in the variable GANGWAY_HEADER or in --header/,
   );
 });
 
@@ -206,32 +206,48 @@ describe('the program', () => {
     expect(code).toBe(0);
   });
 
-  test.each([
-    ['initialize', hello],
-    [
-      'server/discover',
-      {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'server/discover',
-        params: {
-          _meta: {
-            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-            'io.modelcontextprotocol/clientInfo': info,
-            'io.modelcontextprotocol/clientCapabilities': {},
-          },
-        },
+  const discover = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'server/discover',
+    params: {
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': info,
+        'io.modelcontextprotocol/clientCapabilities': {},
       },
-    ],
-  ])('tells a client that sends %s why its server cannot be reached, and ends with 1', async (_, first) => {
-    const { stdout, stderr, code } = await run(['http://127.0.0.1:1/mcp'], `${linesOf(first)}\n`);
-    const [{ id, error }] = read(stdout);
-    expect(id).toBe(1);
-    expect(error.message).toContain('http://127.0.0.1:1 refused the connection: nothing listens there.');
-    expect(error.message).not.toContain('mcp-gangway check');
-    expect(stderr).toContain('refused the connection');
+    },
+  };
+  const firsts = [
+    ['initialize', hello],
+    ['server/discover', discover],
+  ] as const;
+
+  test.each(firsts)('tells a client that sends %s without a key where to put it, and ends with 1', async (_, first) => {
+    const env = { GANGWAY_API_KEYS: makeKey('ada').variable };
+    const gateway = await startLocalGateway({ command: everythingFixture, env });
+    const { stdout, stderr, code } = await run([gateway.url], `${linesOf(first)}\n`);
+    expect(read(stdout)[0].error.message).toMatch(
+      /refused access \(401 or 403\)\. Set the variable GANGWAY_HEADER to your key/,
+    );
+    const last = stderr.trim().split('\n').at(-1);
+    expect(last).toContain('GANGWAY_HEADER');
+    expect(last).not.toContain('--defaults.auth');
     expect(code).toBe(1);
   });
+
+  test.each(firsts)(
+    'tells a client that sends %s why its server cannot be reached, and ends with 1',
+    async (_, first) => {
+      const { stdout, stderr, code } = await run(['http://127.0.0.1:1/mcp'], `${linesOf(first)}\n`);
+      const [{ id, error }] = read(stdout);
+      expect(id).toBe(1);
+      expect(error.message).toContain('http://127.0.0.1:1 refused the connection: nothing listens there.');
+      expect(error.message).not.toContain('mcp-gangway check');
+      expect(stderr).toContain('refused the connection');
+      expect(code).toBe(1);
+    },
+  );
 
   test('needs a URL', async () => {
     expect(await run(['--', 'node', 'x.js'], '')).toMatchObject({ code: 2, stdout: '' });

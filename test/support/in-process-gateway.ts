@@ -82,7 +82,7 @@ export async function startInProcess(eras: ServedEras, defaults: object = {}): P
         },
       },
     },
-    source: { file: undefined, files: [], states: [], read },
+    source: { files: [], states: [], read },
     environment: {},
     log: createLog({ levels: levels.levels, isPretty: false, hasColors: false }),
     onUseless: (message) => {

@@ -90,7 +90,8 @@ export async function startLocalGateway({
   const gateway = await startGateway({
     config,
     features,
-    source: { file, files: file === undefined ? [] : [file, ...included], states: [], read },
+    file,
+    source: { files: file === undefined ? [] : [file, ...included], states: [], read },
     environment,
     log,
     onUseless: (message) => log.app.error(message),

@@ -169,6 +169,8 @@ export interface StoreState {
   readonly directory?: string | undefined;
   /** The addresses of other instances that share the store and do not answer this one. */
   readonly unreachable?: readonly string[];
+  /** The sessions in files that no client has used since the start; absent for none. */
+  readonly waiting?: number;
 }
 
 /** The state of a session as its owner reports it. */

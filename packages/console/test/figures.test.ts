@@ -16,6 +16,14 @@ test('Redis is well, slow or away', () => {
   });
 });
 
+test('sessions in files that no client has used since the start are told beside the others', () => {
+  const detail = (store: object) =>
+    figures.Sessions({ instance: { sessions: 0, streams: 0, maxSessions: 1_000, usual: {}, store }, instances: [{}] })
+      .detail;
+  expect(detail({ waiting: 12 })).toMatch(/^12 more in files, not used since the start; /);
+  expect(detail({})).not.toContain('in files');
+});
+
 test('memory that grows fast is amber', () => {
   const memory = (grownBytes: number) =>
     figures.Memory({ instance: { memoryBytes: 3e8, childBytes: 1e8, usual: { grownBytes } }, servers: [] }).mood;

@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { resourcePathsOf } from '../../config/endpoint-paths.ts';
 import { type Authenticator, createAuthenticate } from '../../core/auth/authenticate.ts';
 import type { Authenticate } from '../../core/auth/identity.ts';
 import type { LocalClients } from '../../core/auth/local-clients.ts';
@@ -18,7 +19,6 @@ import type {
 } from '../features/access.ts';
 import { type Features, type GatewaySetup, needed } from '../features/gateway-features.ts';
 import { readServerTls } from '../servers/remote-openers.ts';
-import { resourcePathsOf } from './resource-paths.ts';
 
 type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'> & {
   /** Set for a server at which clients authorize themselves. */

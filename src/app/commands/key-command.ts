@@ -14,10 +14,11 @@ import {
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { KeyRequest } from '../../config/access/key-request.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
-import { namesAt } from '../../config/options/option-names.ts';
+import { flagOf, namesAt } from '../../config/options/option-names.ts';
 import { digestOfKey } from '../../core/auth/api-keys.ts';
 import { loadLibrary } from '../../core/util/load-library.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
+import { type Outcome, refused } from './outcome.ts';
 
 /** The prefix of every key, so that secret scanners find keys. */
 const prefix = 'mcpgw_';
@@ -40,7 +41,7 @@ export function makeKey(name: string): NewKey {
 }
 
 /** A key with scopes or an end has only an entry for a key file: the variable cannot express them. */
-export type LimitedKey = Omit<NewKey, 'variable'> & Partial<Pick<NewKey, 'variable'>>;
+type LimitedKey = Omit<NewKey, 'variable'> & Partial<Pick<NewKey, 'variable'>>;
 
 /** Limits what a new key may be used for, and for how long. Without limits, the key stays as it is. */
 export function limitKey(
@@ -50,6 +51,30 @@ export function limitKey(
   const limits = { ...(expires !== undefined && { expires }), ...(scopes.length > 0 && { scopes }) };
   if (Object.keys(limits).length === 0) return { name, key, entry, variable };
   return { name, key, entry: JSON.stringify({ ...JSON.parse(entry), ...limits }) };
+}
+
+/** Creates a key. With a file, prints only the key itself, for its user. */
+export function createKey({ name, addTo: file, ...limits }: KeyRequest): Outcome {
+  const made = limitKey(makeKey(name), limits);
+  if (file === undefined) {
+    const entries = made.variable === undefined ? 'line is its entry' : 'two lines are its entries';
+    const places = `for the ${flagOf('auth.apiKeysFile')} file (a JSON list)${made.variable === undefined ? '' : ' and for GANGWAY_API_KEYS'}`;
+    const stderr = `Save this key: it is shown only once. The next ${entries} ${places}.\n`;
+    const lines = [made.key, made.entry, made.variable].filter((line) => line !== undefined);
+    return { stderr, stdout: lines.map((line) => `${line}\n`).join(''), exitCode: 0 };
+  }
+  let earlier: number;
+  try {
+    earlier = addToKeyFile(file, made);
+  } catch (error) {
+    return refused((error as Error).message);
+  }
+  const added = `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('auth.apiKeysFile')} ${file} accepts the key within seconds.\n`;
+  const others =
+    earlier === 0
+      ? ''
+      : `The file already had ${earlier === 1 ? 'a key with this name, which stays' : `${earlier} keys with this name, which stay`} valid. To revoke a key, delete its entry.\n`;
+  return { stderr: added + others, stdout: `Authorization: Bearer ${made.key}\n`, exitCode: 0 };
 }
 
 /** How long an addition waits for others to the same file. Each takes milliseconds. */

@@ -1,11 +1,12 @@
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { formatSize } from '../../config/units.ts';
 import type { NamedItem } from '../../core/backend/filter-rules.ts';
 import { escapeControlCharacters } from '../../core/backend/stdio/pipes/printable.ts';
 import { parseBounded } from '../../core/protocol/json.ts';
-import { definingMembers } from '../../core/protocol/tool-definition.ts';
+import { definingMembers, maxToolBytes } from '../../core/protocol/tool-definition.ts';
 import { isObject } from '../../core/util/is-object.ts';
+import type { PinChanges } from '../features/calls.ts';
 import { type GatewaySetup, needed } from '../features/gateway-features.ts';
-import type { PinChanges } from '../features/servers.ts';
 import { pinCommand } from '../servers/run-server.ts';
 import { tryServer } from './check/check-command.ts';
 import { failureText } from './check/render-check.ts';
@@ -67,7 +68,7 @@ async function toolsOf(server: ServerConfig, setup: GatewaySetup): Promise<Named
 const countOf = (tools: number): string => (tools === 1 ? '1 tool is' : `${tools} tools are`);
 
 /** What is different, with the whole definition of each new and changed tool: the hashes in the file show nothing. */
-function describe({ added, removed, changed }: PinChanges, texts: ReadonlyMap<string, Buffer>): string {
+function describe({ added, removed, changed, tooLong }: PinChanges, texts: ReadonlyMap<string, Buffer>): string {
   const definition = (tool: string): string[] => describeTool(texts.get(tool));
   const lines = [
     ...added.flatMap((tool) => [`new: ${shortened(tool)}`, ...definition(tool)]),
@@ -76,6 +77,9 @@ function describe({ added, removed, changed }: PinChanges, texts: ReadonlyMap<st
       `changed: ${shortened(tool)} (${members.join(', ')})`,
       ...definition(tool),
     ]),
+    ...tooLong.map(
+      (tool) => `not pinned: ${shortened(tool)} (longer than ${formatSize(maxToolBytes)}, so clients do not see it)`,
+    ),
   ];
   return lines.map((line) => `${line}\n`).join('');
 }

@@ -1,43 +1,31 @@
 // src/app/commands: the commands of the program: serve, check, health, key, help and version.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import type { KeyRequest } from '../../config/access/key-request.ts';
-import { type Configuration, type GatewayConfig, readConfiguration, type ServerConfig } from '../../config/config.ts';
+import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
-import { flagOf } from '../../config/options/option-names.ts';
 import { sendsLog } from '../../config/options/options.ts';
 import type { Command } from '../../config/sources/command-table.ts';
 import { redactFault } from '../../core/ops/log/fault-log.ts';
 import { createLog, type Log, type LogCopy } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import { reportFaultsTo } from '../../core/util/boundary.ts';
-import { docsPage } from '../../core/util/docs-page.ts';
-import { type Features, type GatewaySetup, needed } from '../features/gateway-features.ts';
+import { instanceName } from '../create-telemetry.ts';
+import type { Features, GatewaySetup } from '../features/gateway-features.ts';
 import { statesOf } from '../file-watch.ts';
-import { instanceName } from '../instance-name.ts';
 import { prepareStarter } from '../prepare-starter.ts';
-import { pinCommand } from '../servers/run-server.ts';
+import { pinsOf } from '../servers/run-server.ts';
 import { version } from '../version.ts';
+import { notesOn } from './check/advice.ts';
 import { check } from './check/check-command.ts';
-import { notesOn } from './check/configuration-notes.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
 import { endSignals } from './end-on-signals.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
-import { addToKeyFile, limitKey, makeKey } from './key-command.ts';
+import { createKey } from './key-command.ts';
 import { failed, misconfigured, type Outcome, printed, refused } from './outcome.ts';
+import { platformSupport } from './platform-support.ts';
 import { serveUntilSignal } from './serve-command.ts';
 import type { changeServers, PackageOf } from './servers-command.ts';
-
-/** What does not work on an operating system; undefined if nothing is known. */
-interface PlatformSupport {
-  /** Why these servers cannot be served at all, and the remedy. */
-  readonly obstacle?: string;
-  /** What the operator should know, for the log. */
-  readonly warning?: string;
-}
-
-const platformPage = docsPage('deploy.md#windows-and-macos');
 
 /**
  * Runs the program: reads the command line, the environment and the file, and executes the command.
@@ -89,7 +77,7 @@ async function run(
   }
   if (!('config' in configuration)) return printed(await textOf(configuration));
   const { command, config, warnings, file, included, flags } = configuration;
-  const setup: GatewaySetup = { config, features, environment: process.env };
+  const setup: GatewaySetup = { config, features, environment: process.env, file };
   if (command === 'print') {
     const { renderConfiguration } = await import('./print/print-config.ts');
     return printed(renderConfiguration(configuration));
@@ -104,7 +92,7 @@ async function run(
     const print = (line: string): unknown => process.stdout.write(`${line}\n`);
     return { exitCode: await upgradePackages(configuration, setup, print) };
   }
-  const unreadable = command === 'serve' || flags.has('--config-only') ? pinFaults(configuration, features) : [];
+  const unreadable = command === 'serve' || flags.has('--config-only') ? pinFaults(setup) : [];
   if (unreadable.length > 0) {
     const stderr = unreadable.map((fault) => `mcp-gangway: ${fault}\n`).join('');
     return { stderr, exitCode: command === 'serve' ? failed : misconfigured };
@@ -156,20 +144,16 @@ async function run(
   if (sendsLog(config.observe.otlpLogs)) copy.write = otlp?.writeLine;
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
-  const source = { file, files, states: statesOf(files), read };
+  const source = { files, states: statesOf(files), read };
   await serveUntilSignal({ ...setup, source, log, otlp }, flags.has('--open'));
   return undefined;
 }
 
 /** Why the gateway would not start with these pin files: a sentence for each that cannot be read, with its command. */
-const pinFaults = (
-  { config, file }: Pick<Extract<Configuration, { readonly config: GatewayConfig }>, 'config' | 'file'>,
-  { definitions }: Features,
-): readonly string[] =>
-  config.servers.flatMap(({ name, pin }) => {
-    if (pin === undefined) return [];
+const pinFaults = (setup: GatewaySetup): readonly string[] =>
+  setup.config.servers.flatMap((server) => {
     try {
-      needed(definitions, 'pin files').openPins(pin, pinCommand(name, file));
+      pinsOf(server, setup);
       return [];
     } catch (cause) {
       return [(cause as Error).message];
@@ -224,30 +208,6 @@ type PrintingCommand = Extract<
   { readonly ok: true; readonly command: 'help' | 'version' | 'completion' | 'schema' }
 >;
 
-/** Creates a key. With a file, prints only the key itself, for its user. */
-function createKey({ name, addTo: file, ...limits }: KeyRequest): Outcome {
-  const made = limitKey(makeKey(name), limits);
-  if (file === undefined) {
-    const entries = made.variable === undefined ? 'line is its entry' : 'two lines are its entries';
-    const places = `for the ${flagOf('auth.apiKeysFile')} file (a JSON list)${made.variable === undefined ? '' : ' and for GANGWAY_API_KEYS'}`;
-    const stderr = `Save this key: it is shown only once. The next ${entries} ${places}.\n`;
-    const lines = [made.key, made.entry, made.variable].filter((line) => line !== undefined);
-    return { stderr, stdout: lines.map((line) => `${line}\n`).join(''), exitCode: 0 };
-  }
-  let earlier: number;
-  try {
-    earlier = addToKeyFile(file, made);
-  } catch (error) {
-    return refused((error as Error).message);
-  }
-  const added = `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('auth.apiKeysFile')} ${file} accepts the key within seconds.\n`;
-  const others =
-    earlier === 0
-      ? ''
-      : `The file already had ${earlier === 1 ? 'a key with this name, which stays' : `${earlier} keys with this name, which stay`} valid. To revoke a key, delete its entry.\n`;
-  return { stderr: added + others, stdout: `Authorization: Bearer ${made.key}\n`, exitCode: 0 };
-}
-
 /** The arguments of this program. The health check of a container uses those of the gateway in the container. */
 function argumentsGiven(): readonly string[] {
   const [, program = '', ...given] = process.argv;
@@ -261,29 +221,4 @@ function logOf({ observe: { logLevel, logFormat } }: GatewayConfig, copy: LogCop
   if (!read.ok) throw new Error('the configuration has checked the log levels');
   const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
   return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors(), copy });
-}
-
-/**
- * Says what does not work on an operating system. A STDIO server without a process group would leave its children
- * behind (P10), so the gateway does not start it there.
- */
-export function platformSupport(platform: NodeJS.Platform, servers: readonly ServerConfig[]): PlatformSupport {
-  if (platform !== 'win32') return {};
-  const remedy = `Run the gateway in WSL2 or Docker; see ${platformPage}`;
-  const names = (isMeant: (server: ServerConfig) => boolean): string =>
-    servers
-      .filter(isMeant)
-      .map(({ name }) => name)
-      .join(', ');
-  const local = names(({ address }) => address === undefined);
-  if (local !== '')
-    return {
-      obstacle: `STDIO servers (${local}) need process groups and signals, which Windows does not have. ${remedy}`,
-    };
-  const sockets = names(({ address }) => address?.transport === 'unix');
-  if (sockets !== '')
-    return {
-      obstacle: `servers at unix:// (${sockets}) need Unix sockets, which Node.js does not have on Windows. ${remedy}`,
-    };
-  return { warning: `The gateway was never tested on Windows, and cannot shut down gracefully there. ${remedy}` };
 }

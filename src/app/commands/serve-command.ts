@@ -16,7 +16,7 @@ export async function serveUntilSignal(
   parts: Omit<GatewayParts, 'onUseless' | 'onDrain'>,
   opensPage: boolean,
 ): Promise<void> {
-  const { config, source, environment } = parts;
+  const { config, environment, file } = parts;
   const logger = parts.log.app;
   const exitWithError = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
@@ -55,7 +55,7 @@ export async function serveUntilSignal(
     ca,
     localUrl,
     statusPage,
-    file: source.file,
+    file,
     packagesFolder: gateway.packagesFolder,
     sessions: `${describeKeeping(config, storeDirectory)} ${sharing}`,
   };

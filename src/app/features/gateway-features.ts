@@ -3,13 +3,16 @@
 import type { GatewayConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { OAuthFeature } from './access.ts';
-import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
-import type { ErasFeature, TasksFeature } from './eras.ts';
-import type { PolicyFeature } from './policy.ts';
-import type { ResultLimitsFeature } from './result-limits.ts';
 import type {
   DefinitionsFeature,
   FiltersFeature,
+  PolicyFeature,
+  ResultLimitsFeature,
+  ToolSearchFeature,
+} from './calls.ts';
+import type { CardsFeature, LegacySseFeature, WebSocketFeature } from './endpoints.ts';
+import type { ErasFeature, TasksFeature } from './eras.ts';
+import type {
   PackagesFeature,
   RemoteFeature,
   SharingFeature,
@@ -25,7 +28,6 @@ import type {
   OtlpFeature,
   TracingFeature,
 } from './telemetry.ts';
-import type { ToolSearchFeature } from './tool-search.ts';
 
 /**
  * The features of a gateway. Each is optional: a gateway without one is complete otherwise. The assembly knows a feature
@@ -65,6 +67,8 @@ export interface GatewaySetup {
   /** Those of this build. */
   readonly features: Features;
   readonly environment: Environment;
+  /** The configuration file; undefined for a server on the command line. */
+  readonly file?: string | undefined;
 }
 
 /**

@@ -3,9 +3,6 @@ import type { PackageRequest } from '../../config/servers/package-request.ts';
 import type { UpstreamIdentity } from '../../config/servers/upstream-identity.ts';
 import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
-import type { FilterOptions, NamedItem, PinnedTools } from '../../core/backend/filter-rules.ts';
-import type { CreateInterceptor } from '../../core/backend/link/link.ts';
-import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';
 import type { UpstreamTokens } from '../../core/backend/upstream-tokens.ts';
 import type { Affinity } from '../../core/protocol/affinity.ts';
@@ -14,7 +11,6 @@ import type { Principal } from '../../core/protocol/principal.ts';
 import type { Server } from '../../core/server/server.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { LegacyProcesses, Reuse, SharedBy } from '../../core/server/share.ts';
-import type { Values } from '../../core/store/shared/shared-data.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
 
 /** The functions that open the backends of a server. */
@@ -112,50 +108,6 @@ export interface ToolEnd {
   readonly exitCode: number | null;
   /** The last part of what it has written. */
   readonly output: string;
-}
-
-/** The tools and prompts of a server that its clients may see and call (docs/tools.md). */
-export interface FiltersFeature {
-  /** The interceptors by which clients see and call only what the options allow. */
-  interceptorsOf(options: FilterOptions, pins?: PinnedTools): readonly CreateInterceptor[];
-}
-
-/** What tells a model what each tool is, and whether it changes (docs/tools.md#changed-tools). */
-export interface DefinitionsFeature {
-  /** Reports tools whose definition differs from that of an earlier list. */
-  watch(options: WatchedTools): ListSubscriber;
-  /**
-   * Opens a pin file. Throws an error for the operator if it cannot be read.
-   * @param command what writes the file, for the error
-   */
-  openPins(path: string, command: string): PinnedTools;
-  /** Compares tools with a pin file, which may not exist yet. Throws if that is not possible. */
-  preparePins(path: string, server: string, tools: Iterable<NamedItem>): PreparedPins;
-}
-
-/** A server whose tools are watched. */
-export interface WatchedTools {
-  readonly server: string;
-  /** Where definitions are kept. */
-  readonly values: Values;
-  /** @param members those that differ, such as `description` */
-  onChanged(tool: string, members: readonly string[]): void;
-  /** The store has failed. */
-  onFailed(cause: unknown): void;
-}
-
-/** What a new pin file changes. */
-export interface PinChanges {
-  readonly pinned: number;
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly { readonly tool: string; readonly members: readonly string[] }[];
-}
-
-/** A new pin file that is not written yet. */
-export interface PreparedPins extends PinChanges {
-  /** Throws if the file cannot be written. */
-  write(): void;
 }
 
 /** Several servers as one backend (docs/views.md). */

@@ -35,6 +35,8 @@ export interface FilesOptions {
 
 /** A store in the memory of this process, with files from which the next process continues. */
 export interface StoreInFiles extends ClusterStore {
+  /** How many sessions the files have now, also those that no client has used since the start. */
+  sessionCount(): number;
   /** What was found in the directory. */
   readonly found: {
     readonly sessions: number;

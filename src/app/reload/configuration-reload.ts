@@ -14,9 +14,7 @@ import type { ServerChanges } from '../servers/server-set.ts';
 
 /** The source of the configuration. */
 export interface ConfigurationSource {
-  /** The path of the file, if there is one. */
-  readonly file: string | undefined;
-  /** The file, and the files and folders that it included at the start. Changes of them cause a reload. */
+  /** The configuration file, if there is one, and the files and folders that it included at the start. Changes of them cause a reload. */
   readonly files: readonly string[];
   /** The states of these files when they were read. */
   readonly states: FileStates;

@@ -8,7 +8,7 @@ import { policySettings } from '../../config/servers/policy-option.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from '../../core/backend/backend.ts';
-import { type FilterOptions, isUnfiltered } from '../../core/backend/filter-rules.ts';
+import { type FilterOptions, isUnfiltered, type PinnedTools } from '../../core/backend/filter-rules.ts';
 import { type CreateInterceptor, linkBackends } from '../../core/backend/link/link.ts';
 import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
 import { type ListSubscriber, readLists } from '../../core/backend/list-reader.ts';
@@ -98,7 +98,7 @@ export function openersOf(
   const { emit, processInterceptors, listSubscribers, ownListSubscribers } = telemetry;
   const { onStarted = () => undefined, tokens = upstreamTokensOf(config, features, emit), reruns } = parts;
   const tasks = features.tasks?.runServerTasks();
-  const filters = filterInterceptors(config, features);
+  const filters = filterInterceptors(config, setup);
   const own = [...(ownListSubscribers?.(name) ?? []), tasks?.learn];
   const shown = [...(listSubscribers?.(name) ?? []), reruns?.learn];
   // Without filters, clients see the lists as the server sends them, so one reader suffices.
@@ -321,14 +321,19 @@ export const pinCommand = (name: string, file: string | undefined): string =>
 
 /** The interceptors by which clients see and call only what a server's options allow; none if they allow everything. */
 export const filterInterceptors = (
-  options: FilterOptions & { readonly name: string },
-  { filters, definitions }: Features,
+  options: Pick<ServerConfig, keyof FilterOptions | 'name'>,
+  setup: GatewaySetup,
 ): readonly CreateInterceptor[] =>
   isUnfiltered(options)
     ? []
-    : needed(filters, 'filters of tools and prompts').interceptorsOf(
-        options,
-        options.pin === undefined
-          ? undefined
-          : needed(definitions, 'pin files').openPins(options.pin, pinCommand(options.name, '<file>')),
-      );
+    : needed(setup.features.filters, 'filters of tools and prompts').interceptorsOf(options, pinsOf(options, setup));
+
+/**
+ * The pinned tools of a server or view; undefined if it has no pin file. Throws an error for the operator if the file
+ * cannot be read.
+ */
+export const pinsOf = (
+  { name, pin }: Pick<ServerConfig, 'name' | 'pin'>,
+  { features, file }: Pick<GatewaySetup, 'features' | 'file'>,
+): PinnedTools | undefined =>
+  pin === undefined ? undefined : needed(features.definitions, 'pin files').openPins(pin, pinCommand(name, file));

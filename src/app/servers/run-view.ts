@@ -18,10 +18,11 @@ import { filterInterceptors, type RunningServer, type ServerTelemetry, serverFac
  */
 export function runView(
   config: ServerConfig,
-  { config: gateway, features }: GatewaySetup,
+  setup: GatewaySetup,
   { emit, listSubscribers }: Pick<ServerTelemetry, 'emit' | 'listSubscribers'>,
   serverOf: (server: string) => Server | undefined,
 ): RunningServer {
+  const { config: gateway, features } = setup;
   const { address } = config;
   if (address?.transport !== 'view') throw new Error('the server is no view');
   const own = policySettings(config.policy)?.showHeaders;
@@ -42,7 +43,7 @@ export function runView(
   const reruns = new RerunPolicy(config.rerun);
   const subscribers = [...(listSubscribers?.(config.name) ?? []), reruns.learn];
   const pool = createWarmPool({
-    open: linkBackends(open, [...filterInterceptors(config, features), ...readLists(subscribers)]),
+    open: linkBackends(open, [...filterInterceptors(config, setup), ...readLists(subscribers)]),
     size: 0,
     onSpareEnd: () => undefined,
     onOutputDropped: () => undefined,

@@ -59,8 +59,9 @@ export class Routes {
   /**
    * @param seam where a fault of a handler is reported; its request is answered with `internal`
    * @param notFound the answer for a path without an endpoint
+   * @param told the paths of endpoints that this answer names, for all to know
    */
-  constructor(seam: Seam, notFound: 'no_such_path' | 'no_such_admin_path') {
+  constructor(seam: Seam, notFound: 'no_such_path' | 'no_such_admin_path', told: readonly string[] = []) {
     this.#seam = seam;
     this.app = new HonoBase<Environment>({
       router: this.#paths,
@@ -78,7 +79,8 @@ export class Routes {
           env,
           methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
         );
-      else env.respondWithFault(env.url.startsWith('/') ? notFound : 'bad_target');
+      else if (!env.url.startsWith('/')) env.respondWithFault('bad_target');
+      else env.respondWithFault(notFound, null, told.length === 0 ? undefined : { endpoints: told });
       return alreadySent;
     });
   }

@@ -78,6 +78,8 @@ export interface StoreState {
   readonly directory?: string | undefined;
   /** The addresses of other instances that share the store and do not answer this one. */
   readonly unreachable?: readonly string[];
+  /** The sessions in files that no client has used since the start; absent for none. */
+  readonly waiting?: number;
 }
 
 /** What a check of a server has found (docs/health.md). */

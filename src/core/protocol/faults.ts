@@ -47,6 +47,13 @@ const withVersions =
   ({ supported }: Readonly<Record<string, unknown>>): string | undefined =>
     Array.isArray(supported) ? `${sentence} Supported: ${supported.join(', ')}.` : undefined;
 
+/** Names the endpoints (`data.endpoints`) that anybody may know. */
+const explainPath = ({ endpoints }: Readonly<Record<string, unknown>>): string | undefined => {
+  if (!Array.isArray(endpoints) || endpoints.length === 0) return undefined;
+  const named = endpoints.length === 1 ? 'The endpoint is' : 'The endpoints are';
+  return `Not found: no MCP endpoint has this path. ${named} ${endpoints.join(', ')}.`;
+};
+
 const deniedSentence = "The operator's policy does not allow this request.";
 const withheldSentence = "The MCP server has answered, but the operator's policy withholds the result.";
 
@@ -318,6 +325,7 @@ const catalogue = {
     code: -32000,
     message:
       'Not found: no MCP endpoint has this path. With several servers, each has its own, such as /NAME/mcp. The server may have been removed. The gateway prints its endpoints when it starts.',
+    explain: explainPath,
   },
   no_such_admin_path: {
     status: 404,

@@ -11,7 +11,7 @@ type DefiningMember = (typeof definingMembers)[number];
 export type ToolDefinition = Readonly<Partial<Record<DefiningMember, string>>>;
 
 /** A longer tool has no definition (P8). Known tools have some KiB. */
-const maxToolBytes = 256 * 1024;
+export const maxToolBytes = 256 * 1024;
 
 /** Reads the definition of a tool in a list; undefined for a tool that is too long, or no object. */
 export function readToolDefinition(tool: Buffer): ToolDefinition | undefined {

@@ -142,6 +142,11 @@ export class Sessions implements SessionHost {
     return this.#byKey.size + this.#connected.size;
   }
 
+  /** The number of those that outlive their connection, so that the store has them. */
+  get resumableCount(): number {
+    return this.#byKey.size;
+  }
+
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
     const lease = this.#cluster?.lease;

@@ -1,4 +1,4 @@
-import type { WatchedTools } from '../../app/features/servers.ts';
+import type { WatchedTools } from '../../app/features/calls.ts';
 import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import { maxNameLength } from '../../core/protocol/message/call-name.ts';
 import { changedMembers, readToolDefinition, type ToolDefinition } from '../../core/protocol/tool-definition.ts';

@@ -1,4 +1,4 @@
-import type { DefinitionsFeature } from '../../app/features/servers.ts';
+import type { DefinitionsFeature } from '../../app/features/calls.ts';
 import { watchDefinitions } from './definition-watch.ts';
 import { openPins, preparePins } from './pin-file.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { PreparedPins } from '../../app/features/servers.ts';
+import type { PreparedPins } from '../../app/features/calls.ts';
 import type { NamedItem, PinnedTools } from '../../core/backend/filter-rules.ts';
 import {
   changedMembers,
@@ -107,9 +107,11 @@ const isDefinition = (value: unknown): value is ToolDefinition =>
 export function preparePins(path: string, server: string, tools: Iterable<NamedItem>): PreparedPins {
   const before: Pins = (stateOf(path) !== undefined && toolsIn(readFileSync(path, 'utf8'))) || new Map();
   const after = new Map<string, ToolDefinition>();
+  const tooLong: string[] = [];
   for (const item of tools) {
     const definition = readToolDefinition(item.text);
-    if (definition !== undefined) after.set(item.name, definition);
+    if (definition === undefined) tooLong.push(item.name);
+    else after.set(item.name, definition);
   }
   const entries = [...after].sort(([a], [b]) => (a < b ? -1 : 1));
   const text = JSON.stringify({ server, tools: Object.fromEntries(entries) }, undefined, 2);
@@ -119,6 +121,7 @@ export function preparePins(path: string, server: string, tools: Iterable<NamedI
   }));
   return {
     pinned: after.size,
+    tooLong,
     added: [...after.keys()].filter((tool) => !before.has(tool)),
     removed: [...before.keys()].filter((tool) => !after.has(tool)),
     changed: changed.filter(({ members }) => members.length > 0),

@@ -83,6 +83,7 @@ export async function openFileStore(options: FileStoreOptions): Promise<FileStor
     ...createDurableStore(tables, engine, stored),
     instances: createSoleInstance(),
     found,
+    sessionCount: () => sessions.count,
     tidy,
     healthyForMs: () => (engine.isFailing ? 0 : Number.POSITIVE_INFINITY),
     onRecovered: () => undefined, // an outage of the disk loses nothing, so nobody has to write again

@@ -1,4 +1,4 @@
-import type { FiltersFeature } from '../../app/features/servers.ts';
+import type { FiltersFeature } from '../../app/features/calls.ts';
 import { filtersOf } from './filter-messages.ts';
 
 export const filters: FiltersFeature = { interceptorsOf: filtersOf };

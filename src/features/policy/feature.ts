@@ -1,4 +1,4 @@
-import type { PolicyFeature } from '../../app/features/policy.ts';
+import type { PolicyFeature } from '../../app/features/calls.ts';
 import { readDecision } from './decision.ts';
 import { createPolicyClient } from './policy-client.ts';
 import { PolicyGuard } from './policy-guard.ts';

@@ -1,6 +1,6 @@
 // src/features/policy: asks a policy service about the calls to a server.
 
-import type { PolicyOptions } from '../../app/features/policy.ts';
+import type { PolicyOptions } from '../../app/features/calls.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
 import type { BackendEnd, OpenOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';

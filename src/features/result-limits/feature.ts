@@ -1,4 +1,4 @@
-import type { ResultLimitsFeature } from '../../app/features/result-limits.ts';
+import type { ResultLimitsFeature } from '../../app/features/calls.ts';
 import { KeptTexts } from './kept-texts.ts';
 import { ResultLimiter } from './result-limiter.ts';
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ResultLimitOptions } from '../../app/features/result-limits.ts';
+import type { ResultLimitOptions } from '../../app/features/calls.ts';
 
 /** How long a text is kept. */
 export const keptMs = 15 * 60_000;

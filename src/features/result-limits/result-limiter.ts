@@ -1,6 +1,6 @@
 // src/features/result-limits: cuts long texts in the results of tools, and lets clients read them as resources.
 
-import type { ResultLimitOptions } from '../../app/features/result-limits.ts';
+import type { ResultLimitOptions } from '../../app/features/calls.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
 import type { OpenOptions, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';

@@ -1,4 +1,4 @@
-import type { ToolSearchFeature } from '../../app/features/tool-search.ts';
+import type { ToolSearchFeature } from '../../app/features/calls.ts';
 import { ToolFinder } from './tool-finder.ts';
 import { ToolIndexes } from './tool-index.ts';
 import { unwrapCall } from './unwrap-call.ts';

@@ -1,6 +1,6 @@
 // src/features/tool-search: two tools in place of a long list: one finds tools, the other one calls them.
 
-import type { ToolSearchOptions } from '../../app/features/tool-search.ts';
+import type { ToolSearchOptions } from '../../app/features/calls.ts';
 import { readSender } from '../../core/auth/request-sender.ts';
 import type { BackendEnd, RequestIds, Sent } from '../../core/backend/backend.ts';
 import { AnswerWatcher } from '../../core/backend/link/answer-watcher.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { platformSupport } from '../../../src/app/commands/run-command.ts';
+import { platformSupport } from '../../../src/app/commands/platform-support.ts';
 import { readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
 
 const serversOf = (...argv: string[]): readonly ServerConfig[] => {

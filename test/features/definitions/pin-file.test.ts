@@ -50,6 +50,7 @@ test('the file has no text of a tool; one that is not valid is refused', () => {
     added: ['t'],
     removed: [],
     changed: [],
+    tooLong: [],
   });
   expect(readFileSync(path, 'utf8')).not.toContain('canary');
   expect(writePins(path, 's', [item('u', {})])).toMatchObject({ added: ['u'], removed: ['t'] });
@@ -71,4 +72,6 @@ test('[P8] a tool that is no object, or is very long, has no definition', () => 
   expect(readToolDefinition(Buffer.from('[]'))).toBeUndefined();
   expect(readToolDefinition(Buffer.from(`{"description":"${'x'.repeat(300_000)}"}`))).toBeUndefined();
   expect(readToolDefinition(Buffer.from('{}'))).toEqual({});
+  const long = item('long', { description: 'x'.repeat(300_000) });
+  expect(preparePins(createFile(), 's', [item('t', {}), long])).toMatchObject({ pinned: 1, tooLong: ['long'] });
 });

@@ -102,7 +102,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: configuration.config,
     features,
-    source: { file: undefined, files: [], states: [], read },
+    source: { files: [], states: [], read },
     environment: {},
     log: createLog({ levels: levels.levels, isPretty: false, hasColors: false }),
     onUseless: (message) => {

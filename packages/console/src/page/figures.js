@@ -56,10 +56,10 @@ export const figures = {
     mood: instance.readiness === 'ready' ? 'good' : 'bad',
     href: '#overview/instances',
   }),
-  Sessions: ({ instance: { sessions, maxSessions, streams, usual }, instances }) => ({
+  Sessions: ({ instance: { sessions, maxSessions, streams, usual, store }, instances }) => ({
     value: instances.length > 1 ? `${count(sessions)} here` : count(sessions),
     href: '#sessions',
-    detail: `${instances.length > 1 ? `${count(sum(instances, 'sessions'))} on ${count(instances.length)} instances; ` : ''}${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (last ${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
+    detail: `${store.waiting === undefined ? '' : `${count(store.waiting)} more in files, not used since the start; `}${instances.length > 1 ? `${count(sum(instances, 'sessions'))} on ${count(instances.length)} instances; ` : ''}${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (last ${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
   }),
   'Calls per second': ({ instance }) => ({
     value: number(instance.callsPerSecond),

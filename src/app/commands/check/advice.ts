@@ -1,15 +1,40 @@
+import { X509Certificate } from 'node:crypto';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import { parseRedisUrl } from '../../../config/redis-url.ts';
 import { minute, second } from '../../../config/units.ts';
 import { isLoopback } from '../../../core/auth/origin-rules.ts';
-import { exposureOf } from '../../access/exposure.ts';
+import { expiryOf, exposureOf } from '../../access/exposure.ts';
+import { readCertificateNow } from '../../reload/certificate-watch.ts';
 
 /** A note for the operator about a valid configuration. */
 export interface Advice {
   /** The option, or the name of the server. */
   readonly about: string;
   readonly text: string;
+}
+
+/** A valid configuration, and what was found while it was read. */
+export interface CheckedConfiguration {
+  readonly config: GatewayConfig;
+  /** The warnings from reading the configuration. */
+  readonly warnings: readonly string[];
+  /** The names of the servers that the file disables. */
+  readonly disabled: readonly string[];
+}
+
+/** All notes on a configuration, before any server is tested. */
+export const notesOn = ({ config, warnings, disabled }: CheckedConfiguration): readonly Advice[] => [
+  ...warnings.map((text) => ({ about: 'configuration', text })),
+  ...disabled.map((about) => ({ about, text: 'The file disables this server, so the gateway ignores it.' })),
+  ...adviceOn(config),
+  ...onCertificate(config),
+];
+
+function onCertificate(config: GatewayConfig): Advice[] {
+  const certificate = readCertificateNow(config.listen.tls);
+  const expiry = certificate && expiryOf(new X509Certificate(certificate.cert), Date.now());
+  return expiry === undefined ? [] : [{ about: flagOf('listen.tls.cert'), text: `${expiry.what}. ${expiry.detail}` }];
 }
 
 /** Most load balancers and proxies close a silent connection after this time. */

@@ -1,7 +1,6 @@
 // src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
 
 import type { ServerConfig } from '../../../config/config.ts';
-import { flagOf } from '../../../config/options/option-names.ts';
 import { policySettings } from '../../../config/servers/policy-option.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
@@ -12,10 +11,11 @@ import type { RedisFeature, RedisFindings } from '../../features/stores.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { describePackage, installPackage, packageServerOf } from '../../servers/package-server.ts';
 import { readTlsFiles } from '../../tls-files.ts';
-import { type Advice, advise } from './advice.ts';
+import type { Advice } from './advice.ts';
 import { examine, type Findings } from './examine-server.ts';
-import { adviceOnView, refusedNamesAdvice } from './name-advice.ts';
-import { adviceOnFilters, type FilteredItems, namedItems } from './unused-filters.ts';
+import { adviceOnInstances, adviceOnRedis, adviceOnServer, adviceOnViewFilters } from './findings-advice.ts';
+import { adviceOnView } from './name-advice.ts';
+import type { FilteredItems } from './unused-filters.ts';
 
 /** The result of checking a server. */
 export type CheckedServer =
@@ -65,9 +65,6 @@ const atOnce = 4;
 
 /** The oldest version that supports the commands of the store. */
 const oldestRedis = [6, 2] as const;
-
-/** A longer answer time noticeably delays each call that streams. */
-const slowRedisMs = 10;
 
 /**
  * Checks each server, some at once: starts it, detects its era, lists its features and ends it. Also checks Redis, if
@@ -221,72 +218,6 @@ function isTooOld(version: string | undefined): boolean {
   const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
   return version !== undefined && (major < oldestRedis[0] || (major === oldestRedis[0] && minor < oldestRedis[1]));
 }
-
-function adviceOnServer(
-  server: ServerConfig,
-  { warnings = [], noise, declares, lists, items }: Findings & { readonly items?: FilteredItems },
-): Advice[] {
-  const { name: about, hibernateAfterMs } = server;
-  const texts = [...warnings, noise && noiseAdvice(noise), refusedNamesAdvice(lists.tools)];
-  return [
-    ...texts.flatMap((text) => (text === undefined ? [] : [{ about, text }])),
-    ...(items === undefined ? [] : adviceOnFilters(about, server, items)),
-    ...advise([
-      [
-        hibernateAfterMs > 0 && declares.includes('tasks'),
-        about,
-        `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfter')}, results are lost when the session hibernates.`,
-      ],
-    ]),
-  ];
-}
-
-/**
- * Notes what a view's filter does not match. The names of a view are those that its servers show, with their prefixes.
- * @param found the findings about the servers that work
- */
-function adviceOnViewFilters(view: ServerConfig, found: ReadonlyMap<string, Findings>): Advice[] {
-  if (view.address?.transport !== 'view' || !view.address.members.every(({ name }) => found.has(name))) return [];
-  const { members } = view.address;
-  const namesOf = (kind: 'tools' | 'prompts') =>
-    namedItems(
-      members.flatMap(({ name, prefix }) => (found.get(name)?.lists[kind] ?? []).map((own) => `${prefix}${own}`)),
-    );
-  return adviceOnFilters(view.name, view, { tools: namesOf('tools'), prompts: namesOf('prompts') }, false);
-}
-
-const noiseAdvice = (line: string): string =>
-  `The server writes lines to stdout that are not MCP messages, and the gateway drops them. The first line: ${JSON.stringify(line)}. Configure the server to log to stderr.`;
-
-const adviceOnInstances = (unreachable: readonly string[]): Advice[] =>
-  unreachable.map((address) => ({
-    about: flagOf('cluster.link.host'),
-    text: `A running instance cannot be reached from here at ${address}. Instances must reach each other. Check ${flagOf('cluster.link.host')} and ${flagOf('cluster.link.address')} there, and that no firewall or network policy is between the two.`,
-  }));
-
-const adviceOnRedis = ({ memoryPolicy, latencyMs, addresses, version }: RedisFindings): Advice[] =>
-  advise([
-    [
-      version === undefined,
-      flagOf('cluster.redis'),
-      'The Redis user is not allowed to run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
-    ],
-    [
-      memoryPolicy !== undefined && memoryPolicy !== 'noeviction',
-      flagOf('cluster.redis'),
-      `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). With maxmemory-policy noeviction, the gateway waits instead. Set this policy.`,
-    ],
-    [
-      latencyMs > slowRedisMs,
-      flagOf('cluster.redis'),
-      `Redis takes ${latencyMs} ms to answer, which delays each event of a stream. Move Redis closer to the gateway.`,
-    ],
-    [
-      addresses.length > 0,
-      flagOf('cluster.prefix'),
-      `${addresses.length} running ${addresses.length === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
-    ],
-  ]);
 
 /**
  * Works on all items, at most `atOnce` at a time. Reports each result in the order of the items, as soon as all results

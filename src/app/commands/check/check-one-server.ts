@@ -1,8 +1,8 @@
 import { isView } from '../../../config/servers/views.ts';
 import type { CheckedResult, ServerCheck } from '../../../core/ops/console-hook.ts';
 import type { GatewaySetup } from '../../features/gateway-features.ts';
+import { notesOn } from './advice.ts';
 import { check } from './check-command.ts';
-import { notesOn } from './configuration-notes.ts';
 import { textListener } from './render-check.ts';
 
 /**
@@ -11,7 +11,6 @@ import { textListener } from './render-check.ts';
  * @returns undefined if there is no such server
  */
 export async function checkOneServer(name: string, setup: GatewaySetup): Promise<ServerCheck | undefined> {
-  const { features, environment } = setup;
   const server = setup.config.servers.find((each) => each.name === name);
   if (server === undefined) return undefined;
   const members = server.address?.transport === 'view' ? server.address.members.map((member) => member.name) : [];
@@ -21,7 +20,7 @@ export async function checkOneServer(name: string, setup: GatewaySetup): Promise
   const listener = textListener((text) => texts.push(text));
   const config = { ...setup.config, servers, cluster: { ...setup.config.cluster, redis: undefined } };
   const isFine = await check(
-    { config, features, environment },
+    { ...setup, config },
     notesOn({ config, warnings: [], disabled: [] }),
     // Advice on the configuration as a whole is not about this server.
     { ...listener, onAdvice: (advice) => listener.onAdvice(advice.filter(({ about }) => names.has(about))) },

@@ -1,5 +1,5 @@
 import { isView } from '../../../config/servers/views.ts';
-import { type CheckedConfiguration, notesOn } from './configuration-notes.ts';
+import { type CheckedConfiguration, notesOn } from './advice.ts';
 import { jsonListener } from './render-check.ts';
 
 /**

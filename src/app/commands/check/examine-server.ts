@@ -67,7 +67,7 @@ export async function examine(
   const telemetry = { emit, processInterceptors: () => [items.observe] };
   const examined = look === 'shown' ? server : { ...server, ...noFilters };
   const { open, openModern, isOverHttp } = openersOf(examined, setup, telemetry);
-  const filters = look === 'shown' ? [] : filterInterceptors(server, setup.features);
+  const filters = look === 'shown' ? [] : filterInterceptors(server, setup);
   const filtered = (each: OpenBackend): OpenBackend => linkBackends(each, filters);
   const openers = { open: filtered(open), openModern: openModern && filtered(openModern), isOverHttp };
   const found = await examineEras(server, openers, setup.features);

@@ -4,7 +4,7 @@ import { CredentialMarks } from '../../../core/keys/credential-marks.ts';
 import { storedKeys } from '../../../core/keys/state-keys.ts';
 import { ServerHealth } from '../../../core/ops/health/server-health.ts';
 import type { Log } from '../../../core/ops/log/log.ts';
-import { faultText } from '../../../core/protocol/faults.ts';
+import { faultText, type Reason } from '../../../core/protocol/faults.ts';
 import { Sessions } from '../../../core/registry/sessions.ts';
 import { quotasOf } from '../../access/create-quotas.ts';
 import { createConnectedStore } from '../../create-store.ts';
@@ -14,10 +14,23 @@ import { runServer } from '../../servers/run-server.ts';
 import { serve } from '../../servers/served-server.ts';
 import { version } from '../../version.ts';
 import { failed, misconfigured } from '../outcome.ts';
-import { StdioClient } from './stdio-client.ts';
+import { StdioClient, withoutHint } from './stdio-client.ts';
 
 /** How long the end of a session at the server may take, once the client has left. */
 const endMs = 2_000;
+
+/** The faults whose cause the health of the server has. */
+const failuresOfStart: ReadonlySet<Reason> = new Set([
+  'server_start_failed',
+  'server_start_timeout',
+  'server_unreachable',
+]);
+
+const missingKey =
+  "Set the variable GANGWAY_HEADER to your key or token for this server, such as 'Authorization: Bearer KEY'. --header does the same, but shows the key to other users of this machine.";
+
+const wrongKey =
+  'Correct the key or token in the variable GANGWAY_HEADER or in --header: this server does not accept it.';
 
 /**
  * Connects the client that has started this program to a server at a URL (`mcp-gangway connect URL`). It is one session
@@ -37,7 +50,10 @@ export async function connectClient(setup: GatewaySetup, log: Log, leave: AbortS
   const telemetry = createTelemetry(setup, log, { health });
   const { emit } = telemetry;
   health.add(server.name, { transport: server.address.transport, isRequired: false, era: () => undefined });
-  const explainFailure = (): string | undefined => health.detailsOf(server.name)?.detail;
+  const explain = (reason: Reason): string | undefined => {
+    if (reason === 'server_unauthorized') return Object.keys(server.headers).length === 0 ? missingKey : wrongKey;
+    return failuresOfStart.has(reason) ? health.detailsOf(server.name)?.detail : undefined;
+  };
   const store = createConnectedStore(config);
   const keys = storedKeys(store);
   const onFailed = (cause: unknown): void => emit({ type: 'store-failed', cause });
@@ -91,7 +107,7 @@ export async function connectClient(setup: GatewaySetup, log: Log, leave: AbortS
     maxDepth: derived.maxDepth,
     openModern: running.modern?.open,
     findEra: async () => (served.eras === undefined ? 'legacy' : served.eras.findEra()),
-    explainFailure,
+    explain,
     drainMs: timeouts.drainMs,
     leave,
     input: process.stdin,
@@ -102,6 +118,7 @@ export async function connectClient(setup: GatewaySetup, log: Log, leave: AbortS
   await Promise.race([ended, delay(endMs, undefined, { ref: false })]);
   await telemetry.close();
   if (end === undefined) return 0;
-  log.app.error({ reason: end, detail: explainFailure() }, faultText(end));
+  const detail = explain(end);
+  log.app.error({ reason: end, detail }, detail === undefined ? faultText(end) : withoutHint(faultText(end)));
   return failed;
 }

@@ -23,8 +23,8 @@ export interface StdioClientOptions {
   readonly openModern: OpenBackend | undefined;
   /** Finds out the era of the server. */
   findEra(): Promise<Era | Reason>;
-  /** Why the server could not be started or reached, in words for a person; undefined if nobody knows. */
-  explainFailure(): string | undefined;
+  /** Why this fault ends the session, and the remedy, in words for a person; undefined if nobody knows more. */
+  explain(reason: Reason): string | undefined;
   /** How long open requests may take to end once the client has closed its pipe. */
   readonly drainMs: number;
   /** Aborted to end the session at once. */
@@ -146,7 +146,7 @@ export class StdioClient {
   /** Answers a request with a fault. The reader of the log is the user here, so the answer says what the log says. */
   #refuse(reason: Reason, id: RequestId | null): void {
     if (id === null) return;
-    const detail = failuresOfStart.has(reason) ? this.#options.explainFailure() : undefined;
+    const detail = this.#options.explain(reason);
     const text = faultMessage(reason, id);
     this.#write(detail === undefined ? text : withDetail(text, detail));
   }
@@ -262,17 +262,12 @@ export class StdioClient {
   }
 }
 
-/** The faults whose cause the log has. */
-const failuresOfStart: ReadonlySet<Reason> = new Set([
-  'server_start_failed',
-  'server_start_timeout',
-  'server_unreachable',
-]);
-
-/** Puts the cause in the place of the hint where a cause is to be found. */
+/** Puts what is known in the place of the hint for operators of a gateway. */
 function withDetail(text: string, detail: string): string {
   const message = JSON.parse(text);
-  const [what] = message.error.message.split(/(?<=\.) /, 1);
-  message.error.message = `${what} ${detail}`;
+  message.error.message = `${withoutHint(message.error.message)} ${detail}`;
   return JSON.stringify(message);
 }
+
+/** The first sentence of a fault, which says what has happened. */
+export const withoutHint = (message: string): string => message.split(/(?<=\.) /, 1)[0] ?? message;

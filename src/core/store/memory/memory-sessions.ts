@@ -25,6 +25,8 @@ export interface MemorySessions extends Immediate<SessionRecords> {
   get(key: string): MemorySession | undefined;
   values(): Iterable<MemorySession>;
   keys(): Iterable<string>;
+  /** The number of keys. */
+  readonly count: number;
   /** Removes a session without a trace. */
   remove(key: string): void;
   /** Puts a session in place of one with the same key, or of its tombstone. The caller counts the bytes of its log. */
@@ -129,6 +131,9 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     underEpoch,
     values: () => sessions.values(),
     keys: () => sessions.keys(),
+    get count() {
+      return sessions.size;
+    },
     tombstone: tombstoneFor,
     restore(key, session) {
       remove(key);

@@ -1,4 +1,0 @@
-import { hostname } from 'node:os';
-
-/** The name of this instance in telemetry. */
-export const instanceName = `${hostname()}:${process.pid}`;
