@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
-import { proofAlgorithms } from '../../src/core/auth/proof-algorithms.ts';
+import { proofAlgorithms } from '../../src/core/auth/challenges.ts';
 import { startCluster } from '../support/cluster.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { everythingFixture, modernFixture } from '../support/gateway.ts';

@@ -2,9 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { entryOf, type Reason } from '../protocol/faults.ts';
 import { type BearerToken, readToken } from './bearer-token.ts';
-import { challengeHeader } from './challenge-header.ts';
+import { challengeHeader, proofAlgorithms } from './challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge, type RefusalDetail } from './identity.ts';
-import { proofAlgorithms } from './proof-algorithms.ts';
 import { isRefusalCause, refusalCauses } from './refusal-causes.ts';
 
 /**

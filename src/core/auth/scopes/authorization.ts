@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { pathOf } from '../../protocol/http/request-header.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { challengeHeader } from '../challenge-header.ts';
+import { challengeHeader } from '../challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from '../identity.ts';
 import { requestedScope } from './scope-names.ts';
 import type { ScopeRules } from './scope-rules.ts';

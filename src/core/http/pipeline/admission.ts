@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { readToken } from '../../auth/bearer-token.ts';
+import { nextNonceOf } from '../../auth/challenges.ts';
 import type { Identity } from '../../auth/identity.ts';
 import {
   type Authenticate,
@@ -12,7 +13,6 @@ import {
   printableText,
   type RefusalDetail,
 } from '../../auth/identity.ts';
-import { nextNonceOf } from '../../auth/next-nonce.ts';
 import { withSender } from '../../auth/request-sender.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import type { CallTelemetry } from '../../call/call-events.ts';

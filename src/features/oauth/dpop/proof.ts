@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, decodeProtectedHeader, EmbeddedJWK, errors, type JWTPayload, jwtVerify } from 'jose';
-import { proofAlgorithms } from '../../../core/auth/proof-algorithms.ts';
+import { proofAlgorithms } from '../../../core/auth/challenges.ts';
 import type { RefusalCause } from '../../../core/auth/refusal-causes.ts';
 
 /** What a proof must be for (RFC 9449, section 4.3). */

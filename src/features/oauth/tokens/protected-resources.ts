@@ -1,5 +1,5 @@
 import type { ProtectedResource, ResourceMetadataOptions } from '../../../app/features/access.ts';
-import { proofAlgorithms } from '../../../core/auth/proof-algorithms.ts';
+import { proofAlgorithms } from '../../../core/auth/challenges.ts';
 import { requestedScope } from '../../../core/auth/scopes/scope-names.ts';
 
 /** RFC 9728, section 3. */
