@@ -14,7 +14,7 @@ import type { CredentialMarks } from '../core/keys/credential-marks.ts';
 import { addHealthRoutes, type HealthOptions } from '../core/ops/health/health-endpoints.ts';
 import type { Quotas } from '../core/quota/quotas.ts';
 import type { Sessions } from '../core/registry/sessions.ts';
-import type { AccessTo } from './access/create-access.ts';
+import type { GatewayAccess } from './access/create-access.ts';
 import type { GatewayTaskSet } from './features/eras.ts';
 import type { Features } from './features/gateway-features.ts';
 import type { ServedServer } from './servers/served-server.ts';
@@ -36,7 +36,7 @@ export interface RouteParts {
   readonly isOfProxy: AdmissionOptions['isOfProxy'];
   readonly tracePosts: RequestTracing | undefined;
   connectionMetersOf(server: string): ConnectionMeters | undefined;
-  readonly accessTo: AccessTo;
+  readonly access: Pick<GatewayAccess, 'to'>;
   readonly health: HealthOptions;
 }
 
@@ -73,13 +73,13 @@ export function createRoutes(
   served: readonly ServedServer[],
   parts: RouteParts,
 ): GatewayRoutes {
-  const { sessions, marks, accessTo, health, connectionMetersOf, tasks, isShared, ...admission } = parts;
+  const { sessions, marks, access: accessOfAll, health, connectionMetersOf, tasks, isShared, ...admission } = parts;
   const { publicUrl } = config.listen;
   const routes = new Routes('request', 'no_such_path', publicPaths(config, health.showsServers));
   const { app } = routes;
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
-  const access = accessTo(config, configs);
+  const access = accessOfAll.to(config, configs);
   for (const { config: own, server, eras } of served) {
     const meters = connectionMetersOf(own.name);
     const afterMs = parseDurationMs(own.tasks.after);

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { ServerConfig } from '../config/config.ts';
+import { sendsAudit } from '../config/options/observe-options.ts';
 import { flagOf } from '../config/options/option-names.ts';
-import { sendsAudit } from '../config/options/options.ts';
 import { addressOf } from '../config/redis-url.ts';
 import type { CreateInterceptor, InterceptorsOf } from '../core/backend/link/link.ts';
 import { OfferedNames } from '../core/backend/offered-names.ts';

@@ -1,15 +1,10 @@
 // src/app: composes a gateway from a configuration, and runs the commands of the program.
 
-import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
+import { hasAuthentication } from '../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
-import { usesClientCredentials } from '../config/options/client-credential-options.ts';
-import type { KnownUsers } from '../config/servers/process-sharing.ts';
-import { isView } from '../config/servers/views.ts';
 import { CredentialWatch } from '../core/auth/credential-watch.ts';
-import { LocalClients } from '../core/auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../core/auth/origin-rules.ts';
 import { longestLineBytes } from '../core/backend/backend.ts';
-import type { ListSubscriber } from '../core/backend/list-reader.ts';
 import { OfferedNames } from '../core/backend/offered-names.ts';
 import { createCors, withCors } from '../core/http/cors.ts';
 import type { Endpoint } from '../core/http/http-context.ts';
@@ -25,10 +20,10 @@ import type { Log } from '../core/ops/log/log.ts';
 import { logRequests } from '../core/ops/log/request-log.ts';
 import { Sessions } from '../core/registry/sessions.ts';
 import type { Store } from '../core/store/store.ts';
-import { createAccess } from './access/create-access.ts';
-import { createAuthentication } from './access/create-authentication.ts';
+import { GatewayAccess } from './access/create-access.ts';
+import { createAuthentication, createLocalClients } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
-import { describeSharing, warnOfAffinity, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
+import { describeSharing, warnOfExpiry, warnOfExposure } from './access/exposure.ts';
 import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
@@ -42,10 +37,7 @@ import { openOperatorPort } from './operator/open-operator-port.ts';
 import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
 import { describePackage, packagesFolder } from './servers/package-server.ts';
-import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
-import { runView } from './servers/run-view.ts';
 import { ServerSet } from './servers/server-set.ts';
-import { awaitStart, probeMs } from './servers/start-probe.ts';
 import { readClientCertificates } from './tls-files.ts';
 import { version } from './version.ts';
 
@@ -114,17 +106,6 @@ const connectionGraceMs = 250;
 const maxFlushMs = 3_000;
 const minFlushMs = 250;
 
-const strangerDetails = {
-  proxied:
-    'Anyone may send requests through the proxy, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
-  public:
-    'Anyone may send requests from public addresses, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
-};
-const strangerMessages = {
-  proxied: 'a request came through a proxy',
-  public: 'a request came from a public address',
-};
-
 const originOptionsOf = ({ listen }: GatewayConfig) => ({
   host: listen.host,
   publicUrl: listen.publicUrl,
@@ -138,15 +119,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
-  const isLocal = isOnlyLocal(config);
-  const localClients = new LocalClients((stranger) => {
-    if (isLocal && !hasAuthentication(config))
-      log.app.warn({ detail: strangerDetails[stranger] }, strangerMessages[stranger]);
-  });
-  const knownUsers = (): KnownUsers => {
-    if (hasAuthentication(config)) return 'users';
-    return isLocal && localClients.areAlone ? 'local' : 'unknown';
-  };
+  const { localClients, knownUsers } = createLocalClients(config, log.app);
   const health = new ServerHealth();
   // With OTLP, the SDK is loaded by now.
   const tracing = await features.tracing?.load(version);
@@ -224,70 +197,26 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   });
 
   const packageOf = (server: ServerConfig): string | undefined => describePackage(server, parts);
-  const addToHealth = (server: ServerConfig): void => {
-    const { name, address, probes } = server;
-    health.add(name, {
-      transport: address?.transport ?? 'stdio',
-      isRequired: probes.required,
-      package: () => packageOf(server),
-      members: address?.transport === 'view' ? address.members.map((member) => member.name) : undefined,
-      era: () => set.eraOf(name),
-    });
-  };
-  for (const server of config.servers) addToHealth(server);
-  const definitionWatches = new Map<string, ListSubscriber>();
-  const watchDefinitions = (server: string): readonly ListSubscriber[] => {
-    const watch =
-      definitionWatches.get(server) ??
-      features.definitions?.watch({
-        server,
-        values: store.values,
-        onChanged: (tool, members) => emit({ type: 'tool-changed', server, tool, members }),
-        onFailed: reportStoreFailure,
-      });
-    if (watch === undefined) return [];
-    definitionWatches.set(server, watch);
-    return [watch];
-  };
-  const watched = { ...telemetry, ownListSubscribers: watchDefinitions };
-  const run = (server: ServerConfig): RunningServer =>
-    isView(server)
-      ? runView(server, parts, telemetry, (name) => set.serverOf(name))
-      : runServer(server, parts, watched);
-  const running = await startServers(parts, watched, run);
-  const set: ServerSet = new ServerSet(
-    {
-      config,
-      features,
-      eras,
-      sessions,
-      knownUsers,
-      health,
-      logger: log.server,
-      emit,
-      keys,
-      values: store.values,
-      rates: store.rates,
-      onStoreFailure: reportStoreFailure,
-      clientInterceptors: telemetry.clientInterceptors,
-      run: (server) => run(server),
-      addToHealth,
-      onAdded(server) {
-        const detail = missingCommand(server, environment);
-        if (detail !== undefined) emit({ type: 'command-not-found', server: server.name, detail });
-        warnOfSharing(server, config, log.server);
-        warnOfAffinity(server, knownUsers(), log.server);
-      },
-      onGone(server) {
-        route();
-        log.app.info({ server: server.name }, 'the old configuration of the server is no longer used');
-      },
+  const set: ServerSet = await ServerSet.start({
+    setup: parts,
+    telemetry,
+    eras,
+    sessions,
+    knownUsers,
+    health,
+    logger: log.server,
+    emit,
+    keys,
+    values: store.values,
+    rates: store.rates,
+    onStoreFailure: reportStoreFailure,
+    clientInterceptors: telemetry.clientInterceptors,
+    onUseless: parts.onUseless,
+    onGone(server) {
+      route();
+      log.app.info({ server: server.name }, 'the old configuration of the server is no longer used');
     },
-    running,
-    // Until a single server has survived `probeMs`, only a real client may start the shared process. Otherwise the exit
-    // of that process would not count as a failed start.
-    running.length === 1 ? probeMs : 0,
-  );
+  });
   const closeParts = async (): Promise<void> => {
     eras?.close();
     await tasks?.close();
@@ -306,7 +235,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
   };
   const secrets = { keys, store: shared };
-  const access = await createAccess(parts, authentication.authenticators, localClients, secrets, log.auth);
+  const access = await GatewayAccess.create(parts, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
     sessions,
     marks,
@@ -323,7 +252,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     connectionMetersOf: (server) =>
       meterOf && { streams: meterOf('streams', server), webSockets: meterOf('webSockets', server) },
     tracePosts: tracing?.tracePosts,
-    accessTo: access.to,
+    access,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = features.webSocket?.createEndpoint({
@@ -386,10 +315,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const changes = set.replace(servers);
     telemetry.useServers(servers);
     route();
-    for (const server of changes.removed) {
-      definitionWatches.delete(server);
-      emit({ type: 'server-removed', server });
-    }
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log, emit });
@@ -465,18 +390,4 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await otlp?.flush(Math.min(maxFlushMs, Math.max(minFlushMs, leftMs)));
     },
   };
-}
-
-async function startServers(
-  parts: GatewayParts,
-  telemetry: ServerTelemetry,
-  run: (server: ServerConfig) => RunningServer,
-): Promise<readonly RunningServer[]> {
-  const [only, ...others] = parts.config.servers;
-  // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
-  // client.
-  if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
-    return [await awaitStart({ config: only, setup: parts, telemetry, onUseless: parts.onUseless })];
-  }
-  return parts.config.servers.map(run);
 }

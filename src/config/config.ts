@@ -19,7 +19,6 @@ import { readServerListRequest, type ServerListRequest } from './servers/server-
 import { readViews } from './servers/views.ts';
 import { type CommandLine, checkCommandWord, readCommandLine } from './sources/command-line.ts';
 import { forms, type HelpTopic, helpTopics } from './sources/command-table.ts';
-import type { FindCommand } from './sources/command-text.ts';
 import { type ConfigFile, type FileContext, readConfigFile } from './sources/config-file.ts';
 import {
   configFileVariable,
@@ -57,7 +56,7 @@ export interface ConfigurationSources {
   /** The names of the files in a folder, or undefined if the path is not a folder. Throws if it cannot be read. */
   readonly listFolder?: (path: string) => readonly string[] | undefined;
   /** True if a file has exactly this name. A command with blanks is not split then. */
-  readonly findCommand?: FindCommand;
+  readonly findCommand?: (name: string) => boolean;
 }
 
 /** The command to run with its configuration, or all faults. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { warnOfExpiry } from '../../src/app/access/exposure.ts';
-import { renderConfigOnly } from '../../src/app/commands/check/config-only.ts';
+import { renderConfigOnly } from '../../src/app/commands/check/render-check.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { type GatewayOptions, root, startGateway } from '../support/gateway.ts';

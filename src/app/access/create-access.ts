@@ -33,114 +33,139 @@ export interface Access {
   readonly metadata: ReadonlyMap<string, object>;
 }
 
-/**
- * Creates the access for a configuration. A reload can change the servers while the gateway runs.
- * @param now the current configuration, which differs from the one at the start only in its servers
- * @param served all reachable servers, including removed ones that still have sessions
- */
-export type AccessTo = (now: GatewayConfig, served: readonly ServerConfig[]) => Access;
-
-/** The access to the servers of a gateway, and to its operator port. */
-export interface AllAccess {
-  readonly to: AccessTo;
+/** Creates the access that the configurations of a gateway describe, and that to its operator port. */
+export class GatewayAccess {
+  readonly #setup: Pick<GatewaySetup, 'config' | 'features'>;
+  readonly #authenticators: readonly Authenticator[];
+  readonly #localClients: LocalClients;
+  readonly #passthroughTo: PassthroughTo;
+  readonly #byToken: CreateTokenAuthenticator | undefined;
   /**
    * Authenticates operators. Credentials for any server of the start are accepted. Undefined without authentication.
    */
   readonly operators: Authenticate | undefined;
-}
 
-/**
- * Creates the access that the configuration describes.
- * @param authenticators the authenticators for all credentials except access tokens
- * @param localClients identifies all clients if there is no authentication
- * @param secrets what instances share, for the nonces of proofs
- */
-export async function createAccess(
-  { config, features }: Pick<GatewaySetup, 'config' | 'features'>,
-  authenticators: readonly Authenticator[],
-  localClients: LocalClients,
-  secrets: SharedSecrets,
-  logger: Logger,
-): Promise<AllAccess> {
-  const createTokenAuthenticator =
-    config.auth.oauth.issuers.length === 0
-      ? undefined
-      : await needed(features.oauth, '--auth.oauth.issuers').createTokenChecks(config, secrets, logger);
-  const passthroughTo = passthroughsOf(features);
-  const to: AccessTo = (now, served) =>
-    accessTo(now, features, served, authenticators, localClients, passthroughTo, createTokenAuthenticator);
-  if (!hasAuthentication(config)) return { to, operators: undefined };
-  if (createTokenAuthenticator === undefined) return { to, operators: createAuthenticate({ authenticators }) };
-  const resources = config.servers.flatMap((server) => [...resourcesOf(config, features, server).values()]);
-  const audiences = new Set([...config.auth.oauth.audiences, ...resources.map(({ url }) => url)]);
-  return {
-    to,
-    operators: createAuthenticate({ authenticators: [...authenticators, createTokenAuthenticator(audiences)] }),
-  };
-}
+  private constructor(
+    setup: Pick<GatewaySetup, 'config' | 'features'>,
+    authenticators: readonly Authenticator[],
+    localClients: LocalClients,
+    byToken: CreateTokenAuthenticator | undefined,
+  ) {
+    this.#setup = setup;
+    this.#authenticators = authenticators;
+    this.#localClients = localClients;
+    this.#passthroughTo = passthroughsOf(setup.features);
+    this.#byToken = byToken;
+    this.operators = this.#createOperators();
+  }
 
-function accessTo(
-  config: GatewayConfig,
-  features: Features,
-  served: readonly ServerConfig[],
-  authenticators: readonly Authenticator[],
-  localClients: LocalClients,
-  passthroughTo: PassthroughTo,
-  byToken: CreateTokenAuthenticator | undefined,
-): Access {
-  const { auth, servers } = config;
-  const { filterLists: filtersLists } = auth;
-  const { issuers, audiences: ownAudiences, scopePrefix, dpop, clientCertificates } = auth.oauth;
-  const metadata = new Map<string, object>();
-  const describe = (resource: ProtectedResource, { scopes }: ServerConfig, paths: readonly string[]): void => {
-    const content = {
-      issuers,
-      scopes: scopes.required,
-      scopePrefix,
-      dpop,
-      acceptsCertificates: clientCertificates !== undefined,
+  /**
+   * @param authenticators the authenticators for all credentials except access tokens
+   * @param localClients identifies all clients if there is no authentication
+   * @param secrets what instances share, for the nonces of proofs
+   */
+  static async create(
+    setup: Pick<GatewaySetup, 'config' | 'features'>,
+    authenticators: readonly Authenticator[],
+    localClients: LocalClients,
+    secrets: SharedSecrets,
+    logger: Logger,
+  ): Promise<GatewayAccess> {
+    const { config, features } = setup;
+    const byToken =
+      config.auth.oauth.issuers.length === 0
+        ? undefined
+        : await needed(features.oauth, '--auth.oauth.issuers').createTokenChecks(config, secrets, logger);
+    return new GatewayAccess(setup, authenticators, localClients, byToken);
+  }
+
+  /**
+   * Creates the access for a configuration. A reload can change the servers while the gateway runs.
+   * @param config the current configuration, which differs from the one at the start only in its servers
+   * @param served all reachable servers, including removed ones that still have sessions
+   */
+  to(config: GatewayConfig, served: readonly ServerConfig[]): Access {
+    const metadata = new Map<string, object>();
+    const all = new Map(served.map((server) => [server, this.#accessOf(server, config, metadata)]));
+    const of = (server: ServerConfig): ServerAccess => {
+      const access = all.get(server);
+      if (access === undefined) throw new Error('the server is not in this configuration');
+      return access;
     };
-    const document = features.oauth?.metadataOf(resource, content) ?? {};
-    // A removed server is served until its sessions end. The newer server of the same path comes first.
-    for (const path of paths) if (!metadata.has(path)) metadata.set(path, document);
-  };
+    return { of, metadata };
+  }
 
-  const accessOf = (server: ServerConfig): ServerAccess => {
+  #createOperators(): Authenticate | undefined {
+    const { config } = this.#setup;
+    if (!hasAuthentication(config)) return undefined;
+    const resources = config.servers.flatMap((server) => [...this.#resourcesOf(server, config).values()]);
+    return createAuthenticate({ authenticators: this.#authenticatorsOf(resources) });
+  }
+
+  /** The authenticators of those who use these resources. */
+  #authenticatorsOf(resources: readonly ProtectedResource[]): readonly Authenticator[] {
+    if (this.#byToken === undefined) return this.#authenticators;
+    const { audiences } = this.#setup.config.auth.oauth;
+    return [...this.#authenticators, this.#byToken(new Set([...audiences, ...resources.map(({ url }) => url)]))];
+  }
+
+  /** @param metadata gets the documents about this server */
+  #accessOf(server: ServerConfig, config: GatewayConfig, metadata: Map<string, object>): ServerAccess {
+    const { filterLists: filtersLists, oauth } = config.auth;
     const rules = new ScopeRules({ requiredScopes: server.scopes.required, toolScopes: server.scopes.tools });
-    const passthrough = passthroughTo(config, server);
+    const passthrough = this.#passthroughTo(config, server);
     if (passthrough !== undefined) {
       const authorization = new Authorization({ rules, resourceMetadata: new Map() });
       return { authenticate: passthrough.authenticate, authorization, passthrough };
     }
-    const resources =
-      byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, features, server);
-    for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
-    const [first] = resources.values();
-    if (first !== undefined && servers.length === 1)
-      describe(first, server, features.oauth === undefined ? [] : [features.oauth.rootMetadataPath]);
+    const resources = this.#resourcesOf(server, config);
+    this.#describe(resources, server, config, metadata);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
     const authorization = new Authorization({
       rules,
       resourceMetadata: new Map(metadataUrls),
-      scopePrefix,
+      scopePrefix: oauth.scopePrefix,
       filtersLists,
     });
-    if (!hasAuthentication(config)) return { authenticate: localClients.authenticate, authorization };
-    const audiences = new Set([...ownAudiences, ...[...resources.values()].map(({ url }) => url)]);
+    if (!hasAuthentication(config)) return { authenticate: this.#localClients.authenticate, authorization };
     const authenticate = createAuthenticate({
-      authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],
+      authenticators: this.#authenticatorsOf([...resources.values()]),
       parametersFor: (incoming) => authorization.parametersFor(incoming),
-      requiresProof: byToken !== undefined && dpop === 'require',
+      requiresProof: this.#byToken !== undefined && oauth.dpop === 'require',
     });
     return { authenticate, authorization };
-  };
-  const all = new Map(served.map((server) => [server, accessOf(server)]));
-  const of = (server: ServerConfig): ServerAccess => {
-    const access = all.get(server);
-    if (access === undefined) throw new Error('the server is not in this configuration');
-    return access;
-  };
-  return { of, metadata };
+  }
+
+  /** The protected resources of a server by path; none without an issuer. */
+  #resourcesOf(server: ServerConfig, config: GatewayConfig): ReadonlyMap<string, ProtectedResource> {
+    const { oauth } = this.#setup.features;
+    if (oauth === undefined || this.#byToken === undefined) return new Map();
+    const { publicUrl = '' } = config.listen;
+    const paths = [...resourcePathsOf(config, server)];
+    return new Map(paths.map(([path, resource]) => [path, oauth.resourceAt(publicUrl, resource)]));
+  }
+
+  /** Adds the metadata of a server's resources. */
+  #describe(
+    resources: ReadonlyMap<string, ProtectedResource>,
+    { scopes }: ServerConfig,
+    config: GatewayConfig,
+    metadata: Map<string, object>,
+  ): void {
+    const { oauth } = this.#setup.features;
+    const [first] = resources.values();
+    if (oauth === undefined || first === undefined) return;
+    const { issuers, scopePrefix, dpop, clientCertificates } = config.auth.oauth;
+    const acceptsCertificates = clientCertificates !== undefined;
+    const content = { issuers, scopes: scopes.required, scopePrefix, dpop, acceptsCertificates };
+    const add = (resource: ProtectedResource, paths: readonly string[]): void => {
+      const document = oauth.metadataOf(resource, content);
+      // A removed server is served until its sessions end. The newer server of the same path comes first.
+      for (const path of paths) if (!metadata.has(path)) metadata.set(path, document);
+    };
+    for (const resource of resources.values()) add(resource, resource.metadataPaths);
+    if (config.servers.length === 1) add(first, [oauth.rootMetadataPath]);
+  }
 }
 
 /** Makes the admissions of servers with `auth: upstream`. */
@@ -151,11 +176,4 @@ function passthroughsOf({ oauth, remote }: Features): PassthroughTo {
     resourcesOf: resourcePathsOf,
   });
   return (config, server) => (server.auth === 'upstream' ? needed(passthroughTo, option)(config, server) : undefined);
-}
-
-/** The protected resources of a server by path. */
-function resourcesOf(config: GatewayConfig, { oauth }: Features, server: ServerConfig): Map<string, ProtectedResource> {
-  const { publicUrl = '' } = config.listen;
-  const resources = oauth === undefined ? [] : [...resourcePathsOf(config, server)];
-  return new Map(resources.map(([path, resource]) => [path, needed(oauth, 'OAuth').resourceAt(publicUrl, resource)]));
 }

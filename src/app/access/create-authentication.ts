@@ -1,14 +1,47 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
+import { hasAuthentication, isOnlyLocal } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import { type ReportIssue, renderIssueMessage } from '../../config/issues.ts';
 import { namesAt } from '../../config/options/option-names.ts';
+import type { KnownUsers } from '../../config/servers/process-sharing.ts';
 import { type ApiKey, ApiKeys } from '../../core/auth/api-keys.ts';
 import type { Authenticator } from '../../core/auth/authenticate.ts';
 import type { CredentialWatch } from '../../core/auth/credential-watch.ts';
+import { LocalClients } from '../../core/auth/local-clients.ts';
 import { createProxyIdentity } from '../../core/auth/proxy-identity.ts';
 import { watchFiles } from '../file-watch.ts';
+
+const strangerDetails = {
+  proxied:
+    'Anyone may send requests through the proxy, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
+  public:
+    'Anyone may send requests from public addresses, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.',
+};
+const strangerMessages = {
+  proxied: 'a request came through a proxy',
+  public: 'a request came from a public address',
+};
+
+/** Creates what identifies clients without authentication, and what is known of all users because of it. */
+export function createLocalClients(
+  config: GatewayConfig,
+  logger: Logger,
+): { readonly localClients: LocalClients; knownUsers(): KnownUsers } {
+  const isLocal = isOnlyLocal(config);
+  const localClients = new LocalClients((stranger) => {
+    if (isLocal && !hasAuthentication(config))
+      logger.warn({ detail: strangerDetails[stranger] }, strangerMessages[stranger]);
+  });
+  return {
+    localClients,
+    knownUsers() {
+      if (hasAuthentication(config)) return 'users';
+      return isLocal && localClients.areAlone ? 'local' : 'unknown';
+    },
+  };
+}
 
 /** The authentication of clients by API keys and by a trusted proxy. */
 export interface ClientAuthentication {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
-import { sendsLog } from '../../config/options/options.ts';
+import { sendsLog } from '../../config/options/observe-options.ts';
 import type { Command } from '../../config/sources/command-table.ts';
 import { redactFault } from '../../core/ops/log/fault-log.ts';
 import { createLog, type Log, type LogCopy } from '../../core/ops/log/log.ts';
@@ -18,7 +18,7 @@ import { pinsOf } from '../servers/run-server.ts';
 import { version } from '../version.ts';
 import { notesOn } from './check/advice.ts';
 import { check } from './check/check-command.ts';
-import { jsonListener, textListener } from './check/render-check.ts';
+import { jsonListener, renderConfigOnly, textListener } from './check/render-check.ts';
 import { endSignals } from './end-on-signals.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { createKey } from './key-command.ts';
@@ -98,7 +98,6 @@ async function run(
     return { stderr, exitCode: command === 'serve' ? failed : misconfigured };
   }
   if (command === 'check' && flags.has('--config-only')) {
-    const { renderConfigOnly } = await import('./check/config-only.ts');
     return printed(renderConfigOnly(configuration, flags.has('--json')));
   }
   const support = platformSupport(process.platform, config.servers);

@@ -1,6 +1,6 @@
 import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
+import type { UpstreamIdentity } from '../../config/servers/identity-options.ts';
 import type { PackageRequest } from '../../config/servers/package-request.ts';
-import type { UpstreamIdentity } from '../../config/servers/upstream-identity.ts';
 import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';
 import type { UpstreamTls } from '../../core/backend/upstream-tls.ts';

@@ -32,7 +32,8 @@ export interface ServedServer {
 }
 
 /** The parts that all servers of a gateway share. */
-export interface ServingParts extends Pick<GatewaySetup, 'config' | 'features'> {
+export interface ServingParts {
+  readonly setup: GatewaySetup;
   readonly eras: GatewayEras | undefined;
   readonly sessions: Sessions;
   /** What the gateway knows of its users now. */
@@ -52,7 +53,8 @@ export interface ServingParts extends Pick<GatewaySetup, 'config' | 'features'> 
  * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, features, sessions, emit, clientInterceptors } = parts;
+  const { setup, sessions, emit, clientInterceptors } = parts;
+  const { config: gateway, features } = setup;
   const { config } = running;
   const { share } = config;
   // Credentials of clients tell users apart, even without authentication.
@@ -108,25 +110,23 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** What asks the policy service of a server: next to the clients, whose processes it does not know. */
 function policyInterceptors(
   { name: server, policy }: ServerConfig,
-  { features, keys, values, emit }: ServingParts,
+  { setup, keys, values, emit }: ServingParts,
 ): readonly CreateInterceptor[] {
   const settings = policySettings(policy);
   if (settings === undefined) return [];
-  return [needed(features.policy, '"policy" of a server').guard({ server, settings, keys, values, emit })];
+  return [needed(setup.features.policy, '"policy" of a server').guard({ server, settings, keys, values, emit })];
 }
 
 /** What finds tools in a view: the last before its clients, whose calls have the names of the tools themselves. */
-function searchInterceptors(
-  { address, scopes }: ServerConfig,
-  { features, config: { auth } }: ServingParts,
-): readonly CreateInterceptor[] {
+function searchInterceptors({ address, scopes }: ServerConfig, { setup }: ServingParts): readonly CreateInterceptor[] {
   if (address?.transport !== 'view' || !address.searchTools) return [];
+  const { features, config } = setup;
   const rules = new ScopeRules({ requiredScopes: scopes.required, toolScopes: scopes.tools });
   return [
     needed(features.toolSearch, 'searchTools of a view').search({
       servers: address.members.map(({ name }) => name),
       mayCall: (tool, owned) =>
-        !auth.filterLists || hasAllScopes({ scopes: owned && new Set(owned) }, rules.neededByTool(tool)),
+        !config.auth.filterLists || hasAllScopes({ scopes: owned && new Set(owned) }, rules.neededByTool(tool)),
     }),
   ];
 }
@@ -134,11 +134,11 @@ function searchInterceptors(
 /** What cuts long results: behind the policy, which sees them whole. A view only answers for the texts of its servers. */
 function limitInterceptors(
   config: ServerConfig,
-  { features, values, rates, onStoreFailure }: ServingParts,
+  { setup, values, rates, onStoreFailure }: ServingParts,
 ): readonly CreateInterceptor[] {
   const { resultBytes: maxBytes } = config.limits;
   if (isView(config) ? !cutsResults(config) : maxBytes === undefined) return [];
-  const limits = needed(features.resultLimits, '"limits.result" of a server');
+  const limits = needed(setup.features.resultLimits, '"limits.result" of a server');
   return [limits.limit({ maxBytes: isView(config) ? undefined : maxBytes, values, rates, onFailed: onStoreFailure })];
 }
 

@@ -2,25 +2,28 @@
 
 import type { Logger } from 'pino';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
+import { isView } from '../../config/servers/views.ts';
+import type { ListSubscriber } from '../../core/backend/list-reader.ts';
 import type { ServerHealth } from '../../core/ops/health/server-health.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { Server } from '../../core/server/server.ts';
 import { detach } from '../../core/util/boundary.ts';
+import { warnOfAffinity, warnOfSharing } from '../access/exposure.ts';
 import { type ServerProbe, startProbing } from './health-probe.ts';
-import type { RunningServer } from './run-server.ts';
+import { describePackage } from './package-server.ts';
+import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './run-server.ts';
+import { runView } from './run-view.ts';
 import { type ServedServer, type ServingParts, serve } from './served-server.ts';
+import { awaitStart, probeMs } from './start-probe.ts';
 
-/** The parts that the servers of a gateway need. `health` contains the servers of the start. */
+/** The parts that the servers of a gateway need. */
 export interface ServerSetParts extends ServingParts {
+  readonly telemetry: ServerTelemetry;
   readonly health: ServerHealth;
-  /** Logs the results of probes. */
   readonly logger: Logger;
-  /** Starts a server. Throws an error for the operator if the server cannot be started. */
-  run(config: ServerConfig): RunningServer;
-  /** Adds a started server to `health`, with an unknown state. */
-  addToHealth(config: ServerConfig): void;
-  /** A server is in use. */
-  onAdded(config: ServerConfig): void;
+  /** The only server ended right after its start. The message is for the operator. */
+  onUseless(message: string): void;
   /** A server that was in use has no sessions and no processes any more. */
   onGone(config: ServerConfig): void;
 }
@@ -47,14 +50,34 @@ export class ServerSet {
   #current = new Map<string, ServedServer>();
   readonly #former = new Set<ServedServer>();
   readonly #probes = new Map<ServedServer, ServerProbe>();
+  /** Report changes of the tools of a server, whatever its configuration is. */
+  readonly #definitionWatches = new Map<string, ListSubscriber>();
   /** See `GatewayConfig`. */
   #firstServer: string | undefined;
 
-  /** @param startAheadMs see `serve` */
-  constructor(parts: ServerSetParts, running: readonly RunningServer[], startAheadMs: number) {
+  private constructor(parts: ServerSetParts) {
     this.#parts = parts;
-    for (const each of running) this.#add(each, startAheadMs);
-    this.#noteFirst();
+  }
+
+  /**
+   * Starts the configured servers. A single server is tried, so that a typo is found now and not by the first client.
+   * Rejects with an error for the operator if a server cannot be started.
+   */
+  static async start(parts: ServerSetParts): Promise<ServerSet> {
+    const set = new ServerSet(parts);
+    const { servers } = parts.setup.config;
+    for (const server of servers) set.#addToHealth(server);
+    const [only, ...others] = servers;
+    const isSingle = only !== undefined && others.length === 0;
+    // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
+    // client.
+    const running =
+      isSingle && !usesClientCredentials(only) ? [await set.#try(only)] : servers.map((server) => set.#run(server));
+    // Until a single server has survived `probeMs`, only a real client may start the shared process. Otherwise the exit
+    // of that process would not count as a failed start.
+    for (const each of running) set.#add(each, isSingle ? probeMs : 0);
+    set.#noteFirst();
+    return set;
   }
 
   /** The configured servers. */
@@ -71,7 +94,7 @@ export class ServerSet {
   /** The current configuration. */
   get config(): GatewayConfig {
     const servers = this.current.map(({ config }) => config);
-    return { ...this.#parts.config, servers, firstServer: this.#firstServer };
+    return { ...this.#parts.setup.config, servers, firstServer: this.#firstServer };
   }
 
   /** The era of a configured server; undefined while it is unknown. */
@@ -102,7 +125,7 @@ export class ServerSet {
     for (const { name } of servers) {
       const [running, kept] = [started.get(name), before.get(name)];
       if (running !== undefined) {
-        this.#parts.addToHealth(running.config);
+        this.#addToHealth(running.config);
         this.#add(running);
       } else if (kept !== undefined) this.#current.set(name, kept);
     }
@@ -115,10 +138,15 @@ export class ServerSet {
       if (!this.#current.has(config.name)) this.#parts.sessions.retirements.hurry(server);
     this.#noteFirst();
     const names = [...started.keys()];
+    const removed = [...before.keys()].filter((name) => !this.#current.has(name));
+    for (const server of removed) {
+      this.#definitionWatches.delete(server);
+      this.#parts.emit({ type: 'server-removed', server });
+    }
     return {
       added: names.filter((name) => !before.has(name)),
       changed: names.filter((name) => before.has(name)),
-      removed: [...before.keys()].filter((name) => !this.#current.has(name)),
+      removed,
     };
   }
 
@@ -140,22 +168,71 @@ export class ServerSet {
 
   /** The longest time that a server may take to end, in milliseconds. */
   get longestEndMs(): number {
-    return this.#parts.config.timeouts.graceMs;
+    return this.#parts.setup.config.timeouts.graceMs;
   }
 
+  /** Starts a server. Throws an error for the operator if the server cannot be started. */
+  #run(server: ServerConfig): RunningServer {
+    const { setup, telemetry } = this.#parts;
+    return isView(server)
+      ? runView(server, setup, telemetry, (name) => this.serverOf(name))
+      : runServer(server, setup, this.#watchedTelemetry());
+  }
+
+  #try(config: ServerConfig): Promise<RunningServer> {
+    const { setup, onUseless } = this.#parts;
+    return awaitStart({ config, setup, telemetry: this.#watchedTelemetry(), onUseless });
+  }
+
+  #watchedTelemetry(): ServerTelemetry {
+    return { ...this.#parts.telemetry, ownListSubscribers: (server) => this.#watchDefinitions(server) };
+  }
+
+  #watchDefinitions(server: string): readonly ListSubscriber[] {
+    const { setup, values, emit, onStoreFailure } = this.#parts;
+    const watch =
+      this.#definitionWatches.get(server) ??
+      setup.features.definitions?.watch({
+        server,
+        values,
+        onChanged: (tool, members) => emit({ type: 'tool-changed', server, tool, members }),
+        onFailed: onStoreFailure,
+      });
+    if (watch === undefined) return [];
+    this.#definitionWatches.set(server, watch);
+    return [watch];
+  }
+
+  /** Adds a server to `health`, with an unknown state. */
+  #addToHealth(server: ServerConfig): void {
+    const { name, address, probes } = server;
+    this.#parts.health.add(name, {
+      transport: address?.transport ?? 'stdio',
+      isRequired: probes.required,
+      package: () => describePackage(server, this.#parts.setup),
+      members: address?.transport === 'view' ? address.members.map((member) => member.name) : undefined,
+      era: () => this.eraOf(name),
+    });
+  }
+
+  /** Takes a server into use, and tells the operator what may be wrong with it. */
   #add(running: RunningServer, startAheadMs?: number): void {
     const { config } = running;
+    const { setup, emit, health, knownUsers, logger } = this.#parts;
     const served = serve(running, this.#parts, startAheadMs);
     this.#current.set(config.name, served);
-    this.#parts.onAdded(config);
-    const probe = startProbing(served, this.#parts.health, this.#parts.logger);
+    const missing = missingCommand(config, setup.environment);
+    if (missing !== undefined) emit({ type: 'command-not-found', server: config.name, detail: missing });
+    warnOfSharing(config, setup.config, logger);
+    warnOfAffinity(config, knownUsers(), logger);
+    const probe = startProbing(served, health, logger);
     if (probe !== undefined) this.#probes.set(served, probe);
   }
 
   #runAll(servers: readonly ServerConfig[]): [string, RunningServer][] {
     const started: [string, RunningServer][] = [];
     try {
-      for (const config of servers) started.push([config.name, this.#parts.run(config)]);
+      for (const config of servers) started.push([config.name, this.#run(config)]);
     } catch (error) {
       for (const [, { pool }] of started) detach('background', pool.close());
       throw error;
@@ -166,7 +243,8 @@ export class ServerSet {
   /** Sessions of a changed server may continue for `replacedServerMs`. Sessions of a removed server are drained. */
   #retire(served: ServedServer): void {
     const { config, running, server, eras, kept } = served;
-    const { sessions, config: gateway, onGone } = this.#parts;
+    const { sessions, setup, onGone } = this.#parts;
+    const { config: gateway } = setup;
     const lingerMs = this.#current.has(config.name) ? gateway.derived.replacedServerMs : 0;
     this.#former.add(served);
     const ofThis = [...this.#former].filter((other) => other.config.name === config.name);

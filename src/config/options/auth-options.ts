@@ -2,8 +2,18 @@ import * as z from 'zod/mini';
 import { parseNetwork } from '../../core/auth/proxy-identity.ts';
 import { usualScopeClaims } from '../../core/auth/scopes/scope-names.ts';
 import { introspectionSchema } from './introspection-option.ts';
-import { advanced, choice, file, fileOption, list, map, object, optionalText, turnedOn } from './option-kinds.ts';
-import { plainUrl } from './plain-url.ts';
+import {
+  advanced,
+  choice,
+  file,
+  fileOption,
+  list,
+  map,
+  object,
+  optionalText,
+  plainUrl,
+  turnedOn,
+} from './option-kinds.ts';
 
 /**
  * Headers that already have another meaning and cannot name a user. `X-Forwarded-For` and the like are allowed by this

@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { duration, members } from './option-kinds.ts';
-import { plainUrl } from './plain-url.ts';
+import { duration, members, plainUrl } from './option-kinds.ts';
 
 /** How the gateway asks an issuer about tokens. */
 export interface Introspection {

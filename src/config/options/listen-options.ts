@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { choice, fileOption, integer, list, matching, optionalText, text } from './option-kinds.ts';
-import { plainUrl } from './plain-url.ts';
+import { choice, fileOption, integer, list, matching, optionalText, plainUrl, text } from './option-kinds.ts';
 
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,

@@ -6,11 +6,10 @@ import { type ServerOptions, serverOptions } from '../options/options.ts';
 import { checkServer } from '../rules/server-rules.ts';
 import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
-import { splitCommandText } from '../sources/command-text.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
 import { placesIn, resolveOptions } from '../sources/given-values.ts';
 import { isKnownFlag } from '../sources/known-flags.ts';
-import type { EntryContext } from '../sources/server-entry.ts';
+import { type EntryContext, splitCommandText } from '../sources/server-entry.ts';
 import { isPackageWord, type PackageRequest, type PackageUse, readPackage } from './package-request.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { splitCommand } from '../../core/backend/stdio/launch/split-command.ts';
 import { isObject } from '../../core/util/is-object.ts';
 import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
@@ -7,14 +8,14 @@ import { serverLeaves } from '../options/options.ts';
 import type { TransportChoice } from '../server-url.ts';
 import { noteShellSyntax } from '../servers/shell-syntax.ts';
 import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/client-keys.ts';
-import { type FindCommand, splitCommandText } from './command-text.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
 import { type KnownMembers, readBranch } from './read-branch.ts';
 
 /** The context in which a server's entry is read. */
 export interface EntryContext extends ReferenceSources {
-  readonly findCommand: FindCommand;
+  /** True if a file has exactly this name. */
+  readonly findCommand: (name: string) => boolean;
   /** Adds a warning about a key without effect. */
   readonly note: (path: string, warning: string) => void;
   /** Receives the name of each server that the file disables. */
@@ -192,4 +193,25 @@ function readWords(
   const args = checkValue(argsSchema, given.get('args') ?? { path, value: [] }, report);
   if (name === undefined || args === undefined) return undefined;
   return given.has('args') ? [name, ...args] : splitCommandText(name, command.path, context);
+}
+
+/**
+ * Splits a command that is one string at its blanks, unless a file has exactly that name. Reports a string that cannot
+ * be split.
+ */
+export function splitCommandText(
+  text: string,
+  path: string,
+  { findCommand, report }: Pick<EntryContext, 'findCommand' | 'report'>,
+): [string, ...string[]] | undefined {
+  if (!/\s/.test(text) || findCommand(text)) return [text];
+  const split = splitCommand(text);
+  if (!split.ok) {
+    report(path, split.message);
+    return undefined;
+  }
+  const [command, ...args] = split.argv;
+  if (command !== undefined && command !== '') return [command, ...args];
+  report(path, 'must not be empty');
+  return undefined;
 }

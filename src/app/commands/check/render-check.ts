@@ -1,7 +1,8 @@
+import { isView } from '../../../config/servers/views.ts';
 import { escapeControlCharacters } from '../../../core/backend/stdio/pipes/printable.ts';
 import type { ServerUnusableError } from '../../probes/probe-session.ts';
 import { version } from '../../version.ts';
-import type { Advice } from './advice.ts';
+import { type Advice, type CheckedConfiguration, notesOn } from './advice.ts';
 import type { CheckedPolicy, CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
 import { lists } from './examine-server.ts';
 
@@ -145,4 +146,30 @@ function redisJson(checked: CheckedRedis): object {
     link: checked.link,
     unreachable: checked.unreachable,
   };
+}
+
+/**
+ * Renders the result of `check --config-only`: a valid configuration, with the warnings and the advice of `check`.
+ * @param isJson true for the JSON object of `check --json`, in which no server and no Redis was checked
+ */
+export function renderConfigOnly(configuration: CheckedConfiguration, isJson: boolean): string {
+  const advice = notesOn(configuration);
+  if (isJson) {
+    const { listener, text } = jsonListener();
+    listener.onAdvice(advice);
+    return text(true);
+  }
+  const notes = advice.map(({ about, text }) => `NOTE  ${about}: ${text}\n`);
+  return `${notes.join('')}OK    The configuration is valid: ${countServers(configuration)}.\n`;
+}
+
+/** Counts what the file configures: `3 servers, 2 views, 1 disabled`. */
+function countServers({ config: { servers }, disabled }: CheckedConfiguration): string {
+  const views = servers.filter(isView).length;
+  const counted = (count: number, one: string): string => `${count} ${count === 1 ? one : `${one}s`}`;
+  return [
+    counted(servers.length - views, 'server'),
+    ...(views > 0 ? [counted(views, 'view')] : []),
+    ...(disabled.length > 0 ? [`${disabled.length} disabled`] : []),
+  ].join(', ');
 }

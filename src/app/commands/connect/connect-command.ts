@@ -89,8 +89,7 @@ export async function connectClient(setup: GatewaySetup, log: Log, leave: AbortS
   // Nothing of an earlier session is kept: this program has one.
   const running = runServer({ ...server, share: 'session' }, setup, telemetry);
   const served = serve(running, {
-    config,
-    features,
+    setup,
     eras,
     sessions,
     knownUsers: () => 'local',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { renderConfigOnly } from '../../../../src/app/commands/check/config-only.ts';
+import { renderConfigOnly } from '../../../../src/app/commands/check/render-check.ts';
 import { readConfiguration } from '../../../../src/config/config.ts';
 
 const argv = ['check', '--config-only', '--allow-host', '*', '--', 'x'];
