@@ -72,7 +72,7 @@ const isPeerFolder = (path: string): boolean =>
 
 /** The files there that read texts which the gateway has written itself. */
 const readersOfOwnTexts: ReadonlySet<string> = new Set([
-  'src/config/servers/signing-key.ts',
+  'src/config/options/signing-key.ts',
   'src/features/remote/streamable-http/resume-state.ts',
   'src/core/keys/request-state.ts',
   'src/features/eras/modern-on-legacy/rounds/parked-call.ts',

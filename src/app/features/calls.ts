@@ -1,6 +1,6 @@
 // What sees each call of a client: filters, pins, policies, limits of results, and the search for tools.
 
-import type { PolicySettings } from '../../config/servers/policy-option.ts';
+import type { PolicySettings } from '../../config/options/policy-option.ts';
 import type { FilterOptions, NamedItem, PinnedTools } from '../../core/backend/filter-rules.ts';
 import type { CreateInterceptor } from '../../core/backend/link/link.ts';
 import type { ListSubscriber } from '../../core/backend/list-reader.ts';

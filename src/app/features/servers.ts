@@ -1,5 +1,5 @@
 import type { GatewayConfig, RemoteServer, ServerConfig } from '../../config/config.ts';
-import type { UpstreamIdentity } from '../../config/servers/identity-options.ts';
+import type { UpstreamIdentity } from '../../config/options/identity-options.ts';
 import type { PackageRequest } from '../../config/servers/package-request.ts';
 import type { SendUpstream } from '../../core/auth/upstream-request.ts';
 import type { OpenBackend } from '../../core/backend/backend.ts';

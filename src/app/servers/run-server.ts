@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
+import { exchangesTokens } from '../../config/options/identity-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import { policySettings } from '../../config/options/policy-option.ts';
 import { userOf } from '../../config/servers/configured-servers.ts';
-import { exchangesTokens } from '../../config/servers/identity-options.ts';
-import { policySettings } from '../../config/servers/policy-option.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { matchAnswers } from '../../core/backend/answers/match-answers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from '../../core/backend/backend.ts';

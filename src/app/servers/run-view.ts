@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../../config/config.ts';
 import { parsedCredentials } from '../../config/options/client-credential-options.ts';
-import { policySettings } from '../../config/servers/policy-option.ts';
+import { policySettings } from '../../config/options/policy-option.ts';
 import { linkBackends } from '../../core/backend/link/link.ts';
 import { withMappedHeaders } from '../../core/backend/link/map-headers.ts';
 import { readLists } from '../../core/backend/list-reader.ts';

@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
-import { policySettings } from '../../config/servers/policy-option.ts';
+import { policySettings } from '../../config/options/policy-option.ts';
 import { canKeepProcesses, type KnownUsers, reuseOf, sharedByOf } from '../../config/servers/process-sharing.ts';
 import { cutsResults, isView, receiversIn } from '../../config/servers/views.ts';
 import { minute } from '../../config/units.ts';

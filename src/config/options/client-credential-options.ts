@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { type ClientCredentials, parseCredential } from '../../core/protocol/http/client-credentials.ts';
 import type { ServerAddress } from '../server-url.ts';
-import type { UpstreamIdentity } from '../servers/identity-options.ts';
+import type { UpstreamIdentity } from './identity-options.ts';
 import { map } from './option-kinds.ts';
 
 const entries = z

@@ -3,15 +3,14 @@
 import * as z from 'zod/mini';
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { httpSse, modernEra, newestLegacy } from '../../core/protocol/known-revisions.ts';
-import { filterOptions } from '../servers/filter-options.ts';
-import { identityOption } from '../servers/identity-options.ts';
 import { packageUses } from '../servers/package-request.ts';
-import { policyOption } from '../servers/policy-option.ts';
 import { leavesOf, type PathsOf, type ValuesOf } from '../tree/branch.ts';
 import { parseDurationMs } from '../units.ts';
 import { authOptions, scopeOptions } from './auth-options.ts';
 import { credentialsOption } from './client-credential-options.ts';
 import { clusterOptions } from './cluster-options.ts';
+import { filterOptions } from './filter-options.ts';
+import { identityOption } from './identity-options.ts';
 import { limitOptions } from './limit-options.ts';
 import { listenOptions } from './listen-options.ts';
 import { observeOptions } from './observe-options.ts';
@@ -32,6 +31,7 @@ import {
   turnedOff,
   turnedOn,
 } from './option-kinds.ts';
+import { policyOption } from './policy-option.ts';
 import { forwardHeadersOption, headersOption } from './remote-options.ts';
 
 const pattern = z

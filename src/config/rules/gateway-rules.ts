@@ -2,10 +2,10 @@ import { isLoopback } from '../../core/auth/origin-rules.ts';
 import { credentialHeaders } from '../../core/protocol/http/client-credentials.ts';
 import { docsPage } from '../../core/util/docs-page.ts';
 import { configuredCredentials } from '../options/client-credential-options.ts';
+import { exchangesTokens } from '../options/identity-options.ts';
 import { isDefault } from '../options/option-kinds.ts';
 import { type GatewayOptions, gatewayLeaves, type OptionPath } from '../options/options.ts';
 import type { ServerConfig } from '../servers/configured-servers.ts';
-import { exchangesTokens } from '../servers/identity-options.ts';
 import { leafValue } from '../tree/branch.ts';
 import type { Rule } from './rules.ts';
 

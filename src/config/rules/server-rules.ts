@@ -1,10 +1,10 @@
 import { parseAffinity } from '../../core/protocol/affinity.ts';
 import { parseCredential } from '../../core/protocol/http/client-credentials.ts';
 import type { NameOf, ReportIssue } from '../issues.ts';
+import { exchangesTokens } from '../options/identity-options.ts';
 import { type OptionPath, type ServerOptions, serverLeaves } from '../options/options.ts';
 import { headerFault } from '../options/remote-options.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
-import { exchangesTokens } from '../servers/identity-options.ts';
 import { canKeepProcesses, isServedOverHttp } from '../servers/process-sharing.ts';
 import { checkRules, type Fault, type PlaceOf, type Rule } from './rules.ts';
 

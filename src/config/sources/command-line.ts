@@ -1,7 +1,7 @@
 import { nearestName } from '../../core/util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
+import { hasLiteralSecret } from '../options/identity-options.ts';
 import { joinWords, type Option, writtenDefault } from '../options/option-kinds.ts';
-import { hasLiteralSecret } from '../servers/identity-options.ts';
 import { isPackageWord } from '../servers/package-request.ts';
 import {
   type Command,

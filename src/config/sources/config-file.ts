@@ -4,7 +4,7 @@ import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
 import { defaultsBranch, options } from '../options/option-names.ts';
 import { viewLeaves } from '../options/options.ts';
-import { ignoredRootKeys } from '../tree/client-keys.ts';
+import { ignoredRootKeys } from './client-keys.ts';
 import { expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
 import { whyUnreadable } from './named-file.ts';

@@ -1,5 +1,5 @@
 import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
-import { editorVariables } from '../tree/client-keys.ts';
+import { editorVariables } from './client-keys.ts';
 import { whyUnreadable } from './named-file.ts';
 
 /** Where references are looked up. */

@@ -7,7 +7,7 @@ import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
 import { serverLeaves } from '../options/options.ts';
 import type { TransportChoice } from '../server-url.ts';
 import { noteShellSyntax } from '../servers/shell-syntax.ts';
-import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/client-keys.ts';
+import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from './client-keys.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
 import { type KnownMembers, readBranch } from './read-branch.ts';

@@ -3,9 +3,9 @@ import { type Option, writtenDefault } from '../options/option-kinds.ts';
 import { defaultsBranch } from '../options/option-names.ts';
 import { gatewayOptions, serverOptions, viewOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
+import { ignoredKeys, ignoredRootKeys, urlNames } from '../sources/client-keys.ts';
 import { timeUnits } from '../units.ts';
 import { type Branch, isOption } from './branch.ts';
-import { ignoredKeys, ignoredRootKeys, urlNames } from './client-keys.ts';
 
 /** A part of a JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;

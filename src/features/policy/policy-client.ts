@@ -1,4 +1,4 @@
-import type { PolicySettings } from '../../config/servers/policy-option.ts';
+import type { PolicySettings } from '../../config/options/policy-option.ts';
 import { createServiceClient, NoServiceAnswer } from '../../core/protocol/http/service-client.ts';
 import type { PolicyFailure } from '../../core/server/server-events.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';

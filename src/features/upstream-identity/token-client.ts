@@ -1,7 +1,7 @@
 import { importJWK } from 'jose';
 import * as oauth from 'openid-client';
-import { readSigningKey } from '../../config/servers/signing-key.ts';
-import type { UpstreamIdentity } from '../../config/servers/identity-options.ts';
+import type { UpstreamIdentity } from '../../config/options/identity-options.ts';
+import { readSigningKey } from '../../config/options/signing-key.ts';
 import { NoUpstreamToken, type TokenSubject } from '../../core/backend/upstream-tokens.ts';
 import { createServiceClient, NoServiceAnswer } from '../../core/protocol/http/service-client.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';

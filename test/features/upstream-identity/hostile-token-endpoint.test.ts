@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { UpstreamIdentity } from '../../../src/config/servers/identity-options.ts';
+import type { UpstreamIdentity } from '../../../src/config/options/identity-options.ts';
 import { NoUpstreamToken } from '../../../src/core/backend/upstream-tokens.ts';
 import { createTokenRequests } from '../../../src/features/upstream-identity/token-client.ts';
 

@@ -1,7 +1,7 @@
 // src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
 
 import type { ServerConfig } from '../../../config/config.ts';
-import { policySettings } from '../../../config/servers/policy-option.ts';
+import { policySettings } from '../../../config/options/policy-option.ts';
 import { isView } from '../../../config/servers/views.ts';
 import type { UpstreamTls } from '../../../core/backend/upstream-tls.ts';
 import { helpForCommand } from '../../../core/ops/health/start-help.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isPattern, type ToolChange } from '../../core/backend/filter-rules.ts';
-import { fileOption, list, map, members } from '../options/option-kinds.ts';
+import { fileOption, list, map, members } from './option-kinds.ts';
 
 const toolPattern = z.string({ error: 'must be a list of strings' }).check(
   z.refine(isPattern, {

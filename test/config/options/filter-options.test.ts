@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readConfiguration } from '../../src/config/config.ts';
+import { readConfiguration } from '../../../src/config/config.ts';
 
 const read = (server: object) =>
   readConfiguration({

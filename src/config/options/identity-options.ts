@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isLoopback } from '../../core/auth/origin-rules.ts';
-import { members, object } from '../options/option-kinds.ts';
+import { members, object } from './option-kinds.ts';
 import { readSigningKey } from './signing-key.ts';
 
 /** How the gateway gets the access tokens for a server; see docs/recipes/upstream-identity.md. */

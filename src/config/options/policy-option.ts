@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { contentMethods } from '../../core/protocol/methods/methods.ts';
-import { members, object } from '../options/option-kinds.ts';
 import { parseDurationMs, second } from '../units.ts';
+import { members, object } from './option-kinds.ts';
 
 /** The option as it is written. */
 interface PolicyOption {
