@@ -14,7 +14,7 @@ import type { CredentialMarks } from '../core/keys/credential-marks.ts';
 import { addHealthRoutes, type HealthOptions } from '../core/ops/health/health-endpoints.ts';
 import type { Quotas } from '../core/quota/quotas.ts';
 import type { Sessions } from '../core/registry/sessions.ts';
-import type { GatewayAccess } from './access/create-access.ts';
+import type { ClientAccess } from './access/create-access.ts';
 import type { GatewayTaskSet } from './features/eras.ts';
 import type { Features } from './features/gateway-features.ts';
 import type { ServedServer } from './servers/served-server.ts';
@@ -36,7 +36,7 @@ export interface RouteParts {
   readonly isOfProxy: AdmissionOptions['isOfProxy'];
   readonly tracePosts: RequestTracing | undefined;
   connectionMetersOf(server: string): ConnectionMeters | undefined;
-  readonly access: Pick<GatewayAccess, 'to'>;
+  readonly access: Pick<ClientAccess, 'to'>;
   readonly health: HealthOptions;
 }
 

@@ -20,7 +20,7 @@ import type { Log } from '../core/ops/log/log.ts';
 import { logRequests } from '../core/ops/log/request-log.ts';
 import { Sessions } from '../core/registry/sessions.ts';
 import type { Store } from '../core/store/store.ts';
-import { GatewayAccess } from './access/create-access.ts';
+import { ClientAccess } from './access/create-access.ts';
 import { createAuthentication, createLocalClients } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { describeSharing, warnOfExpiry, warnOfExposure } from './access/exposure.ts';
@@ -41,18 +41,10 @@ import { ServerSet } from './servers/server-set.ts';
 import { readClientCertificates } from './tls-files.ts';
 import { version } from './version.ts';
 
-/** The keys that instances share, and their uses: the configured keys, else one that the store keeps. */
-interface SharedKeys {
-  readonly keys: StateKeys;
-  /** Recognises the credentials of clients for their servers. */
-  readonly marks: CredentialMarks;
-}
-
-/** Creates the keys of a gateway. */
-function createSharedKeys({ cluster }: GatewayConfig, store: Store): SharedKeys {
+/** The keys that instances share: the configured keys, else one that the store keeps. */
+function sharedKeysOf({ cluster }: GatewayConfig, store: Store): StateKeys {
   const [newest, ...older] = cluster.stateKeys;
-  const keys = newest === undefined ? storedKeys(store) : configuredKeys([newest, ...older]);
-  return { keys, marks: new CredentialMarks(keys) };
+  return newest === undefined ? storedKeys(store) : configuredKeys([newest, ...older]);
 }
 
 /** The parts that a gateway starts with. */
@@ -139,7 +131,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { limits, timeouts, sse, derived } = config;
   const opened = await createStore(parts, log.store, telemetry);
   const { store, shared, lasting } = opened;
-  const { keys, marks } = createSharedKeys(config, store);
+  const keys = sharedKeysOf(config, store);
+  // Recognises the credentials of clients for their servers.
+  const marks = new CredentialMarks(keys);
   const cluster =
     lasting &&
     features.cluster?.connect({
@@ -235,7 +229,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return readinessReport(sessions.readiness, health.statuses, sessions.peers, kind !== 'files' || isUp);
   };
   const secrets = { keys, store: shared };
-  const access = await GatewayAccess.create(parts, authentication.authenticators, localClients, secrets, log.auth);
+  const access = await ClientAccess.create(parts, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
     sessions,
     marks,

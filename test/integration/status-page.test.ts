@@ -4,12 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/core/auth/api-keys.ts';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { pageHeaders } from '../support/status-page.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 async function start(...args: readonly string[]) {
   const adminPort = await findFreePort();
@@ -142,4 +143,30 @@ test('with --admin-port 0 there is no page, and nothing is noted for one', async
   const gateway = await startGateway({ command: everythingFixture });
   expect(gateway.logs().find(({ msg }) => String(msg).includes('status page'))).toBeUndefined();
   expect((await fetch(`${gateway.baseUrl}/status/about`, { headers: page })).status).toBe(404);
+});
+
+test('after a restart with a store in files, the page tells the sessions that no client has used again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-waiting-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const [port, adminPort] = [await findFreePort(), await findFreePort()];
+  const args = ['--replay.store', `file:${folder}`];
+  const startAgain = () => startGateway({ port, adminPort, args, command: everythingFixture });
+  const storeOf = async (gateway: Gateway): Promise<object> => {
+    const events = await fetch(`http://127.0.0.1:${adminPort}/status/events`, { headers: letIn(gateway) });
+    let text = '';
+    for await (const chunk of events.body as unknown as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      const [, store] = /"store":(\{[^}]*\})/.exec(text) ?? [];
+      if (store !== undefined) return JSON.parse(store);
+    }
+    throw new Error('the page got no state');
+  };
+  const first = await startAgain();
+  const session = await initialize(first.url);
+  expect(await storeOf(first)).not.toHaveProperty('waiting');
+  await first.stop();
+  const next = await startAgain();
+  expect(await storeOf(next)).toMatchObject({ kind: 'files', waiting: 1 });
+  await session.request('tools/list');
+  await waitFor(async () => !('waiting' in (await storeOf(next))), { what: 'the session that is used again' });
 });

@@ -34,7 +34,7 @@ export interface Access {
 }
 
 /** Creates the access that the configurations of a gateway describe, and that to its operator port. */
-export class GatewayAccess {
+export class ClientAccess {
   readonly #setup: Pick<GatewaySetup, 'config' | 'features'>;
   readonly #authenticators: readonly Authenticator[];
   readonly #localClients: LocalClients;
@@ -70,13 +70,13 @@ export class GatewayAccess {
     localClients: LocalClients,
     secrets: SharedSecrets,
     logger: Logger,
-  ): Promise<GatewayAccess> {
+  ): Promise<ClientAccess> {
     const { config, features } = setup;
     const byToken =
       config.auth.oauth.issuers.length === 0
         ? undefined
         : await needed(features.oauth, '--auth.oauth.issuers').createTokenChecks(config, secrets, logger);
-    return new GatewayAccess(setup, authenticators, localClients, byToken);
+    return new ClientAccess(setup, authenticators, localClients, byToken);
   }
 
   /**

@@ -55,18 +55,15 @@ export function serverUrls(
   };
 }
 
-/** The URLs that a reload adds, changes and removes. */
-export type ChangedUrls = Readonly<Record<keyof ServerChanges, readonly string[]>>;
-
 /**
- * Compares the URLs before and after a reload.
+ * Compares the URLs before and after a reload. Returns those that it adds, changes and removes.
  * @param changed the servers with a changed configuration
  */
 export function changedUrls(
   before: readonly ServerUrls[],
   now: readonly ServerUrls[],
   changed: readonly string[],
-): ChangedUrls {
+): ServerChanges {
   const byUrl = (all: readonly ServerUrls[]): Map<string, string> =>
     new Map(all.flatMap(({ server, url, named }) => [url, named ?? url].map((each) => [each, server])));
   const [old, current] = [byUrl(before), byUrl(now)];

@@ -4,32 +4,26 @@ import { request as requestByTls } from 'node:https';
 import type { GatewayConfig } from '../../config/config.ts';
 import { errorCodeOf } from '../../core/util/text/error-code.ts';
 import { displayHost } from '../addresses/listen.ts';
+import { failed, type Outcome } from './outcome.ts';
 
 /** An answer that takes longer counts as missing. */
 const timeoutMs = 4_000;
 
-/** The result of a health request to a gateway. */
-export interface HealthAnswer {
-  readonly isWell: boolean;
-  /** One sentence for a person. */
-  readonly text: string;
-}
-
 /**
- * Requests the health of a running gateway at the address of its configuration. Never rejects.
+ * Requests the health of a running gateway at the address of its configuration (`mcp-gangway health`).
  * @param path `/healthz` or `/readyz`
  */
-export async function requestHealth({ host, port, tls }: GatewayConfig['listen'], path: string): Promise<HealthAnswer> {
+export async function requestHealth({ host, port, tls }: GatewayConfig['listen'], path: string): Promise<Outcome> {
   const url = `${tls.cert === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}${path}`;
   try {
     const status = await statusOf(url);
-    return { isWell: status === 200, text: `${url} answered ${status}.` };
+    return { stdout: `${url} answered ${status}.\n`, exitCode: status === 200 ? 0 : failed };
   } catch (error) {
     const isRefused = errorCodeOf(error) === 'ECONNREFUSED';
     const why = isRefused
       ? 'nothing listens there. Start the gateway, or correct --host and --port.'
       : (error as Error).message;
-    return { isWell: false, text: `${url} did not answer: ${why}` };
+    return { stdout: `${url} did not answer: ${why}\n`, exitCode: failed };
   }
 }
 

@@ -7,15 +7,13 @@ import type { Environment } from '../../config/sources/environment-variables.ts'
 /** How long the file exists. A browser that has to start first takes some seconds. */
 const fileMs = 60_000;
 
-/** The result of opening a page: why it could not be opened, as a sentence; undefined if a program took the URL. */
-type Outcome = string | undefined;
-
 /**
  * Opens the status page in the browser of a desktop. A browser gets the URL through a file that only this user can
  * read: other users can see the arguments of a process, and the URL can end with the code for the page.
  * @param environment the gateway's; the browser does not get its `GANGWAY_` variables, which can be secrets (P12)
+ * @returns why the page could not be opened, as a sentence; undefined if a program took the URL
  */
-export async function openInBrowser(url: string, environment: Environment): Promise<Outcome> {
+export async function openInBrowser(url: string, environment: Environment): Promise<string | undefined> {
   const opener = openerOn(process.platform, environment);
   if (opener === undefined) return 'This machine has no desktop (DISPLAY and WAYLAND_DISPLAY are not set).';
   const folder = mkdtempSync(join(tmpdir(), 'mcp-gangway-open-'));
@@ -51,7 +49,7 @@ function redirectTo(url: string): string {
 }
 
 /** Runs the program detached, because a browser can stay open longer than the gateway. */
-function run(program: string, file: string, environment: Environment): Promise<Outcome> {
+function run(program: string, file: string, environment: Environment): Promise<string | undefined> {
   const env = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('GANGWAY_')));
   return new Promise((resolve) => {
     const child = spawn(program, [file], { stdio: 'ignore', detached: true, env });

@@ -82,10 +82,7 @@ async function run(
     const { renderConfiguration } = await import('./print/print-config.ts');
     return printed(renderConfiguration(configuration));
   }
-  if (command === 'health') {
-    const { isWell, text } = await requestHealth(config.listen, flags.has('--ready') ? '/readyz' : '/healthz');
-    return { stdout: `${text}\n`, exitCode: isWell ? 0 : failed };
-  }
+  if (command === 'health') return requestHealth(config.listen, flags.has('--ready') ? '/readyz' : '/healthz');
   if (command === 'upgrade') {
     const { upgradePackages } = await import('./upgrade-command.ts');
     prepareStarter(process.env);

@@ -2,6 +2,7 @@ import type { OpenBackend } from '../../core/backend/backend.ts';
 import { modernRevisions, newestLegacy } from '../../core/protocol/known-revisions.ts';
 import { readDiscovery } from '../../core/protocol/modern/discovery.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
+import type { Openers } from '../features/servers.ts';
 import { version } from '../version.ts';
 import { ProbeSession, RefusedError, ServerUnusableError, versionsIn } from './probe-session.ts';
 
@@ -70,17 +71,16 @@ async function discover(session: ProbeSession): Promise<Greeting> {
   );
 }
 
-/** The openers of a server; `openModern` is undefined if its transport has no modern era. */
-interface EraOpeners {
-  readonly open: OpenBackend;
-  readonly openModern: OpenBackend | undefined;
-}
-
 /**
  * Explains to the operator why a server failed in the era of the `era` option. Tries the other era once, for at most
  * `timeoutMs`. If the server answers there, the returned error blames the option; else it is `error`. Never rejects.
  */
-export async function explainForcedEra(error: Error, era: Era, openers: EraOpeners, timeoutMs: number): Promise<Error> {
+export async function explainForcedEra(
+  error: Error,
+  era: Era,
+  openers: Pick<Openers, 'open' | 'openModern'>,
+  timeoutMs: number,
+): Promise<Error> {
   const other: Era = era === 'modern' ? 'legacy' : 'modern';
   const open = other === 'modern' ? openers.openModern : openers.open;
   // A server that supports neither era was not made to fail by the option.

@@ -8,7 +8,6 @@ import { type Log, setLevels } from '../../core/ops/log/log.ts';
 import { readLogLevels } from '../../core/ops/log/log-parts.ts';
 import type { ServerEvent } from '../../core/server/server-events.ts';
 import type { Emit } from '../../core/util/telemetry/emit.ts';
-import type { ChangedUrls } from '../addresses/server-urls.ts';
 import type { FileStates } from '../file-watch.ts';
 import type { ServerChanges } from '../servers/server-set.ts';
 
@@ -22,18 +21,16 @@ export interface ConfigurationSource {
   read(): Configuration;
 }
 
-/** The changed servers and their URLs. */
-export interface ReplacedServers extends ServerChanges {
-  readonly urls: ChangedUrls;
-}
-
 /** The parts of a reload. */
 export interface ConfigurationReload {
   readonly source: ConfigurationSource;
   /** The configuration at the start of the gateway. */
   readonly started: GatewayConfig;
-  /** Replaces the servers. Throws an error for the operator if that is impossible, and changes nothing then. */
-  replace(servers: readonly ServerConfig[]): ReplacedServers;
+  /**
+   * Replaces the servers, and returns the changed ones and their URLs. Throws an error for the operator if that is
+   * impossible, and changes nothing then.
+   */
+  replace(servers: readonly ServerConfig[]): ServerChanges & { readonly urls: ServerChanges };
   readonly log: Log;
   readonly emit: Emit<ServerEvent>;
 }

@@ -28,7 +28,7 @@ export interface ServerSetParts extends ServingParts {
   onGone(config: ServerConfig): void;
 }
 
-/** The names of the servers that a new configuration adds, changes and removes. */
+/** The servers that a new configuration adds, changes and removes: their names, or their URLs. */
 export interface ServerChanges {
   readonly added: readonly string[];
   readonly changed: readonly string[];
