@@ -30,7 +30,7 @@ async function toldAt(method: 'GET' | 'POST', options: Parameters<typeof startLo
 test.each(['GET', 'POST'] as const)('%s / names the endpoint of the only server, also with keys', async (method) => {
   for (const each of [{}, env])
     expect(await toldAt(method, { command: everythingFixture, env: each })).toEqual({
-      message: 'Not found: no MCP endpoint has this path. The endpoint is /mcp.',
+      message: 'Not found: no MCP endpoint has this path. The server may have been removed. The endpoint is /mcp.',
       endpoints: ['/mcp'],
     });
 });

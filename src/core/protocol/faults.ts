@@ -51,7 +51,7 @@ const withVersions =
 const explainPath = ({ endpoints }: Readonly<Record<string, unknown>>): string | undefined => {
   if (!Array.isArray(endpoints) || endpoints.length === 0) return undefined;
   const named = endpoints.length === 1 ? 'The endpoint is' : 'The endpoints are';
-  return `Not found: no MCP endpoint has this path. ${named} ${endpoints.join(', ')}.`;
+  return `Not found: no MCP endpoint has this path. The server may have been removed. ${named} ${endpoints.join(', ')}.`;
 };
 
 const deniedSentence = "The operator's policy does not allow this request.";
