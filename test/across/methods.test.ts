@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { policySettings } from '../../src/config/servers/policy-option.ts';
+import { policySettings } from '../../src/config/options/policy-option.ts';
 import { ScopeRules } from '../../src/core/auth/scopes/scope-rules.ts';
 import { foldedMethodOf } from '../../src/core/backend/filter-rules.ts';
 import { isHarmless } from '../../src/core/call/rerun.ts';
