@@ -39,13 +39,14 @@ const units = [
   'test/simulation/simulation.test.ts',
 ];
 
-const stdio = 'test/core/backend/stdio/**/*.test.ts';
+/** They look at the signals and children of their own process, or replace a module that others have loaded. */
+const alone = ['test/core/backend/stdio/**/*.test.ts', 'test/features/files/sync.test.ts'];
 
 /** Those of them that start processes: programs, or Redis. The others fail if they start one. */
 const processes = [
   'test/app/{v8-flags,addresses/public-base-url,commands/completion}.test.ts',
   'test/across/{hostile-texts,odd-answers}.test.ts',
-  stdio,
+  ...alone,
   'test/features/{remote/sse/tls,remote/socket/socket-backend,websocket/backend/tls}.test.ts',
   'test/contract/{file,redis*}.test.ts',
   'test/deploy/{kubernetes,systemd,workflows}.test.ts',
@@ -102,15 +103,14 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: 'processes',
       include: processes,
-      exclude: [...configDefaults.exclude, ...long, stdio],
+      exclude: [...configDefaults.exclude, ...long, ...alone],
       isolate: false,
       ...patient,
       server: { deps: { inline: [workflowParser] } },
     },
     plugins: [withoutMaps],
   },
-  // They look at the signals and children of their own process.
-  { test: { name: 'stdio', include: [stdio], ...patient } },
+  { test: { name: 'processes-alone', include: alone, ...patient } },
   { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'], ...patient } },
   {
     test: {
