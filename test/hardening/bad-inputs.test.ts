@@ -15,17 +15,28 @@ const initializeBody = (id: unknown = 0, protocolVersion = '2025-11-25') => ({
   params: { protocolVersion, capabilities: {}, clientInfo: { name: 'bad', version: '1' } },
 });
 
-const fault = (code: number, reason: string, id: unknown = null) => ({
+const fault = (code: number, reason: string, id: unknown = null, data = {}) => ({
   jsonrpc: '2.0',
   id,
-  error: { code, message: expect.any(String), data: { reason } },
+  error: { code, message: expect.any(String), data: { reason, ...data } },
 });
 
-function expectFault(answer: Answer, status: number, code: number, reason: string, id: unknown = null): void {
-  expect({ status: answer.status, json: answer.json }).toEqual({ status, json: fault(code, reason, id) });
+function expectFault(
+  answer: Answer,
+  status: number,
+  code: number,
+  reason: string,
+  id: unknown = null,
+  data?: object,
+): void {
+  expect({ status: answer.status, json: answer.json }).toEqual({ status, json: fault(code, reason, id, data) });
   expect(answer.headers['content-type']).toBe('application/json');
   expect(answer.headers['mcp-session-id']).toBeUndefined();
 }
+
+/** A wrong path is told the endpoints that all may know. */
+const expectNoEndpoint = (answer: Answer, endpoints: readonly string[]): void =>
+  expectFault(answer, 404, -32000, 'no_such_path', null, { endpoints });
 
 const deepRequest = (levels: number) =>
   `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}`;
@@ -430,7 +441,7 @@ describe('bad inputs', () => {
       '%s is no endpoint: 404',
       async (path) => {
         const answer = await post(`${gateway.baseUrl}${path}`, initializeBody());
-        expectFault(answer, 404, -32000, 'no_such_path');
+        expectNoEndpoint(answer, ['/mcp']);
       },
     );
   });
@@ -760,7 +771,7 @@ describe('two servers behind one gateway', () => {
   it.each(['/mcp', '/__proto__/mcp', '/constructor/mcp', '/three/mcp', '/one/../two/mcp/x', '/one', '/ONE/mcp'])(
     '[S18] %s is no server: 404',
     async (path) => {
-      expectFault(await post(gateway.baseUrl + path, initializeBody()), 404, -32000, 'no_such_path');
+      expectNoEndpoint(await post(gateway.baseUrl + path, initializeBody()), ['/one/mcp', '/two/mcp']);
     },
   );
 });
