@@ -52,7 +52,7 @@ it('[P-01] check shows the first line of the noise', async () => {
 
 it('[P-01] check shows the menu of a program that waits for a person', async () => {
   const menu = 'console.log("1) Start\\n2) Quit"); process.stdin.resume(); setInterval(() => {}, 1e3)';
-  const { output, code } = await check('--defaults.timeouts.start', '400ms', '--', process.execPath, '-e', menu);
+  const { output, code } = await check('--defaults.timeouts.start', '3s', '--', process.execPath, '-e', menu);
   expect(code).toBe(1);
   expect(output).toMatch(/^FAIL .*did not answer.*\n +\| stdout: 1\) Start\n +\| stdout: 2\) Quit\n/m);
 });
