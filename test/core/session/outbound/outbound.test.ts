@@ -148,7 +148,18 @@ describe('the way from the server to its client', () => {
       const setAway = (value: boolean): void => {
         isAway = value;
       };
-      return { ...one, tried, setAway, send: (id: number) => one.post([request(id)], { accepts: acceptsSse }) };
+      /** The call gets nothing before an answer has waited for the log for its time, which has passed then. */
+      const waitsForLog = async (call: ReturnType<typeof send>): Promise<void> => {
+        await tried();
+        vi.advanceTimersByTime(2_999);
+        await tried();
+        expect(messagesOf(call)).toEqual([]);
+        vi.advanceTimersByTime(1);
+        await tried();
+        await tried();
+      };
+      const send = (id: number) => one.post([request(id)], { accepts: acceptsSse });
+      return { ...one, tried, waitsForLog, setAway, send };
     }
 
     it('[F09] [P3] [P5] sends an answer after its time with what is before it, without event ids', async () => {
@@ -157,13 +168,7 @@ describe('the way from the server to its client', () => {
       const call = one.send(1);
       const answer = { jsonrpc: '2.0', id: 1, result: {} };
       one.backend.says(...lines(1, 4), answer);
-      await one.tried();
-      vi.advanceTimersByTime(2_999);
-      await one.tried();
-      expect(messagesOf(call)).toEqual([]);
-      vi.advanceTimersByTime(1);
-      await one.tried();
-      await one.tried();
+      await one.waitsForLog(call);
       expect([messagesOf(call), call.sink.ids, call.sink.state]).toEqual([[...lines(1, 4), answer], [], 'ended']);
       one.setAway(false);
     });
@@ -174,13 +179,7 @@ describe('the way from the server to its client', () => {
       const call = one.send(1);
       await vi.advanceTimersByTimeAsync(1);
       one.backend.leaves([1], 'server_busy');
-      await one.tried();
-      vi.advanceTimersByTime(2_999);
-      await one.tried();
-      expect(messagesOf(call)).toEqual([]);
-      vi.advanceTimersByTime(1);
-      await one.tried();
-      await one.tried();
+      await one.waitsForLog(call);
       const error = expect.objectContaining({ id: 1, error: expect.anything() });
       expect([messagesOf(call), call.sink.ids, call.sink.state]).toEqual([[error], [], 'ended']);
       one.setAway(false);
