@@ -47,6 +47,23 @@ it('lets a round of input wait while the store is away', async () => {
   expect(judge('input_not_taken')).toEqual([]);
 });
 
+it('excuses a stream that could not be opened while the store is away, but none that has broken then', async () => {
+  const { judge, fault } = createFixture();
+  for (const kind of ['redis pause', 'redis full', 'redis disk full'] as const) {
+    await fault(kind);
+    expect(judge('store_unavailable')).toEqual([]);
+    expect(judge('broken')).toEqual([expect.stringContaining('broken; near: redis pause')]);
+  }
+});
+
+it('explains a broken stream by a kill at that time, and the limit of a client by nothing', async () => {
+  const { judge, fault } = createFixture();
+  expect(judge('broken')).toHaveLength(1);
+  await fault('kill');
+  expect(judge('broken')).toEqual([]);
+  expect(judge('Request timed out')).toHaveLength(1);
+});
+
 it('takes what lasts too long for a failure, and allows as long as the faults that it met', async () => {
   const { judge, fault } = createFixture();
   expect(judge('answered', { tookMs: 100 + loadMs })).toEqual([]);

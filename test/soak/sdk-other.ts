@@ -3,6 +3,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { modernRevision } from '../support/modern-client.ts';
 import { deliverOneByOne } from '../support/one-by-one.ts';
 import { transportsV1 } from '../support/sdk-transports.ts';
+import { watchStreams } from './stream-watch.ts';
 import { outcomeOfError, type Talker } from './talker.ts';
 
 /** The official SDK's client of the modern era. It answers the questions of a server by itself, by any instance. */
@@ -16,7 +17,9 @@ export const modernSdk: Talker = {
     );
     let name = '';
     client.setRequestHandler('elicitation/create', async () => ({ action: 'accept' as const, content: { name } }));
-    const transport = new StreamableHTTPClientTransport(new URL(stage.urlOf('asks')));
+    let tellBroken: () => void = () => undefined;
+    const watched = watchStreams(() => tellBroken());
+    const transport = new StreamableHTTPClientTransport(new URL(stage.urlOf('asks')), { fetch: watched });
     const opened = await deed('open', 2_000, async () => {
       await client.connect(transport as Parameters<typeof client.connect>[0]);
       return 'answered';
@@ -31,8 +34,16 @@ export const modernSdk: Talker = {
         const call = isAsking
           ? { name: 'test_input_required_result_elicitation', arguments: {} }
           : { name: 'progress', arguments: { count, gapMs: random.integer(0, 50), marker: name } };
-        const called = client.callTool(call, isAsking ? {} : { onprogress });
-        const outcome = await called.then(({ content }) => JSON.stringify(content), outcomeOfSdk);
+        const left = new AbortController();
+        const { signal } = left;
+        const broken = new Promise<'broken'>((resolve) => {
+          tellBroken = () => resolve('broken');
+        });
+        const called = client
+          .callTool(call, isAsking ? { signal } : { signal, onprogress })
+          .then(({ content }) => JSON.stringify(content), outcomeOfSdk);
+        const outcome = await Promise.race([called, broken]);
+        left.abort(); // a call whose stream has broken would wait for the SDK's own limit
         if (!outcome.includes(name)) return outcome.startsWith('[') ? `wrong answer: ${outcome}` : outcome;
         if (isAsking || told.length === count) return 'answered';
         // What was reported while the way to its client was lost has no place to go to, in an era without resuming.

@@ -57,7 +57,7 @@ export function outcomeOfError(error: unknown): string {
   if (/^Version negotiation failed/.test(message)) return 'store_unavailable';
   const [, reason] = /"reason":"([a-z_]+)"/.exec(message) ?? [];
   if (reason !== undefined) return reason;
-  return /initialized? (failed with|got) 502/.test(message) ? 'broken' : message; // the balancer's, which gives no reason
+  return /(?:initialized? (?:failed with|got)|the stream got) 502/.test(message) ? 'broken' : message; // the balancer's, which gives no reason
 }
 
 /** The reason in a fault, or the status that came without one. */

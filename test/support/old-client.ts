@@ -84,7 +84,8 @@ export async function openOldStream(
     events,
     async connect(at = baseUrl, after = lastEventId) {
       stream = listen(`${at}${prefix}/sse`, { headers: own, after, onEvent });
-      await stream.opened;
+      const { status } = await stream.opened;
+      if (status !== 0 && status !== 200) throw new Error(`the stream got ${status}: ${(await stream.ended).text}`);
       await stream.events.next(({ event }) => event === 'endpoint', { what: 'the endpoint' });
       return stream;
     },
