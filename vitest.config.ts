@@ -34,7 +34,7 @@ const units = [
   'packages/*/test/**/*.test.ts',
   'test/{core,features,config,app,across,multiplex}/**/*.test.ts',
   'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
-  'test/soak/{ledger,plan,report,stream-watch,talker}.test.ts',
+  'test/soak/{at-rest,ledger,plan,report,slope,stream-watch,talker}.test.ts',
   'test/judges/judge.test.ts',
   'test/simulation/simulation.test.ts',
 ];

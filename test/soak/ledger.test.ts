@@ -1,7 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { maxTakeovers } from '../../src/core/store/takeover-limit.ts';
 import { busy, createLedger, type FaultKind } from './ledger.ts';
-import { slopeOf } from './slope.ts';
 import { loadMs, noticedMs } from './stage.ts';
 
 vi.spyOn(process.stdout, 'write').mockReturnValue(true);
@@ -124,10 +123,4 @@ it('notes a failover that nobody has planned, and no other', async () => {
   pass(noticedMs + loadMs + 2_000);
   ledger.noteFailover(performance.now() - 500);
   expect(ledger.faults.map(({ kind }) => kind)).toEqual(['redis failover', 'redis failover behind']);
-});
-
-it('fits a line', () => {
-  const points = [0, 1, 2, 3, 4].map((minute) => [minute * 60_000, 10 + 2 * minute] as const);
-  expect(slopeOf(points)).toEqual({ perHour: 120, mean: 14, points: 5 });
-  expect(slopeOf([[0, 5]]).perHour).toBe(0);
 });

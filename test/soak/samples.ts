@@ -4,7 +4,7 @@ import { listProcesses, type ProcessInfo } from '../support/processes.ts';
 import type { Reply } from '../support/resp.ts';
 import { withDeadline } from '../support/wait-for.ts';
 import type { Ledger } from './ledger.ts';
-import type { Stage } from './stage.ts';
+import { keptMs, type Stage } from './stage.ts';
 
 /** What one gateway uses. */
 export interface Used {
@@ -14,6 +14,8 @@ export interface Used {
   readonly children: number;
   /** These are undefined while the gateway cannot be asked: it is frozen, or not there. */
   readonly heapBytes: number | undefined;
+  /** Buffers, which are not in the heap. */
+  readonly externalBytes: number | undefined;
   readonly sessions: number | undefined;
   /** Requests in flight in its sessions. */
   readonly calls: number | undefined;
@@ -22,7 +24,7 @@ export interface Used {
 /** What Redis holds. */
 export interface Kept {
   readonly usedBytes: number;
-  /** By kind: `session:record`, `instance:lease`, … The marks of instances that were lost are `deadMarks`. */
+  /** By kind; see `kindOf`. */
   readonly keys: ReadonlyMap<string, number>;
   /** The kinds of keys that have no TTL. */
   readonly withoutTtl: ReadonlyMap<string, number>;
@@ -30,6 +32,40 @@ export interface Kept {
 
 /** Each instance that lost its lease leaves one, for a day: its name must never be used again. */
 export const deadMarks = 'instance:lease:dead';
+
+/** What lives for an hour after the last write (`recordTtlMs`); that it has a TTL is checked. */
+const lastingKinds: ReadonlySet<string> = new Set(['session:record', 'session:tails', 'session:pending', 'owner']);
+const hourMs = 3_600_000;
+
+/**
+ * The kind of a key: `session:record`, `instance:lease`, … The record of a session that has ended is only a mark, which lives
+ * for an hour: `session:record:ended`. What nobody has written for longer than a session may be idle is left to expire, as
+ * that of a client whose instance was killed and that never came back: `session:record:left`.
+ * @param key with what the script adds to it
+ */
+export function kindOf(key: string, ttlMs: number): string {
+  const kind = key
+    .replace(/^gangway:/, '')
+    .replace(/:?\{[^}]*\}/, '')
+    .replace(/:[\w-]{43}$/, '');
+  return lastingKinds.has(kind) && ttlMs > 0 && ttlMs < hourMs - keptMs ? `${kind}:left` : kind;
+}
+
+/** True for what may still be there when all clients are gone. */
+export const isLasting = (kind: string): boolean => lastingKinds.has(kind) || isExpiring(kind);
+
+/** True for what nobody needs any more, and what expires by itself within an hour. */
+const isExpiring = (kind: string): boolean => /:(?:ended|left)$/.test(kind);
+
+const countOf = ({ redis }: Pick<Sample, 'redis'>, matches: (kind: string) => boolean): number =>
+  [...(redis?.keys ?? [])].reduce((sum, [kind, count]) => sum + (matches(kind) ? count : 0), 0);
+
+/** How many keys wait for their end. */
+export const expiringKeys = (sample: Pick<Sample, 'redis'>): number => countOf(sample, isExpiring);
+
+/** How many keys somebody needs. These must not become more. */
+export const neededKeys = (sample: Pick<Sample, 'redis'>): number =>
+  countOf(sample, (kind) => kind !== deadMarks && !isExpiring(kind));
 
 export interface Sample {
   readonly atMs: number;
@@ -87,6 +123,7 @@ async function usedBy(pid: number, adminPort: number, all: readonly ProcessInfo[
       rssBytes: Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN) * 1_024,
       children: all.filter(({ ppid }) => parents.has(ppid)).length,
       heapBytes: scraped?.value('nodejs_heap_size_used_bytes'),
+      externalBytes: scraped?.value('nodejs_external_memory_bytes'),
       sessions: scraped?.value('mcp_gangway_sessions'),
       calls: scraped?.value('mcp_gangway_session_calls'),
     };
@@ -99,7 +136,8 @@ const script = `
 local found = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local isDead = key:find(':lease$') and redis.call('GET', key) == 'dead'
-  table.insert(found, key .. (isDead and ':dead' or '') .. ' ' .. redis.call('PTTL', key))
+  local hasEnded = key:find(':record$') and redis.call('HEXISTS', key, 'ended') == 1
+  table.insert(found, key .. (isDead and ':dead' or hasEnded and ':ended' or '') .. ' ' .. redis.call('PTTL', key))
 end
 return found`;
 
@@ -109,10 +147,7 @@ async function kept({ cluster: { redis } }: Stage): Promise<Kept> {
   const withoutTtl = new Map<string, number>();
   for (const line of lines) {
     const [key = '', ttl] = String(line).split(' ');
-    const kind = key
-      .replace(/^gangway:/, '')
-      .replace(/:?\{[^}]*\}/, '')
-      .replace(/:[\w-]{43}$/, '');
+    const kind = kindOf(key, Number(ttl));
     keys.set(kind, (keys.get(kind) ?? 0) + 1);
     if (Number(ttl) === -1) withoutTtl.set(kind, (withoutTtl.get(kind) ?? 0) + 1);
   }

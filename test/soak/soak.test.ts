@@ -5,9 +5,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { mayTakeOver } from '../cluster/patience.ts';
-import { initialize } from '../support/http-client.ts';
-import { callModern } from '../support/modern-client.ts';
-import { comeToRest, leftOver, openCalls } from './at-rest.ts';
+import { comeToRest, leftOver, lingerMs, openCalls, openedSessions, tooManyExpiring, useOnce } from './at-rest.ts';
 import { createLedger } from './ledger.ts';
 import { createLogBook } from './log-book.ts';
 import { watchMachine } from './machine.ts';
@@ -51,9 +49,8 @@ test.skipIf(options.isPlanOnly)(
     const book = createLogBook(stage, ledger);
     const sampler = createSampler(stage, ledger);
     // What is started once, and stays, is there before the base is taken.
-    for (const { baseUrl } of stage.cluster.instances) await callModern(`${baseUrl}/modern/mcp`, 'echo', { text: 'a' });
-    await (await initialize(stage.urlOf('remote'))).delete();
-    await delay(2_000);
+    await useOnce(stage);
+    await delay(isShort ? 2_000 : lingerMs);
     const base = await sampler.take();
     const startedAt = performance.now();
     const until = startedAt + minutes * 60_000;
@@ -73,12 +70,13 @@ test.skipIf(options.isPlanOnly)(
     const talking = startTalkers(stage, ledger, plan.talkers, load);
     const rounds: Round[] = [];
     let talkedMs: number | undefined;
+    const opened = (): number => openedSessions(ledger, rounds.length * clients);
     const publish = async (end: Sample, to?: string): Promise<string> => {
       const { samples: taken } = sampler;
       const totalMs = performance.now() - startedAt;
       const { hasSentinel } = plan;
       const run = { seed, load, minutes, begun, hasSentinel, clients, gaps, totalMs, talkedMs: talkedMs ?? totalMs };
-      const told = { ...run, ledger, rounds, base, end, bounds: boundsOf(taken) };
+      const told = { ...run, ledger, rounds, base, end, bounds: boundsOf(taken), opened: opened() };
       const chart = chartOf(taken);
       await writeFile(join(folder, 'samples.json'), JSON.stringify(taken, mapsAsObjects));
       await writeFile(join(folder, 'log-lines.json'), JSON.stringify([...book.lines].sort(([, a], [, b]) => b - a)));
@@ -123,9 +121,10 @@ test.skipIf(options.isPlanOnly)(
     const end = await sampler.take();
     await book.read();
     for (const what of isShort ? [] : await leftOver(stage, base, end)) ledger.fail(what);
+    for (const what of tooManyExpiring(end, opened())) ledger.fail(what);
     // Of a run that is hardly longer than its warm-up nothing can be said.
-    for (const { name, slope, maxPerHour, unit } of minutes < 30 ? [] : boundsOf(sampler.samples)) {
-      if (slope.perHour > maxPerHour) ledger.fail(`${name} grows by ${slope.perHour.toFixed(2)} ${unit} in an hour`);
+    for (const { name, slope, exceeds, unit } of minutes < 30 ? [] : boundsOf(sampler.samples)) {
+      if (exceeds) ledger.fail(`${name} grows by ${slope.perHour.toFixed(2)} ${unit} in an hour`);
     }
     const left = await stage.cluster.allChildrenEnded({ deadlineMs: 15_000 }).catch((error: Error) => error);
     if (left instanceof Error) ledger.fail(left.message);
