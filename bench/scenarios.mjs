@@ -83,6 +83,7 @@ const all = [
   modernStream(16),
   opened('sessions-1', 1),
   opened('sessions-4', 4),
+  opened('sessions-8', 8, { maxCount: 200, runMs: 25_000, besides: true }), // what a start costs others, beside a large gateway too
   opened('bursts-4', 4, { restMs: 400, maxCount: 40 }), // what warm spares are for: bursts, with the time to start the next ones between
   paced('100'),
   paced('64k'),

@@ -46,6 +46,7 @@ export function ours({
   server = 'same',
   isNode = false,
   keeping = () => ['--replay.store', 'memory'],
+  preloaded = [],
   more = [],
   ...rest
 } = {}) {
@@ -54,7 +55,7 @@ export function ours({
     argv({ port, adminPort, group, folder }, { command, nodeCommand, redisPort, url }) {
       const redis = ['--redis', `redis://127.0.0.1:${redisPort}`, '--cluster.prefix', `bench-${group}`];
       return [
-        ...[...nodeFlags, program, '--port', port, '--admin-port', adminPort],
+        ...[...nodeFlags, ...preloaded, program, '--port', port, '--admin-port', adminPort],
         ...(store === 'memory' ? keeping(folder) : redis),
         ...[...eraOptions[server], ...more],
         ...(isRemote ? ['--transport', 'http', url] : ['--', ...(isNode ? nodeCommand : command)]),
@@ -75,6 +76,7 @@ const ideal = ({ isNode = false, usesRedis = false, ...rest } = {}) => ({
 
 const isStream = ({ kind }) => kind === 'stream';
 const isBurst = ({ name }) => name.startsWith('bursts');
+const isOpenedBeside = ({ besides }) => besides === true;
 const isSmallEcho = ({ name }) => /^echo-16x8-100-/.test(name);
 const isSessionCalls = ({ kind }) => kind === 'session-calls';
 /** The calls whose cost another instance between client and owner is looked at for. */
@@ -114,6 +116,12 @@ export const targets = {
   'ours-translated': ours({ server: 'legacy' }),
   'ours-on-modern': ours({ server: 'modern' }),
   'ours-warm-node': ours({ only: isBurst, isNode: true, more: ['--warm', '4'], reference: 'ideal-node' }),
+  // Beside 340 MiB of memory, as of a gateway with many sessions: a start must not cost more.
+  'ours-large': ours({
+    only: isOpenedBeside,
+    reference: 'ours',
+    preloaded: ['--import', path.join(here, 'targets/ballast.mjs')],
+  }),
   'ours-hibernate': ours({
     only: isHibernation,
     more: ['--defaults.hibernateAfter', '1s', '--max-sessions', '10000'],

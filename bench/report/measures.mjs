@@ -9,6 +9,8 @@ export const medianMs = (row) => positive(row.latency?.p50);
 /** The median of a session with one call, as a multiple of that of a further call in it. */
 export const sessionPerCallRatio = ({ latency, callLatency }) => positive(latency?.p50 / callLatency?.p50);
 export const p99Ms = (row) => positive(row.latency?.p99);
+/** The longest call of another session while sessions were opened. */
+export const longestBesideMs = (row) => positive(row.longestBesideMs);
 /** Microseconds of processor time of the gateway's processes, or of Redis, for each call or event. */
 export const cpuOfCalls = (row) => positive((row.gatewayCpu / row.answers) * micro);
 export const cpuOfEvents = (row) => positive((row.gatewayCpu / row.events) * micro);

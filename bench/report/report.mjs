@@ -23,6 +23,7 @@ const columns = [
   { title: 'Events per second', value: of.eventsPerSecond },
   { title: 'Median, ms', value: of.medianMs },
   { title: '99th percentile, ms', value: of.p99Ms },
+  { title: 'Longest call beside, ms', value: of.longestBesideMs },
   { title: 'Gateway CPU, µs', value: of.cpuOfCalls },
   { title: 'Gateway CPU per event, µs', value: of.cpuOfEvents },
   { title: 'Redis CPU, µs', value: of.redisCpuOfCalls },
