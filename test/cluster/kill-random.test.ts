@@ -90,16 +90,20 @@ describe(`[F01] [F03] kill -9 of any instance, ${kills} times, with ${sessions} 
 /** Lets sessions work while instances are killed and started again. */
 async function killDuring(cluster: Cluster, random: Random, times: number): Promise<readonly SessionTranscript[]> {
   const traffic = await startTraffic(cluster.url, { random: random.fork(), sessions, callsAtOnce: 2, callDeadlineMs });
-  for (let kill = 0; kill < times; kill++) {
-    await moreCalls(traffic, random.integer(sessions, 4 * sessions));
-    const victim = random.integer(0, cluster.instances.length - 1);
-    await cluster.kill(victim);
-    await cluster.restart(victim);
+  try {
+    for (let kill = 0; kill < times; kill++) {
+      await moreCalls(traffic, random.integer(sessions, 4 * sessions));
+      const victim = random.integer(0, cluster.instances.length - 1);
+      await cluster.kill(victim);
+      await cluster.restart(victim);
+    }
+    await moreCalls(traffic, sessions);
+  } finally {
+    // A round that fails must not load the next ones.
+    await traffic.stop();
+    await traffic.endSessions();
   }
-  await moreCalls(traffic, sessions);
-  const transcripts = await traffic.stop();
-  await traffic.endSessions();
-  return transcripts;
+  return traffic.transcripts;
 }
 
 /** Resolves when so many more calls have ended. */
