@@ -51,6 +51,14 @@ describe('the Redis store, when Redis', () => {
     expect(await store.log.read('s', 1, undefined, 1_000)).toMatchObject({ broken: false, atTail: true });
   });
 
+  it('[F10] [P7] has answered while the gateway was busy for longer than a command may take: the answer counts', async () => {
+    const asked = store.sessions.find('s');
+    const until = performance.now() + 450;
+    while (performance.now() < until);
+    expect(await reasonOf(asked)).toBe('answered');
+    expect(store.healthyForMs()).toBeGreaterThan(0);
+  });
+
   it.each([0, 1, 5])(
     '[F10] loses its reply after %i bytes: the append, asked again, is in the log once',
     async (bytes) => {

@@ -205,10 +205,12 @@ export abstract class SessionCore {
   }
 
   /** Registers the session again: in a new term, or at a store that lost it; see `SessionRecords.register`. */
-  registerRecord(tail: number, log: LogState): Promise<Registration> {
+  registerRecord(tail: number, log: LogState, isOutdated = () => false): Promise<Registration> {
     const { key, parts } = this;
     this.#storedSettings = undefined; // the store may have lost it, or got it from this very call
-    return this.retry(() => parts.store.sessions.register(key, this.#record(), tail, log, parts.instance()));
+    return this.retry(async () =>
+      isOutdated() ? 'outdated' : parts.store.sessions.register(key, this.#record(), tail, log, parts.instance()),
+    );
   }
 
   /** Other instances may continue the session. */

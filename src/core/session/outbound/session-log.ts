@@ -227,8 +227,9 @@ export class SessionLog implements Pick<EventLog, 'read'> {
    * *before* the retained events, which are then appended again. Only older events are lost. Calls that the retained
    * events settled are pending in this state. If this owner is lost before it appends again, the next owner answers these
    * calls, and no client waits for an answer that nobody has.
+   * @param isOutdated true once a later term registers the session; this one then ends with `outdated`
    */
-  register(): Promise<Registration> {
+  register(isOutdated?: () => boolean): Promise<Registration> {
     const tails = new Map(this.#storedTails);
     for (const { stream, previous } of this.#retained.toReversed()) {
       if (previous === undefined) tails.delete(stream);
@@ -237,7 +238,7 @@ export class SessionLog implements Pick<EventLog, 'read'> {
     const pending = new Map(this.#retained.flatMap(({ settled }) => (settled ? [[settled.id, settled] as const] : [])));
     for (const call of this.#pendingCalls.values()) pending.set(call.id, call);
     const state: LogState = { tails, newestStream: this.#newestStream, pending: [...pending.values()] };
-    return this.#session.registerRecord(this.#appended - this.#retained.length, state);
+    return this.#session.registerRecord(this.#appended - this.#retained.length, state, isOutdated);
   }
 
   /**

@@ -4,6 +4,9 @@
  */
 const lateMs = 1_000;
 
+/** From here on, a limit that comes late may have passed what has arrived: the event loop was busy with something long. */
+const busyMs = 100;
+
 /** So long the gateway then reads what has arrived meanwhile. It takes a few turns of the event loop. */
 export const catchUpMs = 100;
 
@@ -12,7 +15,8 @@ const tickMs = 500;
 
 /**
  * A limit on the time that the gateway waits for a peer. The event loop runs timers before it reads: after a pause of the
- * whole gateway, all limits would be over although the answers are there. Such a limit waits a moment longer.
+ * whole gateway, or a long turn of its loop, all limits would be over although the answers are there. Such a limit waits
+ * a moment longer.
  */
 export class TimeLimit {
   #timer: NodeJS.Timeout;
@@ -21,7 +25,7 @@ export class TimeLimit {
   constructor(onOver: () => void, ms: number) {
     const dueMs = performance.now() + ms;
     this.#timer = setTimeout(() => {
-      if (performance.now() - dueMs < lateMs) onOver();
+      if (performance.now() - dueMs < busyMs) onOver();
       else this.#timer = setTimeout(onOver, catchUpMs);
     }, ms);
   }

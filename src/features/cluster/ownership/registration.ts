@@ -11,7 +11,8 @@ const maxAtOnce = 50;
 /**
  * Registers the sessions in the current term: first those that requests wait for, then the most recently used. Sessions
  * that other instances have taken, or that were deleted, are ended here. The others may act again. If a new term begins
- * meanwhile, its own registration replaces this one.
+ * meanwhile, its own registration replaces this one, also where this one waits for the store. A store that comes and goes
+ * begins a term each time, and what all of them try again could keep it away for ever.
  */
 export async function registerAll(
   sessions: Iterable<Session>,
@@ -20,10 +21,11 @@ export async function registerAll(
   onFailed: (cause: unknown) => void,
 ): Promise<void> {
   const { term } = lease;
+  const isOutdated = (): boolean => lease.term !== term;
   const takeNext = createQueue(sessions, guard);
   const register = async (): Promise<void> => {
-    for (let session = takeNext(); session !== undefined && lease.term === term; session = takeNext()) {
-      const outcome = await session.log.register().catch((cause: unknown) => {
+    for (let session = takeNext(); session !== undefined && !isOutdated(); session = takeNext()) {
+      const outcome = await session.log.register(isOutdated).catch((cause: unknown) => {
         if (!(cause instanceof StoreUnavailable)) onFailed(cause); // otherwise the session has ended meanwhile
         return undefined;
       });

@@ -17,7 +17,7 @@ export interface Commands {
 /** The client and time-out of the connection, and who is told of its commands. */
 export interface CommandsOptions {
   readonly client: RedisClient;
-  /** The time-out of this client's commands. */
+  /** How long a command may take. What has arrived in time counts, however busy the gateway was. */
   readonly commandTimeoutMs: number;
   /** See `createHealth`. */
   readonly probe: (client: RedisClient) => Promise<unknown>;
@@ -25,9 +25,6 @@ export interface CommandsOptions {
   readonly onError: (cause: unknown) => void;
   readonly telemetry?: StoreTelemetry | undefined;
 }
-
-/** How much later than the client's own time-out a command to a cluster is abandoned. */
-const graceMs = 250;
 
 /** A failover of one master can make its slots fail now and then. See `createHealth`. */
 const clusterQuietMs = 1_000;
@@ -56,19 +53,12 @@ export function createCommands(options: CommandsOptions): Commands {
     return fault;
   };
 
-  /**
-   * Sends a command to a cluster, within a time limit: the cluster client queues commands without one if it has no
-   * node.
-   */
-  const sendToCluster = async <T>(cluster: Cluster, command: (client: RedisClient) => Promise<T>): Promise<T> => {
-    if (cluster.status !== 'ready') throw new StoreUnavailable('unreachable');
-    return within(command(cluster), commandTimeoutMs + graceMs, failUnreachable);
-  };
-
   const run = async <T>(command: (client: RedisClient) => Promise<T>): Promise<T> => {
     const sentAt = performance.now();
     try {
-      const reply = client instanceof Cluster ? await sendToCluster(client, command) : await command(client);
+      // Without a node, the client of a cluster would queue the command.
+      if (client instanceof Cluster && client.status !== 'ready') throw new StoreUnavailable('unreachable');
+      const reply = await within(command(client), commandTimeoutMs, failUnreachable);
       telemetry?.commandSeconds.add((performance.now() - sentAt) / 1_000);
       return reply;
     } catch (error) {

@@ -79,7 +79,7 @@ function commonOptions(
     ...(isTls && { tls: { ...tls } }),
     // A connection without an answer for this long is closed: TCP itself may take a quarter of an hour to notice a
     // loss.
-    ...(commandTimeout !== undefined && { commandTimeout, socketTimeout: commandTimeout * 2 }),
+    ...(commandTimeout !== undefined && { socketTimeout: commandTimeout * 2 }),
     db,
     protocol: 2,
     connectTimeout: connectTimeoutMs,

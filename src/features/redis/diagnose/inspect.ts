@@ -9,11 +9,13 @@ import { createKeys } from '../keys.ts';
 /** The Redis to inspect. */
 export interface InspectOptions extends ConnectOptions {
   readonly prefix: string;
-  /** The time within which a command must be answered. */
+  /** A connection without an answer for twice as long is closed. */
   readonly commandTimeoutMs: number;
 }
 
 const connectTimeoutMs = 5_000;
+/** All that is asked takes milliseconds. */
+const readTimeoutMs = 5_000;
 const pings = 5;
 const maxReconnectMs = 1_000;
 
@@ -40,7 +42,8 @@ async function inspect<T>(
   try {
     await waitUntilReady(client);
     const nodes: readonly Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
-    return await read(client, await Promise.all(nodes.map(readInfo)));
+    const findings = Promise.all(nodes.map(readInfo)).then((infos) => read(client, infos));
+    return await within(findings, readTimeoutMs, failUnreachable);
   } finally {
     client.disconnect();
   }

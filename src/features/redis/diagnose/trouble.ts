@@ -75,7 +75,7 @@ export function explainTrouble(cause: unknown): Explanation {
       detail: 'No sentinel knows the master.',
       help: 'Check that the sentinels are running and know a master with the name in --redis.',
     };
-  if (error?.name === 'StoreUnavailable' || text === 'Command timed out') return noAnswer();
+  if (error?.name === 'StoreUnavailable') return noAnswer();
   return { detail: `There is no connection to Redis${code === undefined ? '' : ` (${code})`}.`, help: reach };
 }
 

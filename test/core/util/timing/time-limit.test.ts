@@ -44,6 +44,19 @@ test('after the gateway stood still, what has arrived is read before a limit is 
   silent.clear();
 });
 
+test('after a long turn of the event loop, what has arrived is read before a limit is over', () => {
+  const onOver = vi.fn();
+  const [answered, silent] = [new TimeLimit(onOver, 1_000), new TimeLimit(onOver, 1_000)];
+  stoppedMs = 100;
+  vi.advanceTimersByTime(1_000);
+  answered.clear();
+  vi.advanceTimersByTime(99);
+  expect(onOver).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(onOver).toHaveBeenCalledTimes(1);
+  silent.clear();
+});
+
 test('after the gateway stood still, what has arrived is read before overdue peers are looked for', () => {
   const run = vi.fn();
   setInterval(afterCatchUp(run, 1_000), 1_000);

@@ -74,6 +74,27 @@ it('registration stops when its round has passed, since the next round has its o
   expect(order).toHaveLength(atOnce);
 });
 
+it('[P7] [P8] what waits for the store in a round that has passed is not tried again', async () => {
+  const { lease, createSession, registerThese } = createFixture();
+  const session = createSession('s0', 0);
+  let tries = 0;
+  // As a session does: it tries again while the store is away, unless that is outdated.
+  session.log.register = async (isOutdated?: () => boolean) => {
+    while (!isOutdated?.()) {
+      tries += 1;
+      await new Promise(setImmediate);
+    }
+    return 'outdated';
+  };
+  const registering = registerThese([session]);
+  await new Promise(setImmediate);
+  lease.term = 2;
+  const before = tries;
+  await registering;
+  expect(before).toBeGreaterThan(0);
+  expect(tries).toBe(before);
+});
+
 it('[P6] sessions that another instance may have taken over are registered twice, and act after the second time', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());

@@ -14,7 +14,7 @@ describe('what is wrong with Redis', () => {
     ['no such host', ofSystem('ENOTFOUND'), /host of Redis does not exist/],
     ['no route', ofSystem('EHOSTUNREACH'), /does not answer/],
     ['a connection that breaks', ofSystem('ECONNRESET'), /no connection to Redis \(ECONNRESET\)/],
-    ['no answer in time', new Error('Command timed out'), /does not answer/],
+    ['no answer in time', new StoreUnavailable('unreachable'), /does not answer/],
     ['no answer at all', undefined, /does not answer/],
     ['a command whose connection was lost', new Error('Connection is closed.'), /no connection to Redis\.$/],
     ['another password', new ReplyError('WRONGPASS invalid username-password pair'), /user or the password/],
