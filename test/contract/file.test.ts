@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { ClusterStore } from '../../src/core/store/store.ts';
 import { type FileStore, openFileStore } from '../../src/features/files/file-store.ts';
 import { storeContract } from './store-contract.ts';
-import type { StoreLimits, StoreUnderTest } from './store-fixture.ts';
+import { createTimedStore, type StoreLimits } from './store-fixture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'gangway-contract-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -20,22 +20,7 @@ function open(limits: Omit<StoreLimits, 'leaseMs'>, directory: string, now: () =
 
 const freshDirectory = (): string => join(root, `${++made}`);
 
-storeContract(
-  'file',
-  async (limits): Promise<StoreUnderTest> => {
-    let nowMs = 0;
-    const store = await open(limits, freshDirectory(), () => nowMs);
-    return {
-      store,
-      other: store,
-      isRealTime: false,
-      advance: (ms) => {
-        nowMs += ms;
-      },
-    };
-  },
-  { isShared: false },
-);
+storeContract('file', (limits) => createTimedStore((now) => open(limits, freshDirectory(), now)), { isShared: false });
 
 const wideLimits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: 3_600_000, recordTtlMs: 3_600_000 };
 
@@ -62,62 +47,54 @@ describe('the only instance of a store in files', () => {
 /**
  * The same suite, but each use of the second view of the data reopens the store: what it sees is what the files have.
  */
-storeContract(
-  'file, reopened',
-  async (limits): Promise<StoreUnderTest> => {
-    const directory = freshDirectory();
-    let nowMs = 0;
-    const now = (): number => nowMs;
-    let current = await open(limits, directory, now);
-    let turn: Promise<unknown> = Promise.resolve();
-    let openings = 0;
-    let hasChanged = false;
+storeContract('file, reopened', (limits) => createTimedStore((now) => openReopened(limits, now)), {
+  modelRuns: 15,
+  isShared: false,
+});
 
-    /** Runs a method after reopening the store, one after the other. Reads in a row find the same files. */
-    const reopened = (run: (store: FileStore) => Promise<unknown>, isRead: boolean): Promise<unknown> => {
-      const result = turn.then(async () => {
-        if (hasChanged || !isRead) {
-          openings += 1;
-          if (openings % 3 === 0) await current.tidy();
-          await current.close();
-          current = await open(limits, directory, now);
-        }
-        hasChanged = !isRead;
-        return run(current);
-      });
-      turn = result.catch(() => undefined);
-      return result;
-    };
-    type Room = Record<string, (...args: unknown[]) => Promise<unknown>>;
-    const viewOf = (name: 'log' | 'sessions' | 'values'): never =>
-      new Proxy({} as Room, {
-        get:
-          (_, method: string) =>
-          (...args: unknown[]) =>
-            reopened(
-              (store) => ((store[name] as unknown as Room)[method] as Room[string])(...args),
-              ['read', 'find', 'get'].includes(method),
-            ),
-      }) as never;
-    const unchanged = await open(limits, freshDirectory(), now);
-    const store: ClusterStore = {
-      ...unchanged,
-      log: viewOf('log'),
-      sessions: viewOf('sessions'),
-      values: viewOf('values'),
-      async close() {
-        await turn;
-        await Promise.all([current.close(), unchanged.close()]);
-      },
-    };
-    return {
-      store,
-      other: store,
-      isRealTime: false,
-      advance: (ms) => {
-        nowMs += ms;
-      },
-    };
-  },
-  { modelRuns: 15, isShared: false },
-);
+/** A store whose every change is seen only by the next opening. */
+async function openReopened(limits: StoreLimits, now: () => number): Promise<ClusterStore> {
+  const directory = freshDirectory();
+  let current = await open(limits, directory, now);
+  let turn: Promise<unknown> = Promise.resolve();
+  let openings = 0;
+  let hasChanged = false;
+
+  /** Runs a method after reopening the store, one after the other. Reads in a row find the same files. */
+  const reopened = (run: (store: FileStore) => Promise<unknown>, isRead: boolean): Promise<unknown> => {
+    const result = turn.then(async () => {
+      if (hasChanged || !isRead) {
+        openings += 1;
+        if (openings % 3 === 0) await current.tidy();
+        await current.close();
+        current = await open(limits, directory, now);
+      }
+      hasChanged = !isRead;
+      return run(current);
+    });
+    turn = result.catch(() => undefined);
+    return result;
+  };
+  type Room = Record<string, (...args: unknown[]) => Promise<unknown>>;
+  const viewOf = (name: 'log' | 'sessions' | 'values'): never =>
+    new Proxy({} as Room, {
+      get:
+        (_, method: string) =>
+        (...args: unknown[]) =>
+          reopened(
+            (store) => ((store[name] as unknown as Room)[method] as Room[string])(...args),
+            ['read', 'find', 'get'].includes(method),
+          ),
+    }) as never;
+  const unchanged = await open(limits, freshDirectory(), now);
+  return {
+    ...unchanged,
+    log: viewOf('log'),
+    sessions: viewOf('sessions'),
+    values: viewOf('values'),
+    async close() {
+      await turn;
+      await Promise.all([current.close(), unchanged.close()]);
+    },
+  };
+}

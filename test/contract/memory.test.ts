@@ -7,20 +7,9 @@ import type { Store } from '../../src/core/store/store.ts';
 import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
 import { aRecord, createLogWriter, epoch, type LogWriter } from './log-writer.ts';
 import { storeContract } from './store-contract.ts';
-import { textsOf } from './store-fixture.ts';
+import { createTimedStore, textsOf } from './store-fixture.ts';
 
-storeContract('memory', (limits) => {
-  let nowMs = 0;
-  const store = createMemoryClusterStore(limits, () => nowMs);
-  return {
-    store,
-    other: store,
-    isRealTime: false,
-    advance: (ms) => {
-      nowMs += ms;
-    },
-  };
-});
+storeContract('memory', (limits) => createTimedStore((now) => createMemoryClusterStore(limits, now)));
 
 describe('memory: what only this store can promise', () => {
   const limits: LogLimits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: 10_000 };

@@ -22,6 +22,22 @@ export interface StoreUnderTest {
   readonly isRealTime: boolean;
 }
 
+/** Makes a store whose time passes only by `advance`, and whose data no other instance sees. */
+export async function createTimedStore(
+  create: (now: () => number) => ClusterStore | Promise<ClusterStore>,
+): Promise<StoreUnderTest> {
+  let nowMs = 0;
+  const store = await create(() => nowMs);
+  return {
+    store,
+    other: store,
+    isRealTime: false,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+  };
+}
+
 /** How the suite gets its stores. */
 export type MakeStore = (limits: StoreLimits) => StoreUnderTest | Promise<StoreUnderTest>;
 
