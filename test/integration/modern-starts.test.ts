@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,9 @@ import { callModern, openModern, postModern } from '../support/modern-client.ts'
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { initializeBody } from './hostile-server.ts';
+
+/** A server that is silent for so long is asked on a second process (`era-probe.ts`). */
+const askedAgainMs = 4_000;
 
 const fixtureFile = (name: string) => `${root}test/fixtures/${name}-server.mjs`;
 
@@ -73,18 +77,19 @@ describe('server/discover', () => {
 });
 
 describe('[R6.06] the process that was asked for its era serves the first client', () => {
-  test.each([
+  test.for([
     ['legacy', fixtureFile('everything')],
     ['modern', fixtureFile('modern')],
     ['both eras', fixtureFile('modern'), '--dual'],
-  ])('of a slow server: %s', async (_, file, ...args) => {
+  ] as const)('of a slow server: %s', async ([_, file, ...args], { skip }) => {
     const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const starts = join(folder, 'starts');
     const counting = join(folder, 'counting.mjs');
-    const code = `import { appendFileSync } from 'node:fs';
+    const go = join(folder, 'go');
+    const code = `import { appendFileSync, existsSync } from 'node:fs';
       appendFileSync(${JSON.stringify(starts)}, 'x');
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      while (!existsSync(${JSON.stringify(go)})) await new Promise((resolve) => setTimeout(resolve, 20));
       process.argv = [process.argv[0], ${JSON.stringify(file)}, ...process.argv.slice(2)];
       await import(${JSON.stringify(pathToFileURL(file).href)});\n`;
     await writeFile(counting, code);
@@ -93,8 +98,14 @@ describe('[R6.06] the process that was asked for its era serves the first client
       '--share',
       'auto',
     );
-    expect((await postModern(url, 'server/discover')).status).toBe(200);
+    const askedAt = performance.now();
+    const discovering = postModern(url, 'server/discover');
+    await waitFor(() => existsSync(starts), { what: 'the start of the server' });
+    await writeFile(go, '');
+    expect((await discovering).status).toBe(200);
+    const tookMs = performance.now() - askedAt;
     expect((await callModern(url, 'echo', { text: 'x' })).json.result.content[0].text).toBe('x');
+    skip(tookMs > askedAgainMs, 'this machine is so slow that a second process was asked');
     expect(await readFile(starts, 'utf8')).toBe('x');
     expect(await gateway.descendants()).toHaveLength(1);
   });
@@ -115,7 +126,7 @@ describe('the era of a server', () => {
     const found = gateway.logs().filter(({ msg }) => msg === 'detected the era of the server');
     expect(found).toMatchObject([{ server: 'one', era: 'legacy' }]);
     const isOver = async () => (await gateway.descendants()).length === 1;
-    await waitFor(isOver, { what: 'the process of the probe to end, which no client needed', deadlineMs: 20_000 });
+    await waitFor(isOver, { what: 'the process of the probe to end, which no client needed', deadlineMs: 50_000 });
   });
 
   test('[R6.07] is found out again when a server is not what it was', async () => {

@@ -7,7 +7,7 @@ import { EventCutter } from '../../../../src/features/cluster/forward/received-e
 import { answerNonce, peerCredential } from '../../../../src/features/cluster/peers/peer-proof.ts';
 import { beat } from '../../../../src/features/cluster/peers/peer-request.ts';
 import { requestHeader } from '../../../../src/features/cluster/peers/peer-server.ts';
-import { waitFor } from '../../../support/wait-for.ts';
+import { loadMs, waitFor } from '../../../support/wait-for.ts';
 import { createPeers, post, secret } from './peers-fixture.ts';
 
 describe.each(['unix', 'tls'] as const)('two instances over %s', (kind) => {
@@ -285,9 +285,12 @@ describe('[P3] [P7] an instance that falls silent', () => {
     };
   }
 
-  /** Two instances of which one reaches the other through a relay. */
+  /**
+   * Two instances of which one reaches the other through a relay. An instance is silent after half a lease: this process
+   * may stand still for less, on a machine that has other work.
+   */
   async function createRelayed() {
-    const { instances, join: join_ } = await createPeers('tls', 900);
+    const { instances, join: join_ } = await createPeers('tls', loadMs);
     let target = 0;
     const relay = await createRelay(() => target);
     const network = { host: '127.0.0.1', port: 0, advertised: `127.0.0.1:${relay.port}` };
@@ -302,17 +305,18 @@ describe('[P3] [P7] an instance that falls silent', () => {
     const { a, b, relay } = await createRelayed();
     const stream = b.ask('a');
     await a.asked(1);
-    expect(b.peers.states).toEqual({ reachable: 1, unreachable: [] });
+    await waitFor(() => b.peers.states.reachable === 1, { what: 'the first answer' });
+    const before = b.events.length; // none, unless this process stood still
 
     relay.hold();
     expect(await stream.over).toBe('failed lost');
     expect(await b.ask('a').over).toBe('failed unsent');
     expect(a.served).toHaveLength(1);
-    expect(b.events).toEqual(['unreachable a: It does not answer at its address.']);
+    expect(b.events.slice(before)).toEqual(['unreachable a: It does not answer at its address.']);
     expect(b.peers.states.unreachable.map(({ instance }) => instance)).toEqual(['a']);
     relay.release();
-    await waitFor(() => b.events.length === 2, { what: 'the instance' });
-    expect(b.events[1]).toBe('reachable a');
+    await waitFor(() => b.events.length > before + 1, { what: 'the instance' });
+    expect(b.events[before + 1]).toBe('reachable a');
     const again = b.ask('a');
     await a.asked(2);
     a.served[1]?.reply.answer(accepted);
@@ -328,7 +332,7 @@ describe('[P3] [P7] an instance that falls silent', () => {
     await waitFor(() => stream.text !== '', { what: 'an event' });
     relay.lose();
     expect(await Promise.all([stream.over, call.over])).toEqual(['failed lost', 'failed lost']);
-    expect(b.events).toEqual([]);
+    expect(b.peers.states).toEqual({ reachable: 1, unreachable: [] });
   });
 
   it('[P8] is asked on as many connections as there are requests at once, and on those again, also after a stream', async () => {
