@@ -17,12 +17,15 @@ describe('clients whose connections break at random bytes and lead to any instan
       const folder = await mkdtemp(join(tmpdir(), 'gangway-cuts-'));
       const notes = join(folder, 'notes');
       await writeFile(notes, '');
-      const cluster = await startFastCluster({ ...options, command: [...command, notes] });
+      const remove = () => rm(folder, { recursive: true });
+      const cluster = await startFastCluster({ ...options, command: [...command, notes] }).catch(async (cause) => {
+        await remove();
+        throw cause;
+      });
       cluster.balancer.choose(() => random.integer(0, 2));
       const { balancer, url, instances } = cluster;
       const stop = async (): Promise<void> => {
-        await cluster.stop();
-        await rm(folder, { recursive: true });
+        await cluster.stop().finally(remove);
       };
       return {
         cluster,

@@ -66,6 +66,7 @@ export async function startBehind(
   // The gateway watches its file as long as it runs.
   const folder = await mkdtemp(join(tmpdir(), 'gangway-hostile-'));
   const remove = () => rm(folder, { recursive: true, force: true });
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(remove);
   const file = join(folder, 'gangway.json');
   await writeFile(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
   const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', ...args] }).catch(

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { everythingFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { startLocalGateway } from '../support/local-gateway.ts';
@@ -18,7 +18,9 @@ function keysFile(): string {
     { name: 'ada', sha256: createHash('sha256').update(keyOf.ada).digest('hex') },
     { name: 'bob', sha256: createHash('sha256').update(keyOf.bob).digest('hex'), scopes: ['gangway:status'] },
   ];
-  const path = join(mkdtempSync(join(tmpdir(), 'gangway-playground-')), 'keys.json');
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-playground-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'keys.json');
   writeFileSync(path, JSON.stringify(keys), { mode: 0o600 });
   return path;
 }

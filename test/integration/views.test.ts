@@ -1,7 +1,7 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { answered, openAnswered } from '../support/answered-session.ts';
 import { startCluster } from '../support/cluster.ts';
 import { everythingFixture, modernFixture } from '../support/gateway.ts';
@@ -196,7 +196,9 @@ const silentUntil = (file: string): object => {
 };
 
 test('a server that is silent at its start delays one session, and the next ones open without it', async () => {
-  const file = join(await mkdtemp(join(tmpdir(), 'gangway-silent-')), 'ready');
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-silent-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'ready');
   const servers = { ok: serverEntry(everythingFixture), silent: silentUntil(file) };
   const { url } = await startView(servers, { servers: ['*'], timeout: '8s' });
   const missing = { 'mcp-gangway/unavailable': ['silent'] };

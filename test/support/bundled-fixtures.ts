@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,14 +20,40 @@ const servers = {
 };
 
 /**
+ * Makes one folder for all temporary files of this run, which goes with it, also where a test fails or a worker is killed.
+ * First, it removes those of runs that were killed themselves. Its name has the id of this process, and is short, since
+ * paths of sockets must be.
+ */
+async function makeTemporaryFolder(): Promise<string> {
+  const parent = tmpdir();
+  for (const name of await readdir(parent)) {
+    const [, pid] = /^gw-(\d+)-/.exec(name) ?? [];
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
+  }
+  const folder = await mkdtemp(join(parent, `gw-${process.pid}-`));
+  await chmod(folder, 0o1777); // some servers run as another user
+  process.env['TMPDIR'] = folder;
+  return folder;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/**
  * Sets the environment of all tests, and prepares the servers that most tests start, once for each run: as a snapshot of
  * Node.js with all modules loaded, a server starts in a third of the processor time, and in one file in half of it. Node.js takes
  * no snapshot of a server on HTTP. `gateway.ts` and `remote-server.ts` find them by `TEST_FIXTURES`.
  */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default async function bundleFixtures(): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(join(tmpdir(), 'gangway-fixtures-'));
-  await chmod(folder, 0o755); // some servers run as another user
+  const temporary = await makeTemporaryFolder();
+  const folder = join(temporary, 'fixtures');
+  await mkdir(folder);
   await Promise.all([
     ...Object.entries(servers).map(([name, code]) => takeSnapshot(folder, `${name}-server`, code)),
     build({
@@ -43,7 +69,7 @@ export default async function bundleFixtures(): Promise<() => Promise<void>> {
   process.env['TEST_GATEWAY'] = gatewayFile;
   // Gateways that run side by side would meet in the directory of this user.
   process.env['GANGWAY_REPLAY_STORE'] = 'memory';
-  return () => rm(folder, { recursive: true, force: true });
+  return () => rm(temporary, { recursive: true, force: true });
 }
 
 const { dependencies, optionalDependencies } = JSON.parse(
