@@ -3,6 +3,7 @@ import type { Answer } from '../../../../core/call/answer.ts';
 import type { Reason } from '../../../../core/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../../core/protocol/http/forwarded-headers.ts';
 import { nextOwnId } from '../../../../core/protocol/ids/own-ids.ts';
+import { readGatewayFault } from '../../../../core/protocol/message/gateway-fault.ts';
 import { createMessage, type Message, readGatewayMessage } from '../../../../core/protocol/message/message.ts';
 import { agreedFilter } from '../../../../core/protocol/modern/subscription-filter.ts';
 import { renewLeasesMs } from '../../../../core/session/group/subscription-leases.ts';
@@ -10,6 +11,7 @@ import type { GroupRequestOptions, SessionHandle } from '../../../../core/sessio
 import type { Changes } from '../../../../core/store/shared/shared-data.ts';
 import { StoreUnavailable } from '../../../../core/store/store-unavailable.ts';
 import { detach } from '../../../../core/util/boundary.ts';
+import { backoff } from '../../../../core/util/timing/backoff.ts';
 import { Subscription } from '../../modern/changes/subscription.ts';
 import { ask } from '../call-stream.ts';
 import type { GroupSession } from '../group-session.ts';
@@ -26,6 +28,9 @@ export interface GroupSubscriptionRequest {
   /** A name that no other subscription of any instance has. */
   readonly name: string;
 }
+
+/** The pauses before the session is looked at again after a loss: many listeners learn of it at the same time. */
+const lossPauseAfter = backoff({ firstMs: 2_000, maxMs: renewLeasesMs, spread: [0.25, 1] });
 
 /** The subscriptions of modern clients at a legacy server, on this instance. */
 export class GroupSubscriptions {
@@ -61,6 +66,9 @@ export class GroupSubscriptions {
  * One subscription. It gets the changes that any session of its server and principal reports, on any instance. One
  * session of its group subscribes to the resources that the client asks for. The acknowledgement says what the server
  * supports. A lost session is opened again, and everything subscribed is then reported as changed, since it may have.
+ *
+ * A report that anything may have changed can come from the next owner of the session. That owner does not know a
+ * subscription that the lost one could not record. So the session is looked at soon after such a report.
  */
 class GroupSubscription {
   readonly #parts: GroupSubscriptionRequest;
@@ -69,6 +77,11 @@ class GroupSubscription {
   readonly #onOver: () => void;
   /** True if a session may have leases of this listener. */
   #hasLeases = false;
+  /** True once the session is known to lack a subscription, until everything is subscribed again. */
+  #isLost = false;
+  /** Why the next renewal comes early: anything may have changed since the last one, or so many have failed in a row. */
+  #hasMissed = false;
+  #failures = 0;
   #leaveTopic: () => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -86,8 +99,8 @@ class GroupSubscription {
     try {
       // The topic comes first, so that no change is missed while the session subscribes.
       this.#leaveTopic = await this.#changes.subscribe(this.#parts.topic, {
-        onChange: (text) => subscription.notify(text.length === 0 ? undefined : readGatewayMessage(text)),
-        onMissed: () => subscription.notify(undefined),
+        onChange: (text) => (text.length === 0 ? this.#noteMissed() : subscription.notify(readGatewayMessage(text))),
+        onMissed: () => this.#noteMissed(),
       });
       if (subscription.isOver) return this.#leaveTopic();
     } catch (cause) {
@@ -105,9 +118,17 @@ class GroupSubscription {
     this.#subscription.close();
   }
 
+  /** Anything may have changed. */
+  #noteMissed(): void {
+    this.#subscription.notify(undefined);
+    if (this.#subscription.isOver || this.#hasMissed) return;
+    this.#hasMissed = true;
+    if (this.#timer !== undefined) this.#renewSoon();
+  }
+
   /**
    * Subscribes in the session to the client's resources, as far as the server agrees. Returns the reason if there is no
-   * session.
+   * session, or if a resource that was acknowledged cannot be subscribed there now.
    */
   async #subscribe(): Promise<Reason | undefined> {
     const { session, forwarded, name } = this.#parts;
@@ -122,6 +143,13 @@ class GroupSubscription {
     const outcomes = await Promise.all(
       resourceSubscriptions.map((uri) => this.#request(handle, 'resources/subscribe', { uri }, { holder: name })),
     );
+    // A client cannot be told that a resource is given up after the acknowledgement. Until it is had again, it may change.
+    const known = new Set<string | undefined>(this.#subscription.agreed?.resourceSubscriptions);
+    for (const [index, why] of outcomes.entries()) {
+      if (why === undefined || why === 'refused' || !known.has(resourceSubscriptions[index])) continue;
+      this.#subscription.notify(undefined);
+      return why;
+    }
     const uris = resourceSubscriptions.filter((_, index) => outcomes[index] === undefined);
     // Without a lease, the end of this session would go unnoticed.
     if (uris.length === 0) await this.#request(handle, 'ping', {}, { holder: name, leases: 'begin' });
@@ -132,25 +160,42 @@ class GroupSubscription {
   }
 
   #renewSoon(): void {
+    clearTimeout(this.#timer);
+    const isEarly = this.#hasMissed || this.#failures > 0;
     this.#timer = setTimeout(
       () => detach('session', this.#renew(), () => this.#subscription.fault('internal')),
-      renewLeasesMs,
+      isEarly ? lossPauseAfter(Math.max(0, this.#failures - 1)) : renewLeasesMs,
     ).unref();
   }
 
   /** Renews the leases, and notices a lost session. */
   async #renew(): Promise<void> {
+    this.#timer = undefined;
+    this.#hasMissed = false;
+    const why = this.#isLost ? await this.#subscribeAgain() : await this.#renewLeases();
+    if (this.#subscription.isOver) return this.#leaveSession();
+    this.#failures = why === undefined ? 0 : this.#failures + 1;
+    this.#renewSoon();
+  }
+
+  /** Resolves with the reason if the leases could not be renewed, and the session not opened again. */
+  async #renewLeases(): Promise<Reason | 'refused' | undefined> {
     const { session, forwarded, name } = this.#parts;
     const open = await session.open(forwarded);
     const why = typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, { holder: name });
-    if (this.#subscription.isOver) return this.#leaveSession();
-    if (why === 'unknown_session') {
-      session.forget();
-      // Without a session there is no server to report changes; the next renewal looks for it again.
-      if ((await this.#subscribe()) === undefined) this.#subscription.notify(undefined);
-      if (this.#subscription.isOver) return this.#leaveSession();
-    }
-    this.#renewSoon();
+    if (this.#subscription.isOver || why !== 'unknown_session') return why;
+    session.forget();
+    this.#isLost = true;
+    return this.#subscribeAgain();
+  }
+
+  /** Without a session there is no server to report changes. The next attempt looks for it again. */
+  async #subscribeAgain(): Promise<Reason | undefined> {
+    const why = await this.#subscribe();
+    if (why !== undefined) return why;
+    this.#isLost = false;
+    this.#subscription.notify(undefined);
+    return undefined;
   }
 
   /** Sends the session a request. Resolves with the reason if it failed. */
@@ -164,7 +209,7 @@ class GroupSubscription {
     const post = { messages: [message], isBatch: false, group };
     const outcome = await ask((reply) => handle.post(post, reply), this.#parts.forwarded);
     if (typeof outcome === 'string') return outcome;
-    return outcome?.isError === true ? 'refused' : undefined;
+    return outcome?.isError === true ? (readGatewayFault(outcome)?.reason ?? 'refused') : undefined;
   }
 
   #end(): void {

@@ -40,6 +40,11 @@ export class Subscription implements CallAnswer {
     return this.#isOver;
   }
 
+  /** The newest filter that was acknowledged; undefined before the first. */
+  get agreed(): SubscriptionFilter | undefined {
+    return this.#agreed;
+  }
+
   message(notification: Message): boolean {
     // The first message is the acknowledgement.
     if (this.#agreed !== undefined) return this.#answer.message(notification);

@@ -155,6 +155,37 @@ describe('a modern subscription at a legacy server', () => {
     expect(heard().slice(1)).toEqual([toolsChanged, 'L notifications/resources/updated "a:b"']);
   });
 
+  it('[R5.09] looks for its session as soon as anything may have changed, and no more often then', async () => {
+    const { listener, tell, heard, asked, session } = createListener({ resourceSubscriptions: ['a:b'] });
+    await listener.start();
+    session.isGone = true;
+    tell(Buffer.alloc(0)); // as the next owner of a lost session does
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(asked.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/subscribe']);
+    expect(heard().slice(1)).toEqual(Array(2).fill('L notifications/resources/updated "a:b"'));
+    for (let n = 0; n < 100; n++) {
+      tell(Buffer.alloc(0));
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    const pings = asked.length - 2;
+    expect(pings).toBeGreaterThanOrEqual(4);
+    expect(pings).toBeLessThanOrEqual(20);
+  });
+
+  it('[R5.09] keeps a resource that the next session cannot subscribe now, and asks again', async () => {
+    const { listener, tell, heard, asked, session } = createListener({ resourceSubscriptions: ['a:b'] });
+    await listener.start();
+    session.isGone = true;
+    session.fault = 'outcome_unknown';
+    await vi.advanceTimersByTimeAsync(30_000);
+    session.fault = undefined;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(asked.map(({ method }) => method)).toEqual(Array(3).fill('resources/subscribe'));
+    expect(heard().slice(1)).toEqual(Array(2).fill('L notifications/resources/updated "a:b"'));
+    tell(updated('a:b'));
+    expect(heard()).toHaveLength(4);
+  });
+
   it('reports everything that it covers when anything may have changed', async () => {
     const { listener, tell, heard } = createListener({ toolsListChanged: true, promptsListChanged: true });
     await listener.start();
