@@ -44,9 +44,6 @@ function readArguments(request: CallRequest | undefined): CallArguments | undefi
 const bytesOf = (request: CallRequest | ShortenedMessage | undefined): number =>
   request !== undefined && 'fullBytes' in request ? request.fullBytes : (request?.text?.length ?? 0);
 
-/** The arrival data of a request. */
-export type ArrivalInfo = Pick<RequestFacts, 'receivedAt' | 'requestId'>;
-
 /** Measures one call, and is the event of its end. Only the first end counts. */
 export class CallReport implements EndedCall {
   readonly type = 'call-ended';
@@ -77,8 +74,8 @@ export class CallReport implements EndedCall {
   #awaitsStart = false;
   #hasEnded = false;
 
-  /** @param arrival absent for a call that begins now */
-  constructor(telemetry: CallTelemetry, origin: CallOrigin, request?: CallRequest, arrival?: ArrivalInfo) {
+  /** @param facts of the HTTP request that brought the call; absent for a call that begins now */
+  constructor(telemetry: CallTelemetry, origin: CallOrigin, request?: CallRequest, facts?: Partial<RequestFacts>) {
     this.#telemetry = telemetry;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
@@ -91,8 +88,8 @@ export class CallReport implements EndedCall {
         ? readArguments(request)
         : undefined;
     this.bytesIn = bytesOf(request);
-    this.requestId = telemetry.wantsNames ? arrival?.requestId : undefined;
-    this.#startedAt = arrival?.receivedAt ?? performance.now();
+    this.requestId = telemetry.wantsNames ? facts?.requestId : undefined;
+    this.#startedAt = facts?.receivedAt ?? performance.now();
   }
 
   /** The request was sent to the server, or waits for it. The first time counts. */

@@ -63,7 +63,6 @@ export class HttpContext extends RequestContext {
     return pathOf(this.url);
   }
 
-  /** The media types that the client's `Accept` allows. */
   get accepts(): Accepts {
     this.#accepts ??= readAccept(this.headers.accept);
     return this.#accepts;

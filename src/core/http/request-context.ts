@@ -3,8 +3,10 @@ import type { Challenge, Identity } from '../auth/identity.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Accepts } from '../protocol/http/media-types.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { RequestFacts } from '../reply/reply.ts';
 import { contain } from '../util/boundary.ts';
 import type { AddressOf } from './peer-address.ts';
 
@@ -46,10 +48,10 @@ export interface Refusal extends Challenge {
 
 /**
  * The facts about one request of a client: an HTTP request, or a message on a WebSocket. The listener creates the
- * context, and hands it to every step. Each step adds the facts that it finds out. A class, since every request gets
- * one.
+ * context, and hands it to every step. Each step adds the facts that it finds out. Sessions see of it what is in
+ * `RequestFacts`. A class, since every request gets one.
  */
-export abstract class RequestContext {
+export abstract class RequestContext implements RequestFacts {
   /** Undefined until the request has reached the endpoint of a server. */
   endpoint: ReachedEndpoint | undefined;
   /** The messages as they arrived; undefined until the body was parsed. Once dispatched, large ones are `shortened`. */
@@ -74,12 +76,16 @@ export abstract class RequestContext {
     this.#sender = sender;
   }
 
+  get forwarded(): ForwardedHeaders {
+    return this.sender.forwarded;
+  }
+
+  abstract readonly accepts: Accepts;
+  abstract readonly requestId: string | undefined;
   /** The request's own headers. */
   abstract readonly headers: IncomingHttpHeaders;
   /** The path and query of an HTTP request; undefined for a message on a WebSocket. */
   abstract readonly url: string | undefined;
-  /** The id that names the request in the logs of several services; undefined if it has none. */
-  abstract readonly requestId: string | undefined;
 
   /**
    * Takes the quota of messages whose sender is admitted. An empty list stands for a text that is no message.

@@ -6,8 +6,8 @@ import type { Message } from '../protocol/message/message.ts';
 import type { EventBatch } from './event-batch.ts';
 
 /**
- * What a session needs to know about a client's request. It is one object for each request, and is made once. Its JSON
- * travels with a request that another instance answers.
+ * What a session needs to know about a client's request. The context of a request is these facts. Their JSON travels
+ * with a request that another instance answers.
  */
 export interface RequestFacts {
   /** The media types that the client's `Accept` allows. */

@@ -3,7 +3,6 @@ import { HttpEventStream, HttpReply, type ReplyTimes } from '../../core/http/rep
 import { ResponseDelaySink } from '../../core/http/replies/response-delay-sink.ts';
 import { respondWithJson } from '../../core/http/respond.ts';
 import type { Reason } from '../../core/protocol/faults.ts';
-import type { Accepts } from '../../core/protocol/http/media-types.ts';
 import { encodeEndpointEvent } from '../../core/protocol/wire/sse.ts';
 import { createMessageBatch, type EventBatch } from '../../core/reply/event-batch.ts';
 import { ForwardingSink } from '../../core/reply/forwarding-reply.ts';
@@ -18,9 +17,6 @@ const legacyReasons: ReadonlyMap<Reason, Reason> = new Map([
 
 const withLegacyReason = (answer: CompleteAnswer): CompleteAnswer =>
   answer.kind === 'fault' ? { ...answer, reason: legacyReasons.get(answer.reason) ?? answer.reason } : answer;
-
-const streamOnly: Accepts = { json: false, sse: true };
-const anyForm: Accepts = { json: true, sse: true };
 
 /** The times of a stream, and its endpoint. */
 export interface LegacySseReplyOptions extends ReplyTimes {
@@ -38,7 +34,7 @@ export class LegacySseReply extends HttpReply {
   readonly #options: LegacySseReplyOptions;
 
   constructor(context: HttpContext, token: string, options: LegacySseReplyOptions) {
-    super(context, options, streamOnly);
+    super(context, options);
     this.#token = token;
     this.#options = options;
   }
@@ -69,10 +65,6 @@ class LegacySseSink extends ForwardingSink {
 
 /** A session's reply to a POST of such a client: answers go to the stream, so the response itself is short. */
 export class LegacyPostReply extends HttpReply {
-  constructor(context: HttpContext, times: ReplyTimes) {
-    super(context, times, anyForm);
-  }
-
   override answer(answer: CompleteAnswer): void {
     // Used only if the server refuses `initialize`: there is no session whose stream could carry the answer.
     if (answer.kind === 'json') respondWithJson(this.outgoing, 400, answer.text);

@@ -1,9 +1,10 @@
 import type { Identity } from '../../auth/identity.ts';
 import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
-import { type ArrivalInfo, CallReport } from '../../call/call-report.ts';
+import { CallReport } from '../../call/call-report.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { namesModernRevision } from '../../protocol/known-revisions.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import type { RequestFacts } from '../../reply/reply.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** The facts about a refused HTTP request that are known by then. */
@@ -49,11 +50,11 @@ export function reportRefusedCalls(
   origin: CallOrigin,
   messages: readonly Message[] | undefined,
   reason: Reason,
-  arrival?: ArrivalInfo,
+  facts?: Partial<RequestFacts>,
 ): void {
-  if (messages === undefined) return new CallReport(calls, origin, undefined, arrival).failed(reason);
+  if (messages === undefined) return new CallReport(calls, origin, undefined, facts).failed(reason);
   for (const message of messages) {
     if (message.kind !== 'request') continue;
-    new CallReport(calls, origin, message, arrival).failed(reason);
+    new CallReport(calls, origin, message, facts).failed(reason);
   }
 }

@@ -1,18 +1,9 @@
 // src/core/http/replies: the ways in which a session answers an HTTP request.
 import type { ServerResponse } from 'node:http';
-import type { Accepts } from '../../protocol/http/media-types.ts';
 import { isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import { keepAliveComment } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
-import type {
-  CompleteAnswer,
-  EventSink,
-  EveryFact,
-  FaultAnswer,
-  Headers,
-  Reply,
-  RequestFacts,
-} from '../../reply/reply.ts';
+import type { CompleteAnswer, EventSink, FaultAnswer, Headers, Reply, RequestFacts } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
@@ -36,19 +27,18 @@ export interface ReplyTimes {
 
 /** A session's reply on a Node.js response: a class, since every request gets one. */
 export class HttpReply implements Reply {
-  readonly request: RequestFacts;
   protected readonly context: HttpContext;
   protected readonly outgoing: ServerResponse;
   readonly #times: ReplyTimes;
 
-  /** @param accepts the forms in which the client gets answers */
-  constructor(context: HttpContext, times: ReplyTimes, accepts: Accepts = context.accepts) {
-    const { forwarded } = context.sender;
-    const { requestId, receivedAt } = context;
-    this.request = { accepts, forwarded, requestId, receivedAt } satisfies EveryFact;
+  constructor(context: HttpContext, times: ReplyTimes) {
     this.context = context;
     this.outgoing = context.outgoing;
     this.#times = times;
+  }
+
+  get request(): RequestFacts {
+    return this.context;
   }
 
   get isGone(): boolean {

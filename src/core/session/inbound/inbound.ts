@@ -2,7 +2,7 @@ import { Answer } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import type { CallOrigin } from '../../call/call-events.ts';
 import { overdueReason } from '../../call/call-limits.ts';
-import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
+import { CallReport, type CallRequest } from '../../call/call-report.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Call } from '../../call/session-calls.ts';
 import { silenceOf } from '../../call/silent-call.ts';
@@ -34,9 +34,6 @@ interface SentRequests {
   /** The client's ids of those that were renumbered, by the server's; undefined for none. */
   readonly renumbered: ReadonlyMap<RequestId, RenumberedIds> | undefined;
 }
-
-/** What a request brings beside its message. */
-type CallContext = Omit<RequestFacts, 'accepts'>;
 
 /** Why a call that nobody reads is cancelled, for the server. */
 const abandonedReason = 'The connection to the client was lost.';
@@ -141,25 +138,25 @@ export class Inbound {
   }
 
   /** Creates the report of a call; undefined if calls are not observed. The endpoint reports the calls of a group. */
-  #createReport(request: CallRequest, arrival?: ArrivalInfo): CallReport | undefined {
+  #createReport(request: CallRequest, facts?: Partial<RequestFacts>): CallReport | undefined {
     const { parts, name, client } = this.#session;
     const { principal, telemetry } = parts;
     if (telemetry.calls === undefined || client.isGroup) return undefined;
     this.#origin ??= { ...name, era: 'legacy', principal };
-    return new CallReport(telemetry.calls, this.#origin, request, arrival);
+    return new CallReport(telemetry.calls, this.#origin, request, facts);
   }
 
   /** Passes on requests that share one answer, with the headers of their POST. */
   call(
     requests: readonly Message[],
     answer: SessionAnswer,
-    context: CallContext = {},
+    facts: Partial<RequestFacts> = {},
     group?: GroupRequestOptions,
   ): void {
     const { calls } = this.#session;
-    const { forwarded = noHeaders } = context;
+    const { forwarded = noHeaders } = facts;
     if (group?.user !== undefined) this.#group?.noteUser(group.user);
-    const added = requests.map((request) => this.#createCall(request, answer, context, group));
+    const added = requests.map((request) => this.#createCall(request, answer, facts, group));
     for (const call of added) calls.add(call);
     for (let at = 0; at < added.length; at += 1)
       this.#sendOrHold(added[at] as Call, requests[at] as Message, forwarded);
@@ -262,12 +259,17 @@ export class Inbound {
     return new Answer(target, { era: 'legacy', reply, ids, renumbered, isBatch, commitAfterMs, silence });
   }
 
-  #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {
+  #createCall(
+    request: Message,
+    answer: SessionAnswer,
+    facts: Partial<RequestFacts>,
+    group: GroupRequestOptions | undefined,
+  ): Call {
     const method = request.method as string;
     const now = performance.now();
     const isGatewayRequest = answer instanceof GatewayAnswer;
     const { reruns } = this.#session;
-    const { forwarded = noHeaders } = context;
+    const { forwarded = noHeaders } = facts;
     return {
       activeAt: now,
       startedAt: now,
@@ -282,7 +284,7 @@ export class Inbound {
       forwarded,
       logLevel: group?.logLevel,
       isGatewayRequest,
-      report: isGatewayRequest ? undefined : this.#createReport(request, context),
+      report: isGatewayRequest ? undefined : this.#createReport(request, facts),
     };
   }
 

@@ -11,6 +11,7 @@ import { ForwardingReply } from '../../../core/reply/forwarding-reply.ts';
 import type {
   CompleteAnswer,
   EventSink,
+  EveryFact,
   FaultAnswer,
   Headers,
   Reply,
@@ -135,7 +136,9 @@ export class ClientReply extends ForwardingReply {
 
   override get request(): RequestFacts {
     const { request } = this.reply;
-    return this.isStream ? { ...request, accepts: { json: false, sse: true } } : request;
+    if (!this.isStream) return request;
+    const { forwarded, requestId, receivedAt } = request;
+    return { accepts: { json: false, sse: true }, forwarded, requestId, receivedAt } satisfies EveryFact;
   }
 
   override answer(answer: CompleteAnswer): void {

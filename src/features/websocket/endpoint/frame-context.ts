@@ -1,5 +1,6 @@
 import { type ReachedEndpoint, type Refusal, RequestContext, type Sender } from '../../../core/http/request-context.ts';
 import type { faultMessage, Reason } from '../../../core/protocol/faults.ts';
+import type { Accepts } from '../../../core/protocol/http/media-types.ts';
 import type { Message } from '../../../core/protocol/message/message.ts';
 import type { RequestPermit } from '../../../core/quota/request-permit.ts';
 
@@ -24,10 +25,14 @@ export interface FrameOrigin extends ReachedEndpoint {
 
 const noHeaders = {};
 
+/** Any form: all messages to the client are frames. */
+export const acceptsAll: Accepts = { json: true, sse: true };
+
 /** The facts about one message on a WebSocket, or about a batch. It has no headers of its own. */
 export class FrameContext extends RequestContext {
   readonly headers = noHeaders;
   readonly url = undefined;
+  readonly accepts = acceptsAll;
   readonly requestId = undefined;
   readonly #connection: FrameConnection;
   readonly #permit: RequestPermit;

@@ -17,20 +17,14 @@ import { modernNotServedData } from '../../../core/protocol/modern/modern-not-se
 import { closeCodeOf } from '../../../core/protocol/wire/close-codes.ts';
 import type { RequestPermit } from '../../../core/quota/request-permit.ts';
 import type { Sessions } from '../../../core/registry/sessions.ts';
-import {
-  type EventSink,
-  type EveryFact,
-  faultAnswer,
-  type Reply,
-  type RequestFacts,
-} from '../../../core/reply/reply.ts';
+import { type EventSink, faultAnswer, type Reply } from '../../../core/reply/reply.ts';
 import type { Server } from '../../../core/server/server.ts';
 import { faultForEnd, type SessionEndReason } from '../../../core/session/end-reason.ts';
 import type { Session } from '../../../core/session/session.ts';
 import { contain, detach } from '../../../core/util/boundary.ts';
 import { TimeLimit } from '../../../core/util/timing/time-limit.ts';
 import { watchPeer } from '../websocket-peer.ts';
-import { type FaultArguments, type FrameConnection, FrameContext } from './frame-context.ts';
+import { acceptsAll, type FaultArguments, type FrameConnection, FrameContext } from './frame-context.ts';
 import { FrameWriter } from './frame-writer.ts';
 
 /** Options of a connection. */
@@ -230,14 +224,8 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
     const listeners: (() => void)[] = [];
     const peer = this.#peer;
     const { authorization, sender } = this.#options;
-    const facts: EveryFact = {
-      accepts: { json: true, sse: true },
-      forwarded: sender.forwarded,
-      requestId: undefined,
-      receivedAt: undefined,
-    };
     const reply: Reply = {
-      request: facts as RequestFacts,
+      request: context ?? { accepts: acceptsAll, forwarded: sender.forwarded },
       isContinued,
       get isGone() {
         return peer.readyState !== peer.OPEN;

@@ -13,6 +13,7 @@ class JournalContext extends RequestContext {
   readonly headers = { 'mcp-protocol-version': '2025-11-25' };
   readonly url = '/mcp';
   readonly requestId = 'its id';
+  readonly accepts = { json: true, sse: true };
   readonly journal: unknown[] = [];
   readonly #refusal: Reason | undefined;
 
